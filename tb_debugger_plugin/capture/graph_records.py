@@ -24,7 +24,7 @@ from tb_debugger_plugin.capture.naming.names import GraphNames, Names
 from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, StaticTensor
-from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
+from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH, is_of_pipeline
 
 #: Number of records that are made before they are written: each takes some kilobytes.
 _RECORDS_AT_ONCE = 500
@@ -258,7 +258,7 @@ def _is_in_pipeline(graph: TfGraph | None) -> bool:
 
 def _name(graph: TfGraph) -> str:
     """The name of a graph; the graphs of TF1-style sessions have no name of their own."""
-    return getattr(graph, "name", "tf.Graph")
+    return getattr(graph, "name", SESSION_GRAPH)
 
 
 def _static(tensor: TfTensor, gradient_of: list[str]) -> Message:

@@ -23,7 +23,7 @@ from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.redefinitions import Redefinitions
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
@@ -31,7 +31,6 @@ from tb_debugger_plugin.capture.hooks.original_definitions import OriginalDefini
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.capture.watched import WatchedTensors
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -113,10 +112,10 @@ class Instrumentation:
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
 
-    def watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
+    def watch_session(self, part: NewPart) -> Watches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""
         self._has_sessions = True
-        watches = self._engines.sessions.watch(graph, definition, new)
+        watches = self._engines.sessions.watch(part)
         if self._is_interactive:
             self._tensors.add_new()
         return watches

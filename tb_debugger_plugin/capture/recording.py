@@ -32,7 +32,7 @@ from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.gate import AtNewTensors, Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
@@ -49,7 +49,7 @@ from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.stacks.calls import Call
 from tb_debugger_plugin.capture.stacks.frames import Frames
 from tb_debugger_plugin.capture.steps import Steps
-from tb_debugger_plugin.capture.tf_types import FunctionAttributes, GraphDef, TfGraph, TfOp, TfSession
+from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.capture.watched import WatchedTensors
 from tb_debugger_plugin.errors import RecordingError, user_message
@@ -543,10 +543,10 @@ class Recording:
         if self._on and isinstance(graph, func_graph.FuncGraph):
             self._functions.watch([new_function(name, graph, attrs)])
 
-    def _watch_session(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
+    def _watch_session(self, part: NewPart) -> Watches:
         try:
             if self._on:
-                return self._functions.watch_session(graph, definition, new)
+                return self._functions.watch_session(part)
         except Exception as error:  # the program must not see any error
             self._fail(error)
         return Watches()

@@ -7,6 +7,8 @@ from typing import Final
 
 #: Types of the ops that are arguments of their graph, in the order of the arguments.
 ARGUMENTS: Final = frozenset({"Placeholder", "_Arg", "Arg"})
+#: Name under which the graph of a session is recorded, which has none of its own.
+SESSION_GRAPH: Final = "tf.Graph"
 #: Scopes before the names of ops of a gradient: those of tapes, and of ``tf.gradients``.
 GRADIENT_SCOPES: Final = re.compile(r"^(?:gradient_tape/|gradients(?:_\d+)?/)+")
 #: Those of ``tf.gradients`` inside scopes of the program: ``train/gradients/loss/Log_grad/mul``.

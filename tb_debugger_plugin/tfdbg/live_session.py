@@ -34,8 +34,8 @@ class TensorBoardDebugWrapperSession(WrappedSession):
 
         session = tfdbg.TensorBoardDebugWrapperSession(session, logdir="/path/to/logdir")
 
-    Runs stop before and after, and at tensors, if the session has run nothing before: its graph then gets
-    watch ops. All sessions of the program that are made later can be stopped, too.
+    Runs stop before and after, and at tensors. If the session has run its initialiser already, values can be
+    read and not changed. All sessions of the program that are made later can be stopped, too.
 
     Args:
       sess: The session, or a `MonitoredSession`.

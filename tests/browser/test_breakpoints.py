@@ -31,6 +31,7 @@ _PROGRAMS = {
     "Keras": ((*_INTERACTIVE, "--keras"), "one_step_on_iterator|multi_step_on_iterator|train_function"),
     "session": (("-m", "tests.support.monitored_training", "{logdir}"), "train"),
 }
+_TWO_TOWERS = {"two towers": (("-m", "tests.support.two_towers", "{logdir}"), "train")}
 #: What is infinite or NaN first: ops beside each other finish in any order.
 _FIRST = r"(±∞|[+−]∞|NaN) in .*(log_p|Log|Reciprocal|mul|truediv|RealDiv|Xdivy|div_no_nan).*"
 #: The page may ask for an op that the tables do not have yet, and then asks again.
@@ -43,7 +44,7 @@ _WAIT_MS = 60_000
 @contextmanager
 def _paused(name: str, folder: Path, browser) -> Iterator[tuple[subprocess.Popen[str], DebuggerPage, str]]:
     """A program that waits where it begins, the page of it, and the address of its TensorBoard."""
-    words, _ = _PROGRAMS[name]
+    words, _ = {**_PROGRAMS, **_TWO_TOWERS}[name]
     logdir = folder / "logdir"
     command = [sys.executable, *(word.format(logdir=logdir) for word in words)]
     with (
@@ -114,6 +115,22 @@ def _keep_pictures(browser, address: str, page: DebuggerPage, keep_screenshot) -
         expect(other.part("value-summary")).to_contain_text("24 elements")
         other.part("toast").get_by_role("button").click()
         keep_screenshot(other.page, "live-dark")
+
+
+def test_a_session_that_has_run_its_initialiser_stops_at_an_op_of_the_tree(browser, tmp_path):
+    with _paused("two towers", tmp_path, browser) as (program, page, _):
+        page.part("dock-tab-ops").click()
+        page.part("filter-ops").fill("^user_tower/conv$")
+        page.part("op-leaf").get_by_test_id("op-box").click()
+        expect(page.part("op-leaf").get_by_test_id("op-box")).to_be_checked()
+        page.part("live-continue").click()
+        headline = page.part("live-headline")
+        expect(headline).to_contain_text("user_tower/conv:0", timeout=_WAIT_MS)
+        page.part("dock-tab-breakpoints").click()
+        expect(page.page.get_by_text("No tensor of a graph fits")).to_have_count(0)
+        page.part("live-continue").click()
+        expect(headline).to_contain_text("(call 1)", timeout=_WAIT_MS)
+        assert "loss" in _detach(program, page)
 
 
 def test_a_value_is_changed_where_the_program_is_paused_and_the_bad_one_does_not_come(browser, tmp_path):

@@ -182,6 +182,18 @@ describe("the boxes of the tree", () => {
     expect(whereOfGroup(byLayer, node(byLayer, "head", "out", "train"))).toEqual(place(inLayer));
   });
 
+  test("name an op of a session without its graph, which has no name of its own", () => {
+    const session = { function: "tf.Graph", fullFunction: "tf.Graph" };
+    const ops = [op("user_tower/conv", session), op("user_tower/relu", session), op("loss", session)];
+    const of = opTree(ops, "scope");
+    expect(whereOf(ops[0] as ListedOp)).toEqual(place({ op_name: "user_tower/conv" }));
+    const inGraph = { function_regex: "tf\\.Graph" };
+    expect(whereOfGroup(of, node(of, "tf.Graph", "user_tower"))).toEqual(
+      place({ name_regex: "^user_tower/", ...inGraph }),
+    );
+    expect(whereOfGroup(of, node(of, "tf.Graph"))).toEqual(place(inGraph));
+  });
+
   test("stop at just the ops of the group by their rules", () => {
     const everyGroup = (of: OpTree, nodes = rootsOf(of)): readonly TreeNode[] =>
       nodes.flatMap((one) => [one, ...everyGroup(of, childrenOf(of, one))]);

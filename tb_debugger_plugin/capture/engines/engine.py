@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph_records import KnownGraph
-from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 
 
 class FunctionEngine(Protocol):
@@ -35,13 +34,11 @@ class FunctionEngine(Protocol):
 class SessionEngine(Protocol):
     """Puts watch ops into the graphs of TF1-style sessions."""
 
-    def watch(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
+    def watch(self, part: NewPart) -> Watches:
         """Put watch ops into a part of the graph of a session.
 
         Args:
-          graph: The session's graph.
-          definition: Definition of the part that is new to the session. It is changed in place.
-          new: The ops of that part.
+          part: The part. Its definition is changed in place.
 
         Raises:
           OSError: A file cannot be written.

@@ -9,7 +9,7 @@ from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.definitions import library_of
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
@@ -17,7 +17,7 @@ from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.plan.coalesce import coalesce
 from tb_debugger_plugin.capture.plan.plan import make_plan, plan_of_session
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
+from tb_debugger_plugin.capture.tf_types import GraphDef, TfOp
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -77,13 +77,20 @@ class PlainSessions:
         self._functions = functions
         self._not_recorded = not_recorded
 
-    def watch(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
+    def watch(self, part: NewPart) -> Watches:
         """Watch each tensor of the part that the options choose; none if that is not possible."""
+        definition = part.definition
         plain = type(definition).FromString(definition.SerializeToString())
-        known = self._graphs.add(graph)
-        self._report_without_graph(plain, new)
+        known = self._graphs.add(part.graph)
+        self._report_without_graph(plain, part.ops)
         try:
-            plan = plan_of_session(new, known, self._options, supports_inline=self._sink.supports_inline)
+            plan = plan_of_session(
+                part.ops,
+                known,
+                self._options,
+                supports_inline=self._sink.supports_inline,
+                can_rewire=part.can_rewire,
+            )
             return watch_part(definition, known, plan, self._sink, self._functions.watched.get)
         except OSError:
             definition.CopyFrom(plain)

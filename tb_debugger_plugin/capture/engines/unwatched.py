@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
-from tb_debugger_plugin.capture.tf_types import GraphDef, TfGraph, TfOp
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 _NO_LIBRARY = (
@@ -67,7 +66,7 @@ class UnwatchedSessions:
     def __init__(self, not_recorded: NotRecorded) -> None:
         self._not_recorded = not_recorded
 
-    def watch(self, graph: TfGraph, definition: GraphDef, new: list[TfOp]) -> Watches:
+    def watch(self, part: NewPart) -> Watches:
         """Report that sessions are not recorded."""
         message = _OPTIMIZED.format("sessions (tf.compat.v1.Session)")
         self._not_recorded.report(Missing(NotRecordedReason.OPTIMIZED, message))

@@ -1,18 +1,20 @@
 """Copies the graph of a TF1-style session and adds watch ops to the copy.
 
-A session runs ops of one graph of the runtime, and finds fetches and feeds in it by name, so it can run a
-copy. Takes the program's `tf.Graph`, to which ops may be added at any time, and returns the copy so far and
-the watch ops that a run needs.
+A session runs ops of one graph of the runtime, and finds fetches, feeds and targets in it by name, so it
+can run a copy. A session that has run already keeps its graph, and its variables; it only gets the watch ops,
+which read tensors beside their consumers. Takes the program's `tf.Graph`, to which ops may be added at any
+time, and returns the copy so far and the watch ops that a run needs.
 
 Invariant: the program's graph is only read.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session as c_api
@@ -41,14 +43,47 @@ class Watches:
     by_op: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
-#: Adds watch ops for the new ops of a graph. Takes the graph, the definition of the new ops (which it
-#: changes), and the new ops.
-Watch: TypeAlias = Callable[[TfGraph, GraphDef, list[TfOp]], Watches]
+class NewPart(NamedTuple):
+    """The ops that are new in the graph of a session.
 
+    Attributes:
+      graph: The program's graph.
+      definition: The definition of the new ops, to which watch ops are added.
+      ops: The new ops.
+      can_rewire: Whether consumers may take the output of a watch op; not in a session that has run.
+    """
+
+    graph: TfGraph
+    definition: GraphDef
+    ops: list[TfOp]
+    can_rewire: bool
+
+
+#: Adds watch ops to the definition of a part.
+Watch: TypeAlias = Callable[[NewPart], Watches]
+#: Adds ops to the graph of a session that has run.
+Extend: TypeAlias = Callable[[GraphDef], None]
+
+
+class RunWatches(NamedTuple):
+    """The watch ops of a run.
+
+    Attributes:
+      during: They run with it.
+      before: They run before it: they read variables that it overwrites after it has read them.
+    """
+
+    during: list[TfOp]
+    before: list[TfOp]
+
+
+NO_WATCHES = RunWatches([], [])
 #: The ops that a run requests, and those whose outputs are fed.
 _Run: TypeAlias = tuple[frozenset[TfOp], frozenset[TfOp]]
 #: Limit of the cache of runs: a program whose runs all differ must not fill memory.
 _MAX_RUNS = 1000
+#: Numbers the parts that sessions which have run get.
+_extensions = itertools.count(1)
 
 
 class SessionGraph:
@@ -57,13 +92,15 @@ class SessionGraph:
     Args:
       graph: The program's graph.
       watch: Adds the watch ops to each part that is copied.
+      extend_session: Adds ops to the graph of a session that has run; None for a session that runs the copy.
 
     Attributes:
-      copy: The graph that the session runs.
+      copy: The graph that the session runs, or that has ops of the same names.
     """
 
-    def __init__(self, graph: TfGraph, watch: Watch) -> None:
+    def __init__(self, graph: TfGraph, watch: Watch, extend_session: Extend | None = None) -> None:
         self.copy = ops.Graph()
+        self._extend_session = extend_session
         self._graph = graph
         self._watch = watch
         self._lock = threading.Lock()  # guards the following fields, and the copy
@@ -73,7 +110,7 @@ class SessionGraph:
         self._moved: dict[str, str] = {}
         self._watches: dict[str, Mapping[int, str]] = {}
         self._loops: dict[str, int] = {}  # number of TF1-style loops around each op
-        self._runs: dict[_Run, list[TfOp]] = {}
+        self._runs: dict[_Run, RunWatches] = {}
 
     def extend(self) -> None:
         """Copy the ops that the program's graph has got since the last call."""
@@ -85,19 +122,17 @@ class SessionGraph:
             new = [op for op in self._graph.get_operations() if op.name not in self._copied]
             if new:
                 definition = self._definition_of(new)
-                watches = self._watch(self._graph, definition, new)
                 self._find_loops(new)
-                passed_on = self._run_watches_in_loops(definition, new, watches)
-                self._import(definition)
-                self._moved.update(watches.moved)
-                self._moved.update(passed_on)
-                self._watches.update(watches.by_op)
+                if self._extend_session is None:
+                    self._add_to_copy(definition, new)
+                else:
+                    self._add_beside(definition, new, self._extend_session)
                 self._runs.clear()
             self._version = version
 
     def watches_of_run(
         self, fetches: Iterable[TfTensor], targets: Iterable[TfOp], fed: Iterable[TfTensor]
-    ) -> list[TfOp]:
+    ) -> RunWatches:
         """The watch ops that a run needs.
 
         Args:
@@ -112,14 +147,44 @@ class SessionGraph:
             if watches is None:
                 if len(self._runs) >= _MAX_RUNS:
                     self._runs.clear()
-                watches = [
-                    self._copied[name]
-                    for op in _needed(requested, fed_ops)
-                    if not self._loops[op.name]  # a run cannot fetch an op in a loop
-                    for name in self._watches.get(op.name, {}).values()
-                ]
+                watches = self._watches_of(_needed(requested, fed_ops), fed_ops)
                 self._runs[requested, fed_ops] = watches
             return watches
+
+    def _watches_of(self, needed: Collection[TfOp], fed: Collection[TfOp]) -> RunWatches:
+        watched = [op for op in needed if not self._loops[op.name]]  # a run cannot fetch an op in a loop
+        reads = {op for op in watched if self._extend_session is not None and is_reference_read(op)}
+        overwritten = {op: writers for op in reads if (writers := _writers(op, needed))}
+        # Beside an op that may overwrite the variable first, a read would see one value or the other.
+        before = [
+            op
+            for op, writers in overwritten.items()
+            if not op.control_inputs and all(op in _needed([writer], fed) for writer in writers)
+        ]
+        during = [op for op in watched if op not in overwritten]
+        return RunWatches(self._watch_ops_of(during), self._watch_ops_of(before))
+
+    def _watch_ops_of(self, watched: Iterable[TfOp]) -> list[TfOp]:
+        return [self._copied[name] for op in watched for name in self._watches.get(op.name, {}).values()]
+
+    def _add_to_copy(self, definition: GraphDef, new: list[TfOp]) -> None:
+        watches = self._watch(NewPart(self._graph, definition, new, can_rewire=True))
+        passed_on = self._run_watches_in_loops(definition, new, watches)
+        self._import(definition)
+        self._moved.update(watches.moved)
+        self._moved.update(passed_on)
+        self._watches.update(watches.by_op)
+
+    def _add_beside(self, definition: GraphDef, new: list[TfOp], extend_session: Extend) -> None:
+        plain = _clone(definition)
+        watches = self._watch(NewPart(self._graph, definition, new, can_rewire=False))
+        # A session cannot lose ops, so those of each recording have names of their own.
+        added, renamed = _only_new(definition, plain, f"/{next(_extensions)}")
+        extend_session(added)
+        plain.node.extend(added.node)
+        self._import(plain)
+        for op_name, by_slot in watches.by_op.items():
+            self._watches[op_name] = {slot: renamed[name] for slot, name in by_slot.items()}
 
     def _definition_of(self, new: list[TfOp]) -> GraphDef:
         definition = self._graph.as_graph_def()
@@ -211,6 +276,25 @@ class SessionGraph:
         return self._copied[name].outputs[int(slot or 0)]
 
 
+def _clone(definition: GraphDef) -> GraphDef:
+    return type(definition).FromString(definition.SerializeToString())
+
+
+def _only_new(definition: GraphDef, before: GraphDef, suffix: str) -> tuple[GraphDef, dict[str, str]]:
+    """The nodes that a definition has and an earlier one lacks, under other names; and these names."""
+    known = {node.name for node in before.node}
+    added = type(definition)(versions=definition.versions)
+    added.node.extend(node for node in definition.node if node.name not in known)
+    renamed = {node.name: node.name + suffix for node in added.node}
+    for node in added.node:
+        node.name = renamed[node.name]
+        for position, source in enumerate(node.input):
+            name = source.removeprefix("^").partition(":")[0]
+            if name in renamed:
+                node.input[position] = source.replace(name, renamed[name], 1)
+    return added, renamed
+
+
 def _inputs_from_outside(definition: GraphDef) -> set[str]:
     """The inputs of ops that the definition does not have: `op`, `op:slot` or `^op`."""
     names = {node.name for node in definition.node}
@@ -226,6 +310,17 @@ def _identity(name: str, like: TfTensor, inputs: Iterable[str]) -> NodeDef:
 
 def _tensor_name(source: str) -> str:
     return source if ":" in source else f"{source}:0"
+
+
+def is_reference_read(op: TfOp) -> bool:
+    """Whether an op passes on the value of a variable that is a reference to memory, not a resource."""
+    return bool(op.type == "Identity" and op.inputs[0].dtype._is_ref_dtype)
+
+
+def _writers(read: TfOp, ops: Iterable[TfOp]) -> list[TfOp]:
+    """The ops that may write to the variable that an op reads."""
+    variable = read.inputs[0]
+    return [op for op in ops if op.type != "Identity" and any(taken is variable for taken in op.inputs)]
 
 
 def _needed(requested: Iterable[TfOp], fed: Collection[TfOp]) -> set[TfOp]:

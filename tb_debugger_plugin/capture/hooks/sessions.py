@@ -1,12 +1,14 @@
 """Records TF1-style sessions, `tf.compat.v1.Session`.
 
 A session that is made during a recording runs a copy of its graph with watch ops (see `session_graph`). It
-keeps the copy after the recording; the watch ops then record nothing. Takes the sessions and passes their
+keeps the copy after the recording; the watch ops then record nothing. A session that was made before can be
+adopted: if its variables have values, its own graph gets watch ops. Takes the sessions and passes their
 graphs on to be watched, and each of their runs when it has ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import time
@@ -18,10 +20,19 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 from tensorflow.python.framework import errors, ops
 
-from tb_debugger_plugin.capture.graph.session_graph import SessionGraph, Watch
+from tb_debugger_plugin.capture.graph.running_session import can_extend, extend
+from tb_debugger_plugin.capture.graph.session_graph import NO_WATCHES, RunWatches, SessionGraph, Watch
 from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
-from tb_debugger_plugin.capture.tf_types import CObject, TensorRef, TfGraph, TfOp, TfSession, TfTensor
+from tb_debugger_plugin.capture.tf_types import (
+    CObject,
+    GraphDef,
+    TensorRef,
+    TfGraph,
+    TfOp,
+    TfSession,
+    TfTensor,
+)
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
@@ -102,15 +113,17 @@ class Sessions:
     def __init__(self, watch: Watch, not_recorded: NotRecorded, runs: Runs) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
+        self._running: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
         def watch_new(made: TfSession) -> None:
             try:
                 _give_watched_graph(made, watch, runs)
             except Exception as error:  # the program must not see any error
-                _log.debug("A session cannot be watched:", exc_info=error)
-                self._reported.add(made)
-                message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
-                not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
+                self._report_failure(made, error)
+
+        def watch_running(made: TfSession) -> None:
+            _watch_running(made, watch, runs, functools.partial(self._report_failure, made))
+            self._running.add(made)
 
         def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
             self._init.original(made, *args, **kwargs)
@@ -125,24 +138,27 @@ class Sessions:
             *more: Any,
         ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
-            return _run(runs, self._run.original, made, handle, targets, [], fetches, feeds, *more)
+            return _run(runs, self._run.original, made, handle, targets, NO_WATCHES, fetches, feeds, *more)
 
-        self._watch_new = watch_new
+        self._watch_new, self._watch_running = watch_new, watch_running
         self._init = Hook(SESSION_INIT, make_watched)
         self._run = Hook(SESSION_RUN, run_unwatched)
         self._init.install()
         self._run.install()
 
     def adopt(self, made: Any) -> None:
-        """Give a session that was made before a graph with watch ops, unless values would be lost.
+        """Give a session that was made before a graph with watch ops; its own, if values would be lost.
 
         Args:
-          made: The session. One that has a graph with watch ops, or is none of TensorFlow's own, stays as it
-            is.
+          made: The session. One that has watch ops, or is none of TensorFlow's own, stays as it is.
         """
         is_plain = isinstance(made, session.BaseSession) and "_do_run" not in vars(made)
-        if is_plain and not made._closed and not self._has_values(made):
+        if not is_plain or made._closed or made._target:
+            return
+        if not self._has_values(made):
             self._watch_new(made)
+        elif can_extend():
+            self._watch_running(made)
 
     def _has_values(self, made: Any) -> bool:
         """Whether a variable of a session has a value, which another graph would lose."""
@@ -157,6 +173,15 @@ class Sessions:
         """Restore TensorFlow's own methods."""
         self._init.remove()
         self._run.remove()
+        for made in self._running:  # their watch ops stay, and do not run
+            del made._do_run, made.make_callable
+
+    def _report_failure(self, made: TfSession, error: Exception) -> None:
+        _log.debug("A session cannot be watched:", exc_info=error)
+        if made not in self._reported:
+            self._reported.add(made)
+            message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
+            self._not_recorded.report(Missing(NotRecordedReason.NOT_INSTRUMENTED, message))
 
     def _report_unwatched(self, made: TfSession, requested: list[TfOp | TfTensor]) -> None:
         if made in self._reported or len(self._reported) >= _MOST_SESSIONS:
@@ -187,17 +212,20 @@ def _run(
     made: TfSession,
     handle: Any,
     targets: list[TfOp],
-    watches: list[TfOp],
+    watches: RunWatches,
     fetches: list[TfTensor],
     feeds: Mapping[TensorRef, Any],
     options: CObject | None = None,
     metadata: CObject | None = None,
 ) -> Any:
     """Runs a session by TensorFlow's own `_do_run`, with the watch ops, and passes the run on."""
-    all_targets = [*targets, *watches] if watches else targets
+    all_targets = [*targets, *watches.during] if watches.during else targets
 
     def run() -> Any:
         begin = time.time()
+        if watches.before:
+            with contextlib.suppress(errors.OpError):  # the program's run fails for the same reason
+                original(made, None, watches.before, [], {}, None, None)
         try:
             result = original(made, handle, all_targets, fetches, feeds, options, metadata)
         except BaseException as error:
@@ -240,12 +268,42 @@ def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
         graph.extend()
         session.BaseSession._extend_graph(session_ref())
 
+    made._extend_graph = extend_graph
+    _run_watches(made, graph, graph.extend, runs)
+
+
+def _watch_running(made: TfSession, watch: Watch, runs: Runs, report: Callable[[Exception], None]) -> None:
+    """Extends the graph of a session that has run, before each run that needs it."""
+    session_ref = weakref.ref(made)
+
+    def extend_session(added: GraphDef) -> None:
+        running = session_ref()
+        assert running is not None, "its own method runs"
+        # The watch ops take tensors of ops that it may not have yet.
+        session.BaseSession._extend_graph(running)
+        extend(running._session, added)
+
+    graph = SessionGraph(made._graph, watch, extend_session)
+
+    def extend_graph() -> None:
+        try:
+            graph.extend()
+        except Exception as error:  # the program must not see any error
+            report(error)
+
+    _run_watches(made, graph, extend_graph, runs)
+
+
+def _run_watches(made: TfSession, graph: SessionGraph, extend_graph: Callable[[], None], runs: Runs) -> None:
+    """Lets each run of a session run the watch ops of what it needs."""
+    session_ref = weakref.ref(made)
+
     def do_run(
         handle: Any, targets: list[TfOp], fetches: list[TfTensor], feeds: Mapping[TensorRef, Any], *more: Any
     ) -> Any:
-        watches: list[TfOp] = []
+        watches = NO_WATCHES
         if handle is None:
-            graph.extend()
+            extend_graph()
             fed = [tensor.deref() for tensor in feeds]
             watches = graph.watches_of_run(fetches, targets, fed)
         running = session_ref()
@@ -257,7 +315,7 @@ def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
         feeds = [] if feed_list is None else feed_list
         return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)
 
-    made._extend_graph, made._do_run, made.make_callable = extend_graph, do_run, make_callable
+    made._do_run, made.make_callable = do_run, make_callable
 
 
 #: TensorFlow's own method, kept here because later recordings replace it by a hook.

@@ -87,9 +87,9 @@ def attachment_of_isolated(tensor: TfTensor, attachment: Attachment, *, can_be_i
     return Attachment.INLINE
 
 
-def is_added_into(tensor: TfTensor) -> bool:
-    """Whether an op may add into the memory of a tensor."""
-    return any(user.type in _ADDS_INTO_INPUTS for user in _users(tensor))
+def is_added_into(tensor: TfTensor, at_least: int = 1) -> bool:
+    """Whether an op that adds so many tensors may add into the memory of a tensor."""
+    return any(user.type in _ADDS_INTO_INPUTS and len(user.inputs) >= at_least for user in _users(tensor))
 
 
 def is_taken_over(users: Sequence[TfOp]) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.session_graph import is_reference_read
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.options import Choice, Options, covers
 from tb_debugger_plugin.capture.plan.attachment import (
@@ -220,7 +222,12 @@ def _outputs(
 
 
 def plan_of_session(
-    new: Iterable[TfOp], known: KnownGraph, options: Options, *, supports_inline: bool
+    new: Iterable[TfOp],
+    known: KnownGraph,
+    options: Options,
+    *,
+    supports_inline: bool,
+    can_rewire: bool = True,
 ) -> Plan:
     """Choose what to watch in a part of a graph that a session runs.
 
@@ -231,22 +238,42 @@ def plan_of_session(
       new: All ops of the part.
       known: Ids of the graph and its tensors.
       options: What to record.
-      supports_inline: Whether watch ops can be inline.
+      supports_inline: Whether watch ops can be inline, and can be for tensors that are not recorded.
+      can_rewire: Whether consumers may take the output of a watch op.
     """
     new = list(new)
-    tensors = [
-        Planned(
-            op,
-            slot,
-            _attachment_in_session(op.outputs[slot], options, supports_inline, may_be_kept=bool(choice.keep)),
-            keep=choice.keep,
-            rings=bool(options.rings(op.type, slot, op.name)),
-            is_added_into=options.is_interactive and is_added_into(op.outputs[slot]),
-        )
-        for op, slot, choice in _outputs(new, known, options)
-        if choice.is_recorded
-    ]
+    stops = supports_inline and options.is_interactive
+    outputs = chain(_outputs(new, known, options), _variable_reads(new, known) if stops else ())
+    tensors = []
+    for op, slot, choice in outputs:
+        tensor, can_be_inline = op.outputs[slot], supports_inline and can_rewire
+        is_wanted = choice.is_recorded or (stops and _may_stop(op, slot, options))
+        if is_wanted and (can_rewire or not _is_summed_in_place(tensor)):
+            planned = Planned(
+                op,
+                slot,
+                _attachment_in_session(tensor, options, can_be_inline, may_be_kept=bool(choice.keep)),
+                keep=choice.keep,
+                rings=choice.is_recorded and bool(options.rings(op.type, slot, op.name)),
+                is_added_into=options.is_interactive and (is_added_into(tensor) or is_reference_read(op)),
+                is_recorded=choice.is_recorded,
+            )
+            tensors.append(planned)
+    places = {op: number for number, op in enumerate(new)}
+    tensors.sort(key=lambda item: places[item.op])
     return Plan(tuple(tensors), tuple(op.name for op in new if op.type in CALLS))
+
+
+def _variable_reads(ops: Iterable[TfOp], known: KnownGraph) -> Iterator[tuple[TfOp, int, Choice]]:
+    """Yields the reads of variables that are references, which are the program's names for their values."""
+    for op in ops:
+        if is_reference_read(op):
+            yield from ((op, slot, Choice(False)) for slot in _watchable_slots(op, known))
+
+
+def _is_summed_in_place(tensor: TfTensor) -> bool:
+    """Whether one more consumer changes the order of a sum. Two numbers have the same sum in both orders."""
+    return is_added_into(tensor, at_least=3)
 
 
 def _attachment_in_session(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tb_debugger_plugin.capture.graph.called import function_attributes
+from tb_debugger_plugin.capture.graph.session_graph import is_reference_read
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import Planned
 from tb_debugger_plugin.capture.tf_types import TfOp
@@ -32,9 +33,7 @@ def waits(
     """
     if not any(map(_is_late, planned)):
         return {}
-    items = {
-        (item.op.name, item.slot): item for item in planned if item.attachment is not Attachment.CONSTANT
-    }
+    items = {(item.op.name, item.slot): item for item in planned if _takes_part(item)}
     pending: dict[tuple[str, int], list[str]] = {}  # by tensor: the watch ops to wait for
     result: dict[str, list[str]] = {}
     for op in planned[0].op.graph.get_operations():
@@ -53,6 +52,12 @@ def waits(
                 result[name_of(item)] = before
             pending[op.name, slot] = [name_of(item)] if _is_late(item) else []
     return result
+
+
+def _takes_part(item: Planned) -> bool:
+    # A watch op beside the read of a variable may run before everything else: see `RunWatches`.
+    is_before = _is_late(item) and is_reference_read(item.op)
+    return item.attachment is not Attachment.CONSTANT and not is_before
 
 
 def _is_late(item: Planned) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
@@ -122,7 +123,7 @@ def place_of(tensor: TensorOfGraph) -> Place:
         tensor.slot,
         tensor.op_type,
         tensor.layer,
-        (tensor.function,) if tensor.function else (),
+        (tensor.function or SESSION_GRAPH,),
         tensor.path,
         tensor.line,
     )

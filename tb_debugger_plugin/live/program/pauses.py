@@ -16,7 +16,13 @@ from tb_debugger_plugin.capture.gate import CannotChange, Hit
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.orders import Order
-from tb_debugger_plugin.live.program.sentences import CANNOT_CHANGE, NO_TENSOR, NOT_ALLOWED, sentence_of_stop
+from tb_debugger_plugin.live.program.sentences import (
+    BESIDE_IN_SESSION,
+    CANNOT_CHANGE,
+    NO_TENSOR,
+    NOT_ALLOWED,
+    sentence_of_stop,
+)
 from tb_debugger_plugin.live.program.status import Status, Stop
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -62,7 +68,7 @@ class Pauses:
             status.tensors.remember(tensor)
         if stop.hit is not None:
             pause.others_may_have_passed = stop.hit.others_may_have_passed
-        pause.cannot_change = self._cannot_change(stop)
+        pause.cannot_change = self._cannot_change(stop, pause)
         pause.can_change = not pause.cannot_change
         status.pause = pause
         status.aims.give(Order(status.aims.order.text), is_over=False)
@@ -70,11 +76,13 @@ class Pauses:
         status.news()
         return stop
 
-    def _cannot_change(self, stop: Stop) -> str:
+    def _cannot_change(self, stop: Stop, pause: Message) -> str:
         if not self._status.settings.may_change_values:
             return NOT_ALLOWED
         if stop.hit is not None:
-            return CANNOT_CHANGE[CannotChange(stop.hit.cannot_change)]
+            why = CannotChange(stop.hit.cannot_change)
+            is_of_session = why is CannotChange.BESIDE and not pause.tensor.function
+            return BESIDE_IN_SESSION if is_of_session else CANNOT_CHANGE[why]
         return "" if stop.eager is not None else NO_TENSOR
 
     def decide(self, hit: Hit) -> Stop | None:

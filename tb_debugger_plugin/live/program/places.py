@@ -27,7 +27,8 @@ class Place(NamedTuple):
       slot: Number of the output.
       op_type: Type of the op.
       layer: Path of the Keras layer; empty if there is none.
-      functions: Names of the functions it is in, the innermost first; empty for an eager op.
+      functions: Names of the functions it is in, the innermost first; `SESSION_GRAPH` in the graph of a
+        session; empty for an eager op.
       path: Source file of the innermost line of the program that made the op; empty if it is not known.
       line: That line.
     """

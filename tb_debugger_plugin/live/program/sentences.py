@@ -19,6 +19,11 @@ CANNOT_CHANGE: Final = {
     CannotChange.COMPILED: "XLA compiled its function, which has run already.",
     CannotChange.NO_NUMBERS: "Its elements are not numbers.",
 }
+#: In the graph of a session, no call makes the ops wait that do not wait from the beginning.
+BESIDE_IN_SESSION: Final = (
+    "Ops that use the tensor do not wait for it in this session: those of a floating-point tensor do, if the "
+    "session is made or wrapped before it has run."
+)
 NOT_ALLOWED: Final = "The program does not let debuggers change values: start it with may_change_values=True."
 NO_TENSOR: Final = "The program is paused at a call, not at a tensor."
 

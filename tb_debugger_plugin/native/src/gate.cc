@@ -110,7 +110,7 @@ std::shared_ptr<const HeldValue> Gate::Pass(const Passing& tensor) {
       stop = Judge(*rules, &visit);
       lock.lock();
     } else if (held_ == nullptr) {
-      const bool is_next = next_ && !tensor.in_pipeline;
+      const bool is_next = next_ && tensor.is_recorded && !tensor.in_pipeline;
       return stop != 0 || is_next ? Hold(&lock, stop, &visit) : nullptr;
     } else if (stop == 0 && tensor.in_pipeline) {
       return nullptr;
@@ -158,7 +158,7 @@ int64_t Gate::Judge(const RuleSet& rules, Visit* visit) {
   };
   const auto own = rules.by_tensor.find(visit->tensor.tensor_id);
   if (own != rules.by_tensor.end()) judge(own->second);
-  judge(rules.for_all);
+  if (visit->tensor.is_recorded) judge(rules.for_all);
   return stop;
 }
 

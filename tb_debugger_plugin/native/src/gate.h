@@ -51,6 +51,8 @@ struct Passing {
   CannotChange cannot_change = CannotChange::kBeside;
   bool others_may_have_passed = true;  // whether consumers may have run already
   bool in_pipeline = false;
+  // Whether it is on record. Another one stops only where a rule names it.
+  bool is_recorded = true;
 };
 
 // A thread that is held.

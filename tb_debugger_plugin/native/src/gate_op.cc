@@ -85,6 +85,7 @@ std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& 
     passing.cannot_change = is_first ? cannot_change : CannotChange::kCoalesced;
     passing.others_may_have_passed = passing.cannot_change != CannotChange::kCanChange;
     passing.in_pipeline = target.in_pipeline;
+    passing.is_recorded = target.is_recorded;
     if (passing.cannot_change == CannotChange::kCanChange && !HasNumbers(view)) {
       passing.cannot_change = CannotChange::kNoNumbers;
     }

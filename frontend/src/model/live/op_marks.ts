@@ -7,7 +7,7 @@ import type { BreakpointNumber } from "../../base/ids";
 import { escaped } from "../../base/text";
 import type { ListedOp } from "./op_list";
 import type { OpTree, TreeNode } from "./op_tree";
-import { atOp, isSamePlace, place } from "./places";
+import { atGraph, atOp, isSamePlace, place } from "./places";
 
 /** For each position in the tree, how many ops before it have a breakpoint. */
 export type Marks = Int32Array;
@@ -66,7 +66,7 @@ export function whereOf(op: ListedOp): Where {
 
 /** The pattern for the function of an op, as a breakpoint on the op has it. */
 function functionPart(op: ListedOp): Pick<Where, "function_regex"> {
-  const { function_regex } = whereOf(op);
+  const { function_regex } = atGraph(op.fullFunction);
   return { function_regex };
 }
 
@@ -81,7 +81,7 @@ export function whereOfGroup(tree: OpTree, node: TreeNode): Where | undefined {
 function scopeRule(first: ListedOp, [, ...scopes]: readonly string[]): Where | undefined {
   const inFunction = functionPart(first);
   if (scopes.length > 0) return place({ name_regex: `^${escaped(scopes.join("/"))}/`, ...inFunction });
-  return inFunction.function_regex === "" ? undefined : place(inFunction);
+  return first.fullFunction === "" ? undefined : atGraph(first.fullFunction);
 }
 
 function layerRule(first: ListedOp, path: readonly string[]): Where | undefined {

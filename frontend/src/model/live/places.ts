@@ -8,6 +8,9 @@ import { ifWords } from "./conditions";
 /** The most ops that the mark of a line names. */
 const NAMED = 6;
 
+/** The name under which the graph of a session is recorded, which has none of its own. */
+const SESSION_GRAPH = "tf.Graph";
+
 /** Stands for all outputs of an op. */
 export const ALL_SLOTS = -1;
 
@@ -31,10 +34,14 @@ export function place(parts: Partial<Where>): Where {
 export const atLine = (path: string, line: number): Where => place({ path, line });
 export const atType = (opType: string): Where => place({ op_type: opType });
 
-/** An op of a graph; without a slot, all of its outputs. */
+/** An op of a graph; without a slot, all of its outputs. A session has one graph: the name of its op is enough. */
 export function atOp(opName: string, functionName: string | undefined, slot = ALL_SLOTS): Where {
-  return place({ op_name: opName, slot, function_regex: functionPattern(functionName) });
+  const pattern = functionName === SESSION_GRAPH ? "" : functionPattern(functionName);
+  return place({ op_name: opName, slot, function_regex: pattern });
 }
+
+/** All ops of a graph. */
+export const atGraph = (name: string): Where => place({ function_regex: functionPattern(name) });
 
 /** The calls of a function from Python. */
 export function atCalls(functionName: string): Where {
