@@ -70,6 +70,10 @@ class ForbiddenError(QueryError):
     """The viewer does not change a program for this request: it may be forged, or the viewer is read-only."""
 
 
+class KeyNeededError(ForbiddenError):
+    """The request needs the key of the viewer, which its user has."""
+
+
 class TooLargeError(QueryError):
     """The body of the request is larger than the viewer reads."""
 

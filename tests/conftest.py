@@ -11,8 +11,10 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
 from tests.support.checkout import ROOT
 from tests.support.processes import VARIABLE, Process, Processes, wait_until
+from tests.support.serving import KEY
 
 #: For a test that is marked as long; that of the others stands in pyproject.toml.
 _LONG_S = 3600
@@ -134,6 +136,14 @@ def _end_what_is_left(but: int, patience: float) -> None:
     for process in left:
         process.kill()
     pytest.fail("Processes were left; they are ended now:\n" + "\n".join(map(str, left)), pytrace=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _key_of_the_tests() -> Iterator[None]:
+    """All viewers and programs have one key, and none is kept in the user's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEY_VARIABLE, KEY)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,9 +3,19 @@ import { effect } from "@preact/signals";
 import { render as draw, h } from "preact";
 import { makeClient } from "./api/fetch";
 import { makeApi } from "./api/routes";
-import { nameDocument, outerWindow, takeFocus, watchReturn, watchShown, watchTheme } from "./base/host";
+import {
+  nameDocument,
+  outerWindow,
+  replaceHash,
+  takeFocus,
+  watchReturn,
+  watchShown,
+  watchTheme,
+} from "./base/host";
+import { createAccess } from "./store/access";
 import { followAddress, linkNow } from "./store/address";
 import { createStore, type Store } from "./store/store";
+import { browserTimer } from "./store/timer";
 import { App } from "./views/app";
 import { setGeometry } from "./views/geometry";
 import styles from "./views/styles/index.css?inline";
@@ -15,12 +25,17 @@ export function render(): void {
   addStyles();
   setGeometry(document.documentElement);
   const outer = outerWindow();
+  const access = createAccess();
+  // Before the link is read: others see the address, and copy it.
+  const stopTaking = replaceHash(outer, access.takeFrom);
   const link = linkNow(outer);
-  const store = createStore(makeApi(makeClient((url, init) => fetch(url, init))));
+  const api = makeApi(makeClient((url, init) => fetch(url, init), access));
+  const store = createStore(api, browserTimer, access);
   watchTheme((dark) => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
   });
   const stops = [
+    stopTaking,
     store.start(link),
     followAddress(store, outer),
     watchShown((isShown) => {
@@ -54,7 +69,8 @@ function tellIdle(store: Store): () => void {
   return effect(() => {
     const noRun = store.run.value === undefined;
     const answered = noRun ? store.runs.value.kind !== "loading" : store.status.value !== undefined;
-    const idle = answered && !store.busy.value;
+    // A command that waits for its key waits for the reader.
+    const idle = answered && (!store.busy.value || store.access.question.value !== undefined);
     cancelAnimationFrame(waiting);
     if (!idle) tell(false);
     else waiting = requestAnimationFrame(() => (waiting = requestAnimationFrame(() => tell(true))));

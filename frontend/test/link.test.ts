@@ -8,7 +8,7 @@ import {
   graphId,
   runName,
 } from "../src/base/ids";
-import { isOurs, type Link, readLink, writeLink } from "../src/model/link";
+import { isOurs, keyIn, type Link, readLink, withoutKey, writeLink } from "../src/model/link";
 
 const LINK: Link = {
   run: runName("a b/c=d&e#f"),
@@ -68,4 +68,14 @@ test("only our tab's address is ours", () => {
     false,
     false,
   ]);
+});
+
+test("the key comes from an address or from what is pasted, and is in no link", () => {
+  const hash = "#debugger&p.debugger.key=a-B_9&p.debugger.run=x";
+  expect(keyIn(hash)).toBe("a-B_9");
+  expect(keyIn(`http://localhost:6006/${hash}`)).toBe("a-B_9");
+  expect(keyIn("p.debugger.key=a-B_9 \n")).toBe("a-B_9");
+  expect(keyIn("a-B_9")).toBeUndefined();
+  expect(withoutKey(hash)).toBe("#debugger&p.debugger.run=x");
+  expect(writeLink(hash, readLink(hash))).not.toContain("key");
 });

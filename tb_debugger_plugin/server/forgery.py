@@ -1,9 +1,9 @@
-"""Refuses requests that a page of another site made, and ones that are too large.
+"""Refuses requests that a page of another site made, that have no key, and ones that are too large.
 
-Takes a request that would change a program, and returns its body. A request is trusted if it has the token of
-this process, which only a page of the same origin can read, is JSON by its content type, so that no form can
-send it, and comes from the same origin as far as the browser says. The name of the host must be known: a
-site that lets its own name lead to this machine would be of the same origin.
+A request must name a host that is known: a site that lets its own name lead to this machine would be of the
+same origin. One that only reads may have the key of the viewer instead. A request that changes something must
+have the key, which only its user knows (`live/messages/key.py`), be JSON by its content type, so that no form
+can send it, and come from the same origin as far as the browser says.
 """
 
 from __future__ import annotations
@@ -19,26 +19,45 @@ from urllib.parse import urlsplit
 
 from werkzeug import wrappers
 
-from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, TooLargeError
-from tb_debugger_plugin.server.viewer import Viewer
+from tb_debugger_plugin.errors import (
+    BadQueryError,
+    ForbiddenError,
+    KeyNeededError,
+    QueryError,
+    TooLargeError,
+)
+from tb_debugger_plugin.server.viewer import Access
 
-TOKEN_HEADER: Final = "X-TB-Debugger-Token"
-#: Names of hosts, separated by commas, under which the viewer may be asked to change a program.
+KEY_HEADER: Final = "X-TB-Debugger-Key"
+#: Names of hosts, separated by commas, under which the viewer may be asked.
 HOSTS_VARIABLE: Final = "TB_DEBUGGER_ALLOWED_HOSTS"
 MAX_BODY: Final = 64 << 10
 
 
-def checked_body(viewer: Viewer, request: wrappers.Request) -> bytes:
-    """Returns the body of a request that may change a program.
+def check_reader(access: Access, request: wrappers.Request) -> None:
+    """Check that a request may read.
+
+    Raises:
+      ForbiddenError: It may come from another site.
+    """
+    if not (has_known_host(access, request) or _has_key(access, request)):
+        raise ForbiddenError(_UNKNOWN_HOST)
+
+
+def checked_body(access: Access, request: wrappers.Request) -> bytes:
+    """Returns the body of a request that may change something.
 
     Raises:
       ForbiddenError: The viewer is read-only, or the request may come from another site.
+      KeyNeededError: It does not have the key.
       TooLargeError: The body is too large.
       BadQueryError: Its length is not given, or is not true.
     """
-    for is_right, sentence in _RULES:
-        if not is_right(viewer, request):
-            raise ForbiddenError(sentence)
+    if access.read_only:
+        raise ForbiddenError(access.read_only)
+    for is_right, error in _RULES:
+        if not is_right(access, request):
+            raise error
     length = request.content_length
     if length is None:
         raise BadQueryError("The request must say how long its body is.")
@@ -50,19 +69,23 @@ def checked_body(viewer: Viewer, request: wrappers.Request) -> bytes:
     return body
 
 
-def _may_change(viewer: Viewer, request: wrappers.Request) -> bool:
-    return not viewer.is_read_only
-
-
-def _is_json(viewer: Viewer, request: wrappers.Request) -> bool:
-    return request.mimetype == "application/json"
-
-
-def _has_known_host(viewer: Viewer, request: wrappers.Request) -> bool:
+def has_known_host(access: Access, request: wrappers.Request) -> bool:
+    """Whether a request names a host that no other site can have: an address, or a name of this machine."""
     name = _host_name(request.headers.get("Host", ""))
-    if name is None:
-        return False
-    return name == "localhost" or _is_address(name) or name in _given_names() or name in _own_names()
+    return name is not None and (
+        is_loopback(name)
+        or _is_address(name)
+        or name == access.bound_host.lower()
+        or name in _given_names()
+        or name in _own_names()
+    )
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name or an address of a host is reached on this machine only."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    return _is_address(name) and ipaddress.ip_address(name).is_loopback
 
 
 def _host_name(host: str) -> str | None:
@@ -90,7 +113,11 @@ def _own_names() -> frozenset[str]:
     return frozenset((socket.gethostname().lower(), socket.getfqdn().lower())) - {""}
 
 
-def _is_of_same_origin(viewer: Viewer, request: wrappers.Request) -> bool:
+def _is_json(access: Access, request: wrappers.Request) -> bool:
+    return request.mimetype == "application/json"
+
+
+def _is_of_same_origin(access: Access, request: wrappers.Request) -> bool:
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
@@ -107,19 +134,18 @@ def _origin_host(origin: str) -> str | None:
         return None
 
 
-def _has_token(viewer: Viewer, request: wrappers.Request) -> bool:
-    given = request.headers.get(TOKEN_HEADER, "")
-    return hmac.compare_digest(given.encode("utf-8", "replace"), viewer.token.encode())
+def _has_key(access: Access, request: wrappers.Request) -> bool:
+    given = request.headers.get(KEY_HEADER, "")
+    return hmac.compare_digest(given.encode("utf-8", "replace"), access.key.encode())
 
 
-_RULES: Final[tuple[tuple[Callable[[Viewer, wrappers.Request], bool], str], ...]] = (
-    (_may_change, "This viewer is read-only: TensorBoard was started with --debugger_read_only."),
-    (_is_json, "The content type must be application/json."),
-    (
-        _has_known_host,
-        "The viewer does not know this name of its host, so the request may be forged. Open the page at"
-        f" localhost or at an IP address, or start TensorBoard with {HOSTS_VARIABLE}=name.",
-    ),
-    (_is_of_same_origin, "The request comes from a page of another site."),
-    (_has_token, f"The header {TOKEN_HEADER} is not the token of this viewer; load the page again."),
+_UNKNOWN_HOST: Final = (
+    "The viewer does not know this name of its host, so the request may be forged. Open the page at localhost"
+    f" or an IP address, or start TensorBoard with {HOSTS_VARIABLE}=name."
+)
+_RULES: Final[tuple[tuple[Callable[[Access, wrappers.Request], bool], QueryError], ...]] = (
+    (_is_json, ForbiddenError("The content type must be application/json.")),
+    (has_known_host, ForbiddenError(_UNKNOWN_HOST)),
+    (_is_of_same_origin, ForbiddenError("The request comes from a page of another site.")),
+    (_has_key, KeyNeededError(f"The header {KEY_HEADER} does not have the key of this viewer.")),
 )

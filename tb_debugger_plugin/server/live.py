@@ -38,8 +38,8 @@ def programs(viewer: Viewer, query: Query) -> Answer:
     listing = viewer.programs.listing(since, 0.0 if since is None else wait)
     return {
         "version": listing.version,
-        "token": viewer.token,
-        "read_only": viewer.is_read_only,
+        "read_only": bool(viewer.access.read_only),
+        "why_read_only": viewer.access.read_only,
         "programs": [one.to_json() for one in listing.programs],
     }
 

@@ -18,9 +18,20 @@ class DebuggerLoader(base_plugin.TBLoader):
             action="store_true",
             help="show running programs, but never change one: no steps, breakpoints or new values",
         )
+        group.add_argument(
+            "--debugger_allow_commands",
+            action="store_true",
+            help="let whoever has the key change programs also when TensorBoard listens beyond this machine",
+        )
+        # TensorFlow's first debugger had it: old command lines still start.
+        group.add_argument(
+            "--debugger_port", metavar="PORT", default=None, help="not needed any more; accepted and ignored"
+        )
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin:
         """Returns the plugin."""
-        from tb_debugger_plugin.server.plugin import DebuggerPlugin
+        from tb_debugger_plugin.server.plugin import DebuggerPlugin, say
 
+        if getattr(context.flags, "debugger_port", None) is not None:
+            say("--debugger_port is not needed: a program finds TensorBoard by the logdir.")
         return DebuggerPlugin(context)

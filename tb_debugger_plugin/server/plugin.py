@@ -6,8 +6,8 @@ forged, 404 for what does not exist, 405 for another method than the route has, 
 large, 422 for a run whose files cannot be read, 503 while a run is being opened, and 500 with a sentence for
 unexpected errors.
 
-Invariant: a GET changes nothing but caches. A POST changes a program, or the allow-list of a run, and only if
-`forgery` lets it pass.
+Invariant: a GET changes nothing but caches, and no answer has the key. A POST changes a program, or the
+allow-list of a run. Both pass `forgery` first; only the files of the page do not.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import functools
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from werkzeug import wrappers
 from tb_debugger_plugin.errors import (
     BadQueryError,
     ForbiddenError,
+    KeyNeededError,
     NotFoundError,
     NotReadyError,
     QueryError,
@@ -34,14 +36,15 @@ from tb_debugger_plugin.errors import (
 )
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.live.messages.json import parse
+from tb_debugger_plugin.live.messages.key import fragment, users_key
 from tb_debugger_plugin.server import columnar
 from tb_debugger_plugin.server.download import Download
-from tb_debugger_plugin.server.forgery import checked_body
+from tb_debugger_plugin.server.forgery import check_reader, checked_body, has_known_host, is_loopback
 from tb_debugger_plugin.server.posts import POSTS, Post
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file
-from tb_debugger_plugin.server.viewer import open_viewer
+from tb_debugger_plugin.server.viewer import Access, open_viewer
 
 _logger = logging.getLogger(__name__)
 
@@ -65,8 +68,8 @@ class DebuggerPlugin(base_plugin.TBPlugin):
     """The tab *Debugger*; lives as long as TensorBoard.
 
     Args:
-      context: TensorBoard's context; only ``logdir`` and the flags ``logdir_spec`` and
-        ``debugger_read_only`` are used.
+      context: TensorBoard's context; only ``logdir`` and the flags ``logdir_spec``, ``host``, ``bind_all``,
+        and those of `loader` are used.
     """
 
     plugin_name = PLUGIN_NAME
@@ -76,7 +79,11 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         logdir = _logdir(context)
         for problem in logdir.problems:
             _logger.warning("The debugger cannot show %s: %s", problem.location, problem.message)
-        self._viewer = open_viewer(logdir, is_read_only=_is_read_only(context))
+        self._access = _access(context)
+        self._viewer = open_viewer(logdir, self._access)
+        self._is_link_known = bool(self._access.read_only)
+        if not self._is_link_known:
+            say(f"commands need a key. Append {fragment(self._access.key)} to the address of TensorBoard.")
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """Returns the routes; other paths are files of the front end."""
@@ -102,6 +109,8 @@ class DebuggerPlugin(base_plugin.TBPlugin):
 
     def _app(self, route: Route) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
+            check_reader(self._access, request)
+            self._print_link(request)
             value = route(self._viewer, Query(request.args))
             if isinstance(value, columnar.Columnar):
                 return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
@@ -113,10 +122,16 @@ class DebuggerPlugin(base_plugin.TBPlugin):
 
     def _post_app(self, post: Post) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
-            value = post(self._viewer, parse(checked_body(self._viewer, request)))
+            value = post(self._viewer, parse(checked_body(self._access, request)))
             return _respond(request, json.dumps(value, allow_nan=False), "application/json")
 
         return _wsgi(answer, ("POST",))
+
+    def _print_link(self, request: wrappers.Request) -> None:
+        """Print the whole link at the first request: before it, nobody knows the port."""
+        if not self._is_link_known and has_known_host(self._access, request):
+            self._is_link_known = True
+            say(f"{request.root_url}{fragment(self._access.key)}")
 
     @functools.cached_property
     def _static(self) -> WsgiApp:
@@ -130,9 +145,28 @@ def _logdir(context: base_plugin.TBContext) -> Logdir:
     return several_folders(getattr(context.flags, "logdir_spec", None) or "")
 
 
-def _is_read_only(context: base_plugin.TBContext) -> bool:
-    flag = getattr(context.flags, "debugger_read_only", False)
-    return bool(flag) or os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0")
+def _access(context: base_plugin.TBContext) -> Access:
+    host = str(getattr(context.flags, "host", None) or "")
+    return Access(users_key(), _why_read_only(context.flags, host), host)
+
+
+def _why_read_only(flags: Any, host: str) -> str:
+    if getattr(flags, "debugger_read_only", False):
+        return "This viewer is read-only: TensorBoard was started with --debugger_read_only."
+    if os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0"):
+        return f"This viewer is read-only: TensorBoard was started with {READ_ONLY_VARIABLE}=1."
+    is_beyond = getattr(flags, "bind_all", False) or (host and not is_loopback(host.lower()))
+    if is_beyond and not getattr(flags, "debugger_allow_commands", False):
+        return (
+            "This viewer is read-only, because other machines reach it: start TensorBoard without --bind_all"
+            " and --host, or with --debugger_allow_commands."
+        )
+    return ""
+
+
+def say(sentence: str) -> None:
+    """Print a sentence where TensorBoard prints its address."""
+    print(f"TensorFlow debugger: {sentence}", file=sys.stderr, flush=True)
 
 
 def _answer_static(request: wrappers.Request) -> wrappers.Response:
@@ -165,7 +199,7 @@ def _respond_to(
         return answer(request)
     except QueryError as error:
         code = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
-        return _error(request, str(error), code)
+        return _error(request, str(error), code, needs_key=isinstance(error, KeyNeededError))
     except Exception:
         _logger.exception("Answering %s failed.", request.path)
         return _error(
@@ -173,8 +207,11 @@ def _respond_to(
         )
 
 
-def _error(request: wrappers.Request, sentence: str, code: int) -> wrappers.Response:
-    return _respond(request, json.dumps({"error": sentence}), "application/json", code=code)
+def _error(
+    request: wrappers.Request, sentence: str, code: int, *, needs_key: bool = False
+) -> wrappers.Response:
+    facts = {"error": sentence, **({"needs_key": True} if needs_key else {})}
+    return _respond(request, json.dumps(facts), "application/json", code=code)
 
 
 def _send(download: Download) -> wrappers.Response:

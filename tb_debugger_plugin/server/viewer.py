@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, field
 
 from tb_debugger_plugin.index.logdir import Logdir
@@ -12,21 +11,33 @@ from tb_debugger_plugin.live.viewer.programs import Programs
 
 
 @dataclass(frozen=True)
+class Access:
+    """Who may read, and who may change programs.
+
+    Attributes:
+      key: What a request that changes something must carry. No answer has it.
+      read_only: Why nobody may change anything, in a sentence; empty if who has the key may.
+      bound_host: The host that TensorBoard was told to listen at; empty for this machine only.
+    """
+
+    key: str = field(repr=False)
+    read_only: str = ""
+    bound_host: str = ""
+
+
+@dataclass(frozen=True)
 class Viewer:
     """What a process shows; lives until :meth:`close`.
 
     Attributes:
       run_library: The runs.
       programs: The programs.
-      is_read_only: Whether requests that change programs are refused.
-      token: What a request that changes a program must carry. A page of this process knows it, and a page of
-        another site cannot.
+      access: Who may read, and who may change programs.
     """
 
     run_library: Library
     programs: Programs
-    is_read_only: bool = False
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    access: Access
 
     def close(self) -> None:
         """Stop reading, and leave the programs alone."""
@@ -34,12 +45,12 @@ class Viewer:
         self.run_library.close()
 
 
-def open_viewer(logdir: Logdir, *, is_read_only: bool = False) -> Viewer:
+def open_viewer(logdir: Logdir, access: Access) -> Viewer:
     """Returns a viewer of a logdir.
 
     Args:
       logdir: The folders.
-      is_read_only: As in :class:`Viewer`.
+      access: As in :class:`Viewer`.
     """
     library = Library(logdir, is_mark=is_live_file)
-    return Viewer(library, Programs(library), is_read_only)
+    return Viewer(library, Programs(library), access)

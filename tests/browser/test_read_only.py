@@ -15,7 +15,7 @@ from tests.support.serving import tensorboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
-_WHY = "This TensorBoard is read-only: it shows programs and does not control them."
+_WHY = "This viewer is read-only: TensorBoard was started with --debugger_read_only."
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,9 @@ def test_keys_and_requests_of_the_page_are_refused(opened):
         page.frame.locator("body").press(key)
     answer = page.frame.evaluate(
         """async () => {
-          const { token, programs } = await (await fetch('live/programs')).json();
-          const headers = { 'Content-Type': 'application/json', 'X-TB-Debugger-Token': token };
+          const { programs } = await (await fetch('live/programs')).json();
+          const key = sessionStorage.getItem('tb_debugger_plugin.key');
+          const headers = { 'Content-Type': 'application/json', 'X-TB-Debugger-Key': key };
           const body = JSON.stringify({ program: programs[0].id, command: { step: {} } });
           const response = await fetch('live/control', { method: 'POST', headers, body });
           return { status: response.status, ...(await response.json()) };

@@ -3,7 +3,7 @@
 Takes an empty folder and returns the problems. The program answers each call of the service with random
 messages, broken bytes, too much, too late or not at all; the page posts bodies that are cut, changed and
 nested. It checks that every route answers with a known status and whole JSON, that nothing is obeyed without
-the token, and that the secret is in no answer.
+the key, and that the secret is in no answer.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tb_debugger_plugin.live.viewer import elements
 from tests.fuzz.hostile import TEXTS, fill
 from tests.support.asking import HOSTILE, Asker, decoded
 from tests.support.live_program import served
+from tests.support.serving import KEY
 
 _QUESTIONS: Final = 12
 _POSTS: Final = 12
@@ -153,7 +154,6 @@ class _Asked:
         self.asker = asker
         self._secret = secret.encode()
         listing = asker.json("/live/programs")
-        self.token = listing["token"]
         self.ids = [one["id"] for one in listing["programs"]]
 
     def problem(self, what: str, response: Any, statuses: tuple[int, ...]) -> Iterator[str]:
@@ -165,7 +165,7 @@ class _Asked:
             return
         if response.status_code not in statuses or (response.status_code != 200) != ("error" in answer):
             yield f"{what}: {response.status_code} {str(answer)[:300]}"
-        if self._secret in response.data:
+        if self._secret in response.data or KEY.encode() in response.data:
             yield f"{what}: the answer has the secret"
 
 
@@ -204,9 +204,9 @@ def _post(asked: _Asked, program: HostileProgram, rng: random.Random) -> Iterato
         path, body = _body(rng, asked.ids)
         before = len(program.obeyed)
         headers, is_forged = _headers(rng)
-        # A wrong token may be any text that a header can hold.
-        token = asked.token if not is_forged or headers else rng.choice(("", "x", asked.token[:-1], "é"))
-        response = asked.asker.post(path, body, headers, token=token)
+        # A wrong key may be any text that a header can hold.
+        key = KEY if not is_forged or headers else rng.choice(("", "x", KEY[:-1], "é"))
+        response = asked.asker.post(path, body, headers, key=key)
         statuses = (403,) if is_forged else (*_STATUSES, 413)
         yield from asked.problem(f"POST {path} {body[:200]!r} {headers}", response, statuses)
         if is_forged and len(program.obeyed) != before:
@@ -214,7 +214,7 @@ def _post(asked: _Asked, program: HostileProgram, rng: random.Random) -> Iterato
 
 
 def _headers(rng: random.Random) -> tuple[dict[str, str | None], bool]:
-    """Headers of a request, and whether they may be forged; no headers may have a wrong token."""
+    """Headers of a request, and whether they may be forged; no headers may have a wrong key."""
     kind = rng.random()
     if kind < 0.5:
         return {}, False

@@ -24,8 +24,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
 from tests.fuzz.inputs import Input, make_input
 from tests.fuzz.looking import look
+from tests.support.serving import KEY
 
 #: Number of file sets in one case.
 CASE_INPUTS = 80
@@ -64,6 +66,7 @@ def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> dic
     with tempfile.TemporaryDirectory(prefix="tb_debugger_fuzz_") as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         os.environ["TB_DEBUGGER_CACHE"] = f"{folder}/cache"
+        os.environ[KEY_VARIABLE] = KEY
         try:
             problems = look(Path(folder) / "logs", inputs, random.Random(f"{seed}/{case}/questions"))
         except Exception:

@@ -19,9 +19,10 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
-from tb_debugger_plugin.server.forgery import TOKEN_HEADER
+from tb_debugger_plugin.server.forgery import KEY_HEADER
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tb_debugger_plugin.server.posts import POSTS
+from tests.support.serving import KEY
 
 PREFIX: Final = "/data/plugin/debugger"
 Query = dict[str, object]
@@ -192,20 +193,20 @@ class Asker:
         return {path for path in self._apps if path not in ("/*", "/index.js", *POSTS)}
 
     def get(
-        self, path: str, query: Mapping[str, object] | None = None, method: str = "GET", **more: object
+        self,
+        path: str,
+        query: Mapping[str, object] | None = None,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        **more: object,
     ) -> TestResponse:
         """Returns the response to one query, given as a mapping or as arguments."""
         app = self._apps.get(path) or self._apps["/*"]
         text = {name: str(value) for name, value in {**(query or {}), **more}.items()}
-        return Client(app).open(PREFIX + path, method=method, query_string=text)
-
-    @property
-    def token(self) -> str:
-        """The token that a POST must carry."""
-        return str(self.json("/live/programs")["token"])
+        return Client(app).open(PREFIX + path, method=method, query_string=text, headers=headers)
 
     def post(
-        self, path: str, body: Any, headers: Mapping[str, str | None] | None = None, token: str | None = None
+        self, path: str, body: Any, headers: Mapping[str, str | None] | None = None, key: str = KEY
     ) -> TestResponse:
         """Returns the response to a POST from a page of the viewer.
 
@@ -213,11 +214,11 @@ class Asker:
           path: The route.
           body: What is sent as JSON, or bytes.
           headers: Headers to send besides; None leaves one out.
-          token: The token; None for the right one.
+          key: The key of the viewer.
         """
         sent = {
             "Content-Type": "application/json",
-            TOKEN_HEADER: self.token if token is None else token,
+            KEY_HEADER: key,
             "Sec-Fetch-Site": "same-origin",
             **(headers or {}),
         }

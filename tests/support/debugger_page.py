@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
 
+from tests.support.serving import KEY
+
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
 # At its very beginning a document has no element.
 _IDLE = "document.documentElement?.dataset.idle === 'true'"
@@ -90,6 +92,7 @@ def open_page(
     height: int = 800,
     stopped_clock: bool = False,
     answers: Mapping[str, object] | None = None,
+    has_key: bool = True,
 ) -> Iterator[DebuggerPage]:
     """Open TensorBoard in a new window of `width` x `height` pixels.
 
@@ -101,12 +104,15 @@ def open_page(
       height: Height of the window.
       stopped_clock: Whether the test controls the clock of the page.
       answers: Answers by route, in place of those of the server.
+      has_key: Whether the window has the key that commands need.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     if stopped_clock:
         context.clock.install()
     for name, answer in (answers or {}).items():
         context.route(f"**/plugin/debugger/{name}", _answering(json.dumps(answer)))
+    if has_key:
+        context.add_init_script(f"sessionStorage.setItem('tb_debugger_plugin.key', {KEY!r})")
     try:
         yield DebuggerPage(context.new_page(), address)
     finally:

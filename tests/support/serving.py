@@ -15,10 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
+
 #: TensorBoard as it runs where there is no TensorFlow, which it takes most of its start to import.
 WITHOUT_TENSORFLOW = ("tests.support.without_tensorflow", "tensorboard")
 #: TensorBoard as most users have it.
 WITH_TENSORFLOW = ("tensorboard.main",)
+#: The key of all viewers of the tests; `tests/conftest.py` sets it.
+KEY = "the-key-of-the-tests"
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.1
 
@@ -50,10 +54,9 @@ def tensorboard(
         "--port",
         str(port),
     ]
+    given = {**os.environ, KEY_VARIABLE: KEY, **environment}
     with log.open("wb") as said:
-        server = subprocess.Popen(
-            [*command, "--host", "127.0.0.1"], stdout=said, stderr=said, env={**os.environ, **environment}
-        )
+        server = subprocess.Popen([*command, "--host", "127.0.0.1"], stdout=said, stderr=said, env=given)
         try:
             address = f"http://127.0.0.1:{port}"
             _wait_until_it_answers(server, address, log)

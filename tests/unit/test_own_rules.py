@@ -261,7 +261,7 @@ def test_what_the_page_calls_meant_is_kept_in_a_file_that_toml_readers_read(tmp_
 @pytest.mark.parametrize(
     "headers, code",
     [
-        ({"X-TB-Debugger-Token": "wrong"}, 403),
+        ({"X-TB-Debugger-Key": "wrong"}, 403),
         ({"Content-Type": "text/plain"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Host": "evil.example"}, 403),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tensorboard.plugins import base_plugin
 
-from tb_debugger_plugin.server.forgery import HOSTS_VARIABLE, MAX_BODY, TOKEN_HEADER
+from tb_debugger_plugin.server.forgery import HOSTS_VARIABLE, KEY_HEADER, MAX_BODY
 from tb_debugger_plugin.server.loader import DebuggerLoader
 from tb_debugger_plugin.server.plugin import READ_ONLY_VARIABLE
 from tests.support.asking import Asker
@@ -206,9 +206,9 @@ def test_the_secret_is_in_no_answer(asker, tmp_path):
 @pytest.mark.parametrize(
     ("headers", "said"),
     [
-        ({TOKEN_HEADER: "wrong"}, "is not the token"),
-        ({TOKEN_HEADER: None}, "is not the token"),
-        ({TOKEN_HEADER: "é"}, "is not the token"),
+        ({KEY_HEADER: "wrong"}, "does not have the key"),
+        ({KEY_HEADER: None}, "does not have the key"),
+        ({KEY_HEADER: "é"}, "does not have the key"),
         ({"Content-Type": "text/plain"}, "application/json"),
         ({"Content-Type": "application/x-www-form-urlencoded"}, "application/json"),
         ({"Content-Type": None}, "application/json"),

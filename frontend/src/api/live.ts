@@ -144,7 +144,12 @@ const program = object({
 /** A program that runs; its state is undefined while it cannot be reached, and `problem` says why. */
 export type LiveProgram = Checked<typeof program>;
 
-const programs = object({ version: number, token: text, read_only: truth, programs: list(program) });
+const programs = object({
+  version: number,
+  read_only: truth,
+  why_read_only: text,
+  programs: list(program),
+});
 export type LivePrograms = Checked<typeof programs>;
 
 const outcome = object({
@@ -235,14 +240,13 @@ export function liveRoutes(client: Client) {
       signal?: AbortSignal,
     ) => client.json("live/tensors", { program: id, after, limit }, tensorList, signal),
     /** A command about an earlier pause than `pauseNumber` is refused; 0 is any. */
-    control: (id: ids.ProgramId, command: Command, pauseNumber: number, token: string) =>
+    control: (id: ids.ProgramId, command: Command, pauseNumber: number) =>
       client.post(
         "live/control",
         { program: id, command: { ...command, pause_number: pauseNumber } },
-        token,
         outcome,
       ),
-    evaluate: (id: ids.ProgramId, expression: string, token: string) =>
-      client.post("live/evaluate", { program: id, expression }, token, evaluation),
+    evaluate: (id: ids.ProgramId, expression: string) =>
+      client.post("live/evaluate", { program: id, expression }, evaluation),
   };
 }

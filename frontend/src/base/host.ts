@@ -96,3 +96,34 @@ export function remember(key: string, value: string): void {
     // A private window keeps nothing: the next visit has the default sizes.
   }
 }
+
+/** A value of this tab of the browser; undefined when there is none, or when the browser keeps nothing. */
+export function rememberedForTab(key: string): string | undefined {
+  try {
+    return window.sessionStorage.getItem(`tb_debugger_plugin.${key}`) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function rememberForTab(key: string, value: string): void {
+  try {
+    window.sessionStorage.setItem(`tb_debugger_plugin.${key}`, value);
+  } catch {
+    // Until the page is loaded again, the caller knows it.
+  }
+}
+
+/** Calls back with the hash of the reader's address, now and whenever it changes, to replace it. */
+export function replaceHash(outer: Window, replaced: (hash: string) => string | undefined): () => void {
+  const onHash = () => {
+    const hash = replaced(outer.location.hash);
+    if (hash === undefined) return;
+    // A relative address would be resolved against the base element of the document.
+    const { pathname, search } = outer.location;
+    outer.history.replaceState(outer.history.state, "", `${pathname}${search}${hash}`);
+  };
+  outer.addEventListener("hashchange", onHash);
+  onHash();
+  return () => outer.removeEventListener("hashchange", onHash);
+}

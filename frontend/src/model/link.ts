@@ -77,6 +77,24 @@ export function writeLink(hash: string, link: Link): string {
   return `#${[tab || PLUGIN, ...others, ...ours].join("&")}`;
 }
 
+/** The part of an address with the key that commands need; it is in no link. */
+const KEY = `${PREFIX}key`;
+
+/** The key in a hash, or in a link that ends in one; undefined when there is none. */
+export function keyIn(text: string): string | undefined {
+  const parts = text.slice(text.indexOf("#") + 1).split("&");
+  return parts
+    .map(split)
+    .find(([name]) => name === KEY)?.[1]
+    ?.trim();
+}
+
+/** The hash without the key. */
+export function withoutKey(hash: string): string {
+  const parts = hash.replace(/^#/, "").split("&");
+  return `#${parts.filter((part) => split(part)[0] !== KEY).join("&")}`;
+}
+
 /** The value view; without a value there is none. */
 function valueParts(values: ReadonlyMap<string, string>): Link {
   const value = map(values.get("value"), readRef);

@@ -4,6 +4,7 @@ import type { Runs, Status } from "../api/answers";
 import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
+import { createAccess } from "./access";
 import { createActivity } from "./activity";
 import { createComparison } from "./comparison/comparison";
 import type { Deps, VerbDeps } from "./deps";
@@ -21,7 +22,7 @@ import { createVerbs, type Verbs } from "./verbs/verbs";
 
 export type Store = ReturnType<typeof createStore>;
 
-export function createStore(api: Api, timer: Timer = browserTimer) {
+export function createStore(api: Api, timer: Timer = browserTimer, access = createAccess()) {
   const activity = createActivity();
   const facts = createFacts();
   const deps: Deps = { api, facts, activity };
@@ -40,6 +41,7 @@ export function createStore(api: Api, timer: Timer = browserTimer) {
     ...verbs,
     ...createSearch(api, facts, timer, activity),
     rules: createRules(deps, timer),
+    access,
     comparison,
     live,
     livePanel,

@@ -10,6 +10,7 @@ import { Dock } from "./dock";
 import { Empty } from "./empty";
 import { GraphExecutions } from "./graph_executions";
 import { GraphStructure } from "./graph_structure";
+import { KeyPrompt } from "./key_prompt";
 import { takeLiveKey } from "./live/keys";
 import { LiveBar } from "./live/live_bar";
 import { LiveButton, StartCard } from "./live/start_card";
@@ -47,6 +48,7 @@ export function App({ store }: { readonly store: Store }) {
     <div class="app" ref={root}>
       {noRun ? <NoRun store={store} /> : <Sections store={store} />}
       <StartCard store={store} />
+      <KeyPrompt store={store} />
       <Toasts store={store} />
     </div>
   );

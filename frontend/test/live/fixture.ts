@@ -1,6 +1,6 @@
 /** Programs that run, as the server answers them: a state and a program with overrides, and a fake server. */
 
-import type { Fetch } from "../../src/api/fetch";
+import type { Fetch, Keys } from "../../src/api/fetch";
 import type { Call, LivePrograms, LiveTensor, Pause, ProgramState } from "../../src/api/live";
 import { breakpointNumber, graphId, liveTensorNumber, programId, runName } from "../../src/base/ids";
 import { place } from "../../src/model/live/places";
@@ -104,6 +104,11 @@ export const breakpoint = (where: Parameters<typeof place>[0], over = {}) => ({
   ...over,
 });
 
+/** The key of the server. */
+export const KEY = "the-key";
+/** A tab that has it. */
+export const KEYS: Keys = { current: () => KEY, ask: async () => undefined };
+
 /** A server with a recorded run and programs; each long poll waits until `change`. */
 export class LiveServer {
   programs: Program[] = [program()];
@@ -138,6 +143,8 @@ export class LiveServer {
     const { pathname, searchParams } = new URL(url, "http://host/");
     const route = pathname.slice(1);
     if (init.method === "POST") {
+      if (init.headers?.["X-TB-Debugger-Key"] !== KEY)
+        return Response.json({ error: "No.", needs_key: true }, { status: 403 });
       this.posted.push({ url: route, body: JSON.parse(init.body ?? "{}"), headers: init.headers ?? {} });
       return Response.json(this.outcome());
     }
@@ -175,6 +182,7 @@ export class LiveServer {
         signal?.addEventListener("abort", () => reject(new Error("aborted")));
       });
     const { version, readOnly: read_only, programs } = this;
-    return Response.json({ version, token: "secret", read_only, programs });
+    const why_read_only = read_only ? "This viewer is read-only." : "";
+    return Response.json({ version, read_only, why_read_only, programs });
   }
 }

@@ -190,8 +190,8 @@ describe("the headline", () => {
 });
 
 describe("actions", () => {
-  const open = (now: Parameters<typeof state>[0], isReadOnly = false) =>
-    Object.entries(refusals(program({}, now), isReadOnly))
+  const open = (now: Parameters<typeof state>[0], readOnly?: string) =>
+    Object.entries(refusals(program({}, now), readOnly))
       .filter(([, why]) => why === undefined)
       .map(([action]) => action);
   test.each([
@@ -206,10 +206,10 @@ describe("actions", () => {
   });
 
   test("of a read-only program or TensorBoard are none, with the reason", () => {
-    expect(open({}, true)).toEqual([]);
+    expect(open({}, "It is read-only.")).toEqual([]);
     expect(open({ read_only: true })).toEqual([]);
-    expect(refusals(program(), true).step).toContain("TensorBoard is read-only");
-    expect(refusals(program({}, { read_only: true }), false).step).toContain("program is read-only");
+    expect(refusals(program(), "It is read-only.").step).toBe("It is read-only.");
+    expect(refusals(program({}, { read_only: true }), undefined).step).toContain("program is read-only");
   });
 });
 

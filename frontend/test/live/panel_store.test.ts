@@ -8,7 +8,7 @@ import { readRef, writeRef } from "../../src/model/values/value_ref";
 import { createStore, type Store } from "../../src/store/store";
 import { encodeColumns } from "../encode";
 import { FakeTimer } from "../fake_timer";
-import { breakpoint, call, LiveServer, pause, program, tensor } from "./fixture";
+import { breakpoint, call, KEYS, LiveServer, pause, program, tensor } from "./fixture";
 
 let stop = () => {};
 afterEach(() => stop());
@@ -76,7 +76,7 @@ const paused = (version: number, number: number, at: number, over = {}) =>
 
 async function open(server = new PanelServer()) {
   const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(server.answer)), timer);
+  const store = createStore(makeApi(makeClient(server.answer, KEYS)), timer);
   stop = store.start({});
   await quiet(store);
   const change = async (...programs: ReturnType<typeof program>[]) => {

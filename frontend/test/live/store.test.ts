@@ -7,7 +7,7 @@ import { atLine } from "../../src/model/live/places";
 import { createStore, type Store } from "../../src/store/store";
 import { FakeTimer } from "../fake_timer";
 import { focusText } from "../focus_text";
-import { breakpoint, LiveServer, pause, program, state, tensor } from "./fixture";
+import { breakpoint, KEYS, LiveServer, pause, program, state, tensor } from "./fixture";
 
 let stop = () => {};
 afterEach(() => stop());
@@ -19,7 +19,7 @@ async function quiet(store: Store): Promise<void> {
 
 async function open(server = new LiveServer(), link: Link = {}) {
   const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(server.fetch)), timer);
+  const store = createStore(makeApi(makeClient(server.fetch, KEYS)), timer);
   stop = store.start(link);
   await quiet(store);
   const change = async (...programs: ReturnType<typeof program>[]) => {
@@ -107,7 +107,7 @@ test("a program that the server lists as ended is shown as ended, until the read
 });
 
 describe("commands", () => {
-  test("are posted with the token and with the pause that they are about", async () => {
+  test("are posted with the key and with the pause that they are about", async () => {
     const { live, server } = await open();
     expect(await live.step()).toBe(true);
     await live.continueUntil({ calls: 5 });
@@ -119,7 +119,7 @@ describe("commands", () => {
     ]);
     expect(server.posted[0]?.headers).toMatchObject({
       "Content-Type": "application/json",
-      "X-TB-Debugger-Token": "secret",
+      "X-TB-Debugger-Key": "the-key",
     });
   });
 

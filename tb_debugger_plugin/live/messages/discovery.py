@@ -16,13 +16,13 @@ import os
 import re
 import secrets
 import socket
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.live.messages.own_files import own_bytes
 
 #: The metadata of each call that carries the secret.
 SECRET_KEY: Final = "tb-debugger-secret"
@@ -196,7 +196,7 @@ def read(path: Path) -> LiveFile:
       path: The file.
     """
     try:
-        program = _parse(_private_bytes(path))
+        program = _parse(own_bytes(path, _MAX_BYTES, is_private=True))
         if program.name != path.name:
             raise FormatError("Its name and its content are of different programs.")
     except FormatError as error:
@@ -204,24 +204,6 @@ def read(path: Path) -> LiveFile:
     except OSError as error:
         return LiveFile(path, None, f"It cannot be read: {error.strerror or error}.")
     return LiveFile(path, program)
-
-
-def _private_bytes(path: Path) -> bytes:
-    """The content of a file that only this user can read."""
-    # A pipe must not block, and a link may lead anywhere.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise FormatError("It is no regular file.")
-        if status.st_uid != os.geteuid():
-            raise FormatError("It belongs to another user.")
-        if status.st_mode & 0o077:
-            raise FormatError("Other users may read or write it, so its secret may be known.")
-        content = file.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise FormatError(f"It is larger than {_MAX_BYTES} bytes.")
-    return content
 
 
 def _parse(content: bytes) -> LiveProgram:

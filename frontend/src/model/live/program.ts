@@ -106,10 +106,10 @@ const NOT_NOW: Readonly<Record<Situation, string>> = {
   unreachable: "The program does not answer.",
 };
 
-/** Which actions a program takes now; `isReadOnly` is that of the viewer. */
-export function refusals(program: LiveProgram, isReadOnly: boolean): Refusals {
+/** Which actions a program takes now; `readOnly` is why the viewer takes none. */
+export function refusals(program: LiveProgram, readOnly: string | undefined): Refusals {
   const now = situationOf(program);
-  const shut = readOnlyWords(program, isReadOnly);
+  const shut = readOnlyWords(program, readOnly);
   const why = (action: Action) => shut ?? (TAKEN_IN[action].includes(now) ? undefined : NOT_NOW[now]);
   return {
     step: why("step"),
@@ -122,14 +122,14 @@ export function refusals(program: LiveProgram, isReadOnly: boolean): Refusals {
 }
 
 /** Why the program takes no command at all; undefined when it does. */
-export function readOnlyWords({ state }: LiveProgram, isReadOnly: boolean): string | undefined {
-  if (isReadOnly) return "This TensorBoard is read-only: it shows programs and does not control them.";
+export function readOnlyWords({ state }: LiveProgram, readOnly: string | undefined): string | undefined {
+  if (readOnly !== undefined) return readOnly;
   return state?.read_only === true ? "The program is read-only: it takes no commands." : undefined;
 }
 
 /** Whether breakpoints can be changed now. */
-export function mayEdit(program: LiveProgram | undefined, isReadOnly: boolean): boolean {
-  if (program === undefined || readOnlyWords(program, isReadOnly) !== undefined) return false;
+export function mayEdit(program: LiveProgram | undefined, readOnly: string | undefined): boolean {
+  if (program === undefined || readOnlyWords(program, readOnly) !== undefined) return false;
   return ALIVE.includes(situationOf(program));
 }
 

@@ -57,8 +57,11 @@ export function createLiveDerived(facts: LiveFacts) {
     /** The program in focus: it runs, or it has just ended. */
     program,
     state,
-    /** Whether this TensorBoard takes no commands. */
-    readOnly: computed(() => facts.answer.value?.read_only === true),
+    /** Why this TensorBoard takes no commands; undefined when it does. */
+    readOnly: computed(() => {
+      const answer = facts.answer.value;
+      return answer?.read_only === true ? answer.why_read_only : undefined;
+    }),
   };
 }
 

@@ -58,14 +58,14 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
   // Those under way, and whether one of them ends the pause at hand.
   let [earlier, isGoingOn]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
   return async (command, about) => {
-    const [program, answer] = [derived.program.peek(), facts.answer.peek()];
-    if (program === undefined || answer === undefined) return false;
+    const program = derived.program.peek();
+    if (program === undefined || facts.answer.peek() === undefined) return false;
     // A key that is held down repeats faster than the program answers; the pause is over by then.
     const endsPause = about === "going on";
     if (endsPause && isGoingOn) return false;
     const pauseNumber = about === undefined ? 0 : (program.state?.pause?.number ?? 0);
     isGoingOn ||= endsPause;
-    const post = () => api.control(program.id, command, pauseNumber, answer.token);
+    const post = () => api.control(program.id, command, pauseNumber);
     // A breakpoint or a value that was set before the program goes on must be there when it does.
     const sent = endsPause ? earlier.then(post) : post();
     earlier = Promise.allSettled([earlier, sent]).then(() => undefined);
@@ -122,9 +122,10 @@ function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send:
       send({ change_value: { tensor, expression } }, "pause"),
     /** The result of an expression over the tensors at hand. */
     async evaluate(expression: string): Promise<Evaluation> {
-      const [program, answer] = [derived.program.peek(), facts.answer.peek()];
-      if (program === undefined || answer === undefined) throw new Error("No program is running.");
-      return activity.track(api.evaluate(program.id, expression, answer.token));
+      const program = derived.program.peek();
+      if (program === undefined || facts.answer.peek() === undefined)
+        throw new Error("No program is running.");
+      return activity.track(api.evaluate(program.id, expression));
     },
   };
 }

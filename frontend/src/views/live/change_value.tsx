@@ -29,10 +29,10 @@ export function ChangeValue({ store }: { readonly store: Store }) {
 }
 
 /** Why the value cannot be changed now; undefined when it can. */
-function whyNot(program: LiveProgram | undefined, isReadOnly: boolean): string | undefined {
+function whyNot(program: LiveProgram | undefined, readOnly: string | undefined): string | undefined {
   const state = program?.state;
   if (program === undefined || state === undefined) return "The program does not answer.";
-  const shut = readOnlyWords(program, isReadOnly);
+  const shut = readOnlyWords(program, readOnly);
   if (shut !== undefined) return shut;
   if (!state.may_change_values)
     return "The program does not allow it: enable breakpoints with may_change_values=True.";
