@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable
 
 from tb_debugger_plugin.capture.alarm import BadValue, Explanation
-from tb_debugger_plugin.capture.first_bad import FirstBad, sentence
+from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.own_recording import reason_of
+from tb_debugger_plugin.capture.own_recording import first_cause, reason_of
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
 
@@ -42,15 +42,24 @@ class BadValues:
         self._write_out = write_out
 
     def log_first(self) -> None:
-        """Log which op made the first one, and where the reason is to be had."""
+        """Log what `tbdbg why` says of the recording, which has ended: it names the op, or where to ask."""
         try:
             first = self._sink.first_bad()
             if first is not None:
-                first = self._with_type(first)
-                stack = self._frames.of_ids(first.stack)
-                _log.warning("%s", sentence(first.op_type, stack, self._options.dump_root))
+                self._log_cause(first)
         except Exception as error:  # whatever it is, the program must not see it
             _log.debug("The first bad value cannot be named.", exc_info=error)
+
+    def _log_cause(self, first: FirstBad) -> None:
+        root = self._options.dump_root
+        cause = first_cause(root, self._sink.files)
+        if cause is None:
+            kind = first.kind[0].upper() + first.kind[1:]
+            _log.warning("%s is on record. `tbdbg why %s` says where it comes from.", kind, root)
+        elif cause.headline:
+            _log.warning("First bad value: %s. Run `tbdbg why %s` for the reason.", cause.headline, root)
+        else:
+            _log.info("All bad values on record are expected: `tbdbg origins %s` says why.", root)
 
     def of_ring(self, ring: int) -> BadValue | None:
         """The one that rang the alarm; None if it was too long ago.

@@ -1,4 +1,4 @@
-"""Names the first bad value of a recording, for the line that the log gets when the recording ends.
+"""A bad value as its record names it, and the place of its op in the program.
 
 The viewer knows more: it follows the inputs and gives the cause.
 """
@@ -43,17 +43,6 @@ class Place(NamedTuple):
 
     headline: str
     line: str
-
-
-def sentence(op_type: str, stack: Sequence[Frame], dump_root: str) -> str:
-    """The line of the log: "First bad value: Log in cross_entropy, train.py:68. …".
-
-    Args:
-      op_type: Type of the op, or name of the function.
-      stack: Its stack, outermost frame first.
-      dump_root: The folder of the recording.
-    """
-    return f"First bad value: {place(op_type, stack).headline}. Run `tbdbg why {dump_root}` for the reason."
 
 
 def place(op_type: str, stack: Sequence[Frame]) -> Place:

@@ -1,4 +1,4 @@
-"""Reads the recording that this process makes: to explain a bad value, and to ask alert rules.
+"""Reads the recording that this process makes: to explain bad values, and to ask alert rules.
 
 Invariant: these are the only imports of `reading` in the recorder, each inside a function. A program whose
 recording needs no answer imports nothing of it.
@@ -6,14 +6,72 @@ recording needs no answer imports nothing of it.
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
-from typing import Protocol
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
 
+import tb_debugger_plugin
 from tb_debugger_plugin.capture.alarm import BadValue, Broken, Explanation
-from tb_debugger_plugin.capture.options import Options
+from tb_debugger_plugin.capture.options import Options, is_remote
+
+#: How many seconds the end of a recording waits for the first cause of its bad values. It asks only for as
+#: many bytes of files as can be explained with 200 MB of memory, and by most machines within these seconds.
+ANSWER_SECONDS = 2.0
+ANSWER_BYTES = 12 << 20
+_ANSWERING: Final = "tb_debugger_plugin.reading.bad_value"
 
 _log = logging.getLogger("tb_debugger_plugin")
+
+
+class FirstCause(NamedTuple):
+    """What `tbdbg why` says of a recording.
+
+    Attributes:
+      headline: The op and the line, such as "Log in cross_entropy, train.py:68"; empty if all bad values are
+        expected.
+    """
+
+    headline: str
+
+
+def first_cause(dump_root: str, files: str) -> FirstCause | None:
+    """Ask what `tbdbg why` says, in a process of its own: this one keeps its memory, and can stop waiting.
+
+    Args:
+      dump_root: The folder of the recording, which has ended.
+      files: The beginning of the names of its files.
+
+    Returns:
+      None if the answer takes too long, the recording is too large for one, or there is none.
+    """
+    if is_remote(dump_root) or not files or not sys.executable:
+        return None
+    own = (path for path in Path(dump_root).iterdir() if path.name.startswith(files))
+    if sum(path.stat().st_size for path in own) > ANSWER_BYTES:
+        return None
+    package = str(Path(tb_debugger_plugin.__file__).parents[1])
+    paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", _ANSWERING, dump_root, files],
+            env={**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ANSWER_SECONDS,
+            check=True,
+            # The program's Ctrl-C is not for it.
+            start_new_session=True,
+        )
+    except (subprocess.SubprocessError, OSError) as error:
+        _log.debug("The first bad value is not explained:", exc_info=error)
+        return None
+    headline = json.loads(done.stdout)["headline"]
+    return None if headline is None else FirstCause(headline)
 
 
 class Rules(Protocol):

@@ -418,7 +418,8 @@ class Recording:
         for call in at_end:
             call()
         with self._lock:
-            if self._on:
+            ends = self._on
+            if ends:
                 self._on = False
                 self._call = None
                 if self._sink.gate is not None:
@@ -427,11 +428,11 @@ class Recording:
                     self._functions.restore()  # before the hooks go: calls wait there until it is done
                 self._unhook()
                 self._close_sink()
-                if self.options.is_temporary:
-                    shutil.rmtree(self.dump_root, ignore_errors=True)
-                else:
-                    _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
-                    self._bad_values.log_first()
+        if ends and self.options.is_temporary:
+            shutil.rmtree(self.dump_root, ignore_errors=True)
+        elif ends:
+            _log.info("Recorded to %s: %s.", self.dump_root, self._counts_in_words())
+            self._bad_values.log_first()
 
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""

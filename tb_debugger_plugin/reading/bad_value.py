@@ -1,10 +1,13 @@
-"""Explains a bad value of a program that still records.
+"""Explains bad values to the program that records them.
 
-Takes the folder and the op, and returns what `Run.why` says of the op's last alert.
+Takes the folder, and returns what `Run.why` says: of the last alert of an op, or of the whole recording when
+it has ended.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 from tb_debugger_plugin.index.cache import database_path, remove_database
@@ -47,3 +50,27 @@ def explain(
     finally:
         if is_temporary:
             remove_database(database_path(found))
+
+
+def main(dump_root: str, files: str) -> None:
+    """Print the headline of what `tbdbg why` says first of a recording that has ended, as JSON.
+
+    It is empty if all bad values are expected, and null if nobody knows where they come from.
+
+    Args:
+      dump_root: Its folder.
+      files: The beginning of the names of its files.
+
+    Raises:
+      StopIteration: There is no such recording.
+    """
+    own = (run for run in find_runs(Path(dump_root)) if files in {one.prefix for one in run.file_sets})
+    with Run(next(own), timeout=_TIMEOUT) as run:
+        reason, origins = run.why(), run.origins()
+        headlines = [] if reason is None else [reason.headline]
+        headlines += ["" if origin.category == "expected" else origin.headline for origin in origins]
+    print(json.dumps({"headline": next(iter(headlines), None)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

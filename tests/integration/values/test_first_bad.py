@@ -1,8 +1,10 @@
-"""`capture/first_bad.py`: the line of the log that names the first bad value when a recording ends."""
+"""`capture/own_recording.py`: the log names the first bad value as `tbdbg why` does when a recording ends."""
 
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +16,20 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
+from tb_debugger_plugin.capture import own_recording
 from tests.support.events import loaded
 
 pytestmark = pytest.mark.tensorflow
 
 COUNTING = ("CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS")
+
+
+@pytest.fixture(autouse=True)
+def the_log_waits_for_the_answer(
+    monkeypatch: pytest.MonkeyPatch, the_log_explains_nothing: None, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 16 << 20)
+    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 60.0)
 
 
 def line_of_log(caplog: pytest.LogCaptureFixture) -> str | None:
@@ -138,3 +149,59 @@ def test_a_healthy_program_and_the_stock_ops_name_nothing(
     with tb_debugger_plugin.record(tmp_path / "stock", "FULL_HEALTH"):
         cross_entropy(tf.constant([0.0, 1.0]))
     assert line_of_log(caplog) is None
+
+
+NOT_NAMED = "NaN is on record. `tbdbg why {}` says where it comes from."
+
+
+@tf.function
+def root(x: tf.Tensor) -> tf.Tensor:
+    return tf.sqrt(x)
+
+
+def log_of_a_root(folder: Path, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log warns of when the root of a negative number was recorded."""
+    with tb_debugger_plugin.record(folder, "FULL_HEALTH"):
+        root(tf.constant([-1.0]))
+    return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_recording_too_large_to_be_explained_quickly_names_the_command(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 100)
+    assert log_of_a_root(tmp_path, caplog) == [NOT_NAMED.format(tmp_path)]
+
+
+def test_an_answer_that_takes_too_long_is_not_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 0.01)
+    assert log_of_a_root(tmp_path, caplog) == [NOT_NAMED.format(tmp_path)]
+
+
+def test_a_python_that_cannot_start_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
+    assert log_of_a_root(tmp_path / "logs", caplog) == [NOT_NAMED.format(tmp_path / "logs")]
+
+
+def test_a_healthy_program_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(subprocess, "run", lambda *command, **_: started.append(command))
+    with tb_debugger_plugin.record(tmp_path, "FULL_HEALTH"):
+        root(tf.constant([1.0]))
+    assert started == []
+
+
+def test_the_newest_of_two_recordings_in_a_folder_is_the_one_that_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for function in (root, cross_entropy):
+        caplog.clear()
+        with tb_debugger_plugin.record(tmp_path, "FULL_HEALTH"):
+            function(tf.constant([-1.0 if function is root else 0.0]))
+    line = line_of_log(caplog)
+    assert line is not None and line.startswith("First bad value: ")
+    assert headline(tmp_path) in line

@@ -494,23 +494,19 @@ def test_rows_of_kept_tensors_measure_what_summaries_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("buffer", [-1, 100])
 def test_alerts_and_explanations_are_those_of_a_recording_without_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, buffer: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], buffer: int
 ) -> None:
     function = tf.function(lambda x: tf.reduce_sum(x * tf.math.log(x, name="log"), name="loss"))
     said = []
     keep = [KeepValues(op_regex="Log"), KeepValues(only_bad=True)]
     for folder, options in (("plain", {}), ("keeping", {"keep_values": keep})):
-        caplog.clear()
         with tb_debugger_plugin.record(tmp_path / folder, circular_buffer_size=buffer, **options):
             function(X + 1)
             function(X)
         assert main(["why", str(tmp_path / folder)]) == 0
-        named = [record.message for record in caplog.records if record.message.startswith("First bad value")]
-        assert len(named) == 1
-        said.append((capsys.readouterr().out.replace(folder, ""), named[0].replace(folder, "")))
+        said.append(capsys.readouterr().out.replace(folder, ""))
     strip = re.compile(r"\d\d:\d\d:\d\d(\.\d+)?")
-    assert strip.sub("", said[0][0]) == strip.sub("", said[1][0]) and "Log" in said[0][0]
-    assert said[0][1] == said[1][1]
+    assert strip.sub("", said[0]) == strip.sub("", said[1]) and "Log" in said[0]
 
 
 def test_tensorflows_reader_returns_the_values_and_the_summaries(tmp_path: Path) -> None:
