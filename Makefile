@@ -94,7 +94,7 @@ build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")
 	$(PY) -m tests.fuzz $(ARGS)
 
-zoo: $(VENV)/.dev ## record buggy and healthy programs and count the causes that are named right (ARGS="--ways full")
+zoo: $(VENV)/.dev ## record buggy and healthy programs, count the causes that are named right, and run what is advised (ARGS="--ways full")
 	$(PY) -m tests.zoo.run $(ARGS)
 
 test-beam: build/beam/.made ## the pipeline on Apache Beam, which wants older packages than the rest (ARGS for pytest)

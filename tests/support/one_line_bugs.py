@@ -125,7 +125,43 @@ def division_in_where(x):
 
 
 def masked_mean(x):
+    return tf.reduce_sum(x * tf.cast(x > 5, tf.float32)) / tf.reduce_sum(tf.cast(x > 5, tf.float32))
+
+
+def per_member(x):
     return tf.reduce_sum(x) / tf.reduce_sum(tf.cast(x > 5, tf.float32))
+
+
+def log_of_chosen(z):
+    return tf.math.log(tf.reduce_sum(tf.nn.softmax(z) * tf.one_hot(0, 3)))
+
+
+def wrapped(pixels):
+    return tf.math.log(tf.cast(pixels + 1, tf.float32))
+
+
+def added(x):
+    return tf.math.log(tf.exp(x[0]) + tf.exp(x[1]))
+
+
+def rounded_clip(p):
+    return tf.math.log(1.0 - tf.clip_by_value(p, 1e-9, 1.0 - 1e-9))
+
+
+def half_epsilon(x):
+    return tf.math.rsqrt(tf.cast(x, tf.float16) + 1e-8)
+
+
+def half_mask(x):
+    return tf.cast(x, tf.float16) + tf.cast(-1e9, tf.float16)
+
+
+def underflow(x):
+    return x / tf.reduce_sum(tf.exp(-tf.square(x)) * 2.0)
+
+
+def slerp(angle):
+    return tf.sin(0.5 * angle) / tf.sin(angle)
 
 
 def own_softmax(x):
@@ -228,7 +264,15 @@ BUGS = (
     Bug(log_of_own_softmax, "Log", "tf.nn.log_softmax", (floats(-60, 80, -60),)),
     Bug(log_of_sigmoid, "Log", "tf.math.log_sigmoid", (floats(-200, 0),)),
     Bug(log_of_rest, "Log", "of the negative", (floats(200, 0),)),
-    Bug(log_of_zero, "Log", "Clip the argument of the log", (floats(0, 1),)),
+    Bug(log_of_zero, "Log", "decide what the logarithm shall be", (floats(0, 1),), is_repaired=False),
+    Bug(log_of_chosen, "Log", "Clip the probability", (floats(-200, 0, 0),)),
+    Bug(wrapped, "Log", "Integers wrap around", (tf.constant([255, 3], tf.uint8),)),
+    Bug(added, "Exp", "tf.reduce_logsumexp of the stacked", (floats(300, 1),)),
+    Bug(rounded_clip, "Log", "is 1 in this dtype", (floats(1, 0.5),), is_repaired=False),
+    Bug(half_epsilon, "Rsqrt", "is 0 in float16", (floats(0, 1),), is_repaired=False),
+    Bug(half_mask, "Cast", "beyond the range of the dtype", (floats(0, 1),)),
+    Bug(underflow, "RealDiv", "very negative number is 0", (floats(30, 40),), is_repaired=False),
+    Bug(slerp, "RealDiv", "decide what the result shall be", (floats(0, 1),), is_repaired=False),
     Bug(entropy, "Log", "tf.math.xlogy", (floats(0, 1),)),
     Bug(norm, "SqrtGrad", "a norm or a distance", (_ZEROS,), is_gradient=True),
     Bug(euclidean_norm, "RealDiv", "a norm or a distance", (_ZEROS,), is_gradient=True),
@@ -237,28 +281,29 @@ BUGS = (
     Bug(root_in_where, "Rsqrt", "tf.where does not stop the gradient", (floats(0, 1),)),
     Bug(log_in_where, "Reciprocal", "tf.where does not stop", (floats(0, 1),), is_gradient=True),
     Bug(division_in_where, "RealDiv", "tf.where does not stop", (floats(0, 1),), is_gradient=True),
-    Bug(masked_mean, "RealDiv", "counts what a mask or a group selects", (floats(1, 2),)),
+    Bug(masked_mean, "RealDiv", "both the sum and the count are 0", (floats(1, 2),)),
+    Bug(per_member, "RealDiv", "counts what a mask or a group selects", (floats(1, 2),), is_repaired=False),
     Bug(own_softmax, "Exp", "Subtract the maximum of each row", (floats(1, 300),)),
     Bug(log_sum_exp, "Exp", "tf.reduce_logsumexp subtracts", (floats(1, 300),)),
     Bug(own_softplus, "Exp", "tf.nn.softplus is the same", (floats(1, 300),)),
     Bug(infinite_mask, "Mul", "Choose with tf.where", (floats(0, 1),)),
     Bug(masked_row, "Softmax", "at least one entry of each row", (floats(1, 2),)),
-    Bug(standardized, "RealDiv", "add an epsilon to the root", (_ONES,)),
+    Bug(standardized, "RealDiv", "add an epsilon to the deviation", (_ONES,)),
     Bug(between_limits, "RealDiv", "where a column is constant", (_ONES,)),
-    Bug(shares, "RealDiv", "divided by their sum", (_ZEROS,)),
-    Bug(per_step, "RealDiv", "a whole number", (_ONES, tf.constant(0))),
+    Bug(shares, "RealDiv", "divided by the whole", (_ZEROS,)),
+    Bug(per_step, "RealDiv", "a whole number", (_ONES, tf.constant(0)), is_repaired=False),
     Bug(temperature, "RealDiv", "a constant of the program", (_ONES,), is_repaired=False),
     Bug(corrected, "RealDiv", "count the steps from 1", (_ONES, tf.constant(0.0))),
     Bug(root_as_power, "Pow", "keep the base above 0", (floats(0, 1),), is_gradient=True),
-    Bug(negative_power, "Pow", "Keep the base above 0", (floats(-1, 1),)),
+    Bug(negative_power, "Pow", "why the base is negative", (floats(-1, 1),), is_repaired=False),
     Bug(angle, "Reciprocal", "ends of the range", (floats(1, 0),), is_gradient=True),
-    Bug(angle_beyond, "Acos", "just inside the range", (floats(1.001, 0),)),
+    Bug(angle_beyond, "Acos", "why the argument is outside", (floats(1.001, 0),), is_repaired=False),
     Bug(direction, "RealDiv", "0 at the origin", (floats(0, 1),), is_gradient=True),
     Bug(cholesky, "Cholesky", "jitter", (_MATRIX * 1e-8,)),
-    Bug(sum_in_half, "Sum", "float16 ends at 65,504", (tf.fill([300], 300.0),)),
-    Bug(cast_to_half, "Cast", "Keep this part in float32", (floats(7e4),)),
+    Bug(sum_in_half, "Sum", "float16 ends at 65,504", (tf.fill([300], 300.0),), is_repaired=False),
+    Bug(cast_to_half, "Cast", "Keep this part in float32", (floats(7e4),), is_repaired=False),
     Bug(mean_of_nothing, "Mean", "select nothing", (tf.zeros([0, 3]),)),
     Bug(maximum_of_nothing, "Max", "something to choose from", (tf.zeros([0, 3]),), is_repaired=False),
-    Bug(clipped, "L2Loss", "clip each gradient by value first", (floats(1e20, 1),)),
+    Bug(clipped, "L2Loss", "clip each gradient by value first", (floats(1e20, 1),), is_repaired=False),
     Bug(pole, "Digamma", "Keep the argument above 0", (floats(0, 1),), is_repaired=False),
 )

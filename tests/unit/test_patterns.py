@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of, pattern_of
+from tb_debugger_plugin.analysis.diagnosis.advice import EMPTY, RANGE
+from tb_debugger_plugin.analysis.diagnosis.advising import (
+    advice_for,
+    example_for,
+    lines_of,
+    pattern_of,
+    words_for,
+)
 from tb_debugger_plugin.analysis.diagnosis.around import Scene
 from tb_debugger_plugin.analysis.diagnosis.causes import causes_of
 from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
@@ -16,9 +23,15 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
-from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Output
+from tb_debugger_plugin.analysis.diagnosis.surroundings import (
+    KnownOp,
+    KnownSurroundings,
+    Output,
+    ProgramFacts,
+)
 
 INF = float("inf")
 BAD = Numbers.of_values("float32", [INF])
@@ -38,6 +51,11 @@ def found(explained: KnownOp, **around: object) -> str | None:
     return None if pattern is None else pattern.name
 
 
+_ZEROS = Numbers("float32", 4, {"zero": 4})
+_ONES = Numbers("float32", 4, {"zero": 0})
+_ONE = Numbers("float32", 1, {"zero": 1})
+_LSE = "the log-sum-exp of a row of −∞"
+_STEP = "the root of a step that is counted from 0"
 X = op("Placeholder", name="x")
 MEAN = op("Mean", op("SquaredDifference", X, op("Mean", X)))
 IDS = op("Placeholder", name="ids")
@@ -54,6 +72,7 @@ IDS = op("Placeholder", name="ids")
         (op("RealDiv", X, op("AddV2", op("Sqrt", X), constant(1e-7))), None),
         (op("RealDiv", X, op("UnsortedSegmentSum", X, IDS)), "a division by the count of a mask"),
         (op("RealDiv", X, op("Sum", op("Mul", X, op("NotEqual", X)))), "a division by the count of a mask"),
+        (op("RealDiv", X, op("Max", X)), None),
         (op("RealDiv", X, op("Sum", op("Placeholder", name="Mask"))), "a division by the count of a mask"),
         (op("RealDiv", X, op("Sum", op("Placeholder", name="y"))), None),
         (op("RealDiv", X, constant(0.0)), "a division by a constant 0"),
@@ -143,6 +162,207 @@ def test_the_gradient_of_a_maximum_is_no_where() -> None:
     assert found(gradient, forward=op("Pow", X, X, name="pow")) == "the gradient of a power at 0"
 
 
+HALF = op("Placeholder", name="half")
+#: 0 / 0 in some elements, and no infinity.
+NO_INFINITY = Numbers("float32", 4, {"nan": 1, "pos_inf": 0, "neg_inf": 0}, bad=True)
+SHARES = op("Placeholder", name="x", outputs=[Numbers("float32", 4, {"negative": 0, "zero": 4})])
+SIGNED = op("Placeholder", name="x", outputs=[Numbers("float32", 4, {"negative": 2, "positive": 2})])
+MASK = op("Cast", op("NotEqual", X), name="mask")
+
+
+def offered(explained: KnownOp, output: Numbers, line: str, **around: object) -> str | None:
+    """The name of the situation if its change of a line is offered; None if there is no ready change."""
+    changed = replace(explained, line=line)
+    scene = Scene(KnownSurroundings(changed, **around), output)  # type: ignore[arg-type]
+    pattern = pattern_of(scene)
+    if pattern is None:
+        return None
+    example = example_for(pattern.advice, scene)
+    return None if example is None or example.before is None else pattern.name
+
+
+@pytest.mark.parametrize(
+    "explained, name",
+    [
+        (
+            op("RealDiv", op("Sum", op("Mul", X, MASK)), op("Sum", MASK)),
+            "a mean of what a mask or a group selects",
+        ),
+        (
+            op("RealDiv", op("Sum", op("SelectV2", MASK, X, constant(0.0))), op("Sum", MASK)),
+            "a mean of what a mask or a group selects",
+        ),
+        (
+            op("RealDiv", op("SegmentSum", X, IDS), op("SegmentSum", MASK, IDS)),
+            "a mean of what a mask or a group selects",
+        ),
+        (op("RealDiv", op("Sum", op("Mul", X, X)), op("Sum", MASK)), None),
+        (op("RealDiv", op("SegmentSum", X, IDS), op("SegmentSum", MASK, X)), None),
+        (op("RealDiv", SHARES, op("Sum", SHARES)), "a share of nothing"),
+        (op("RealDiv", SHARES, op("AddV2", SHARES, constant(0.0))), "a share of nothing"),
+        (op("RealDiv", SIGNED, op("Sum", SIGNED)), None),
+        (op("RealDiv", X, op("Sum", X)), None),
+        (op("RealDiv", op("Sub", X, op("Min", IDS)), op("Sub", op("Max", X), op("Min", X))), None),
+        (op("RealDiv", op("Sub", X, X), op("Sub", op("Max", X), op("Min", X))), None),
+        (op("RealDiv", op("Sin", X), op("Sin", X)), None),
+        (op("RealDiv", op("Cast", X), op("Cast", X, attributes={"SrcT": "int64"})), None),
+        (
+            op("RealDiv", op("Sub", X, op("Mean", X)), op("Sqrt", MEAN)),
+            "values that are divided by their deviation",
+        ),
+        (op("RealDiv", X, op("Sqrt", MEAN)), None),
+        (
+            op("RealDiv", X, op("Sqrt", op("Sum", op("Square", X)))),
+            "a vector that is divided by its norm",
+        ),
+        (op("RealDiv", SIGNED, op("Sqrt", op("Sum", op("Square", X)))), None),
+    ],
+)
+def test_a_division_is_changed_only_where_what_is_divided_is_0_as_well(
+    explained: KnownOp, name: str | None
+) -> None:
+    assert offered(explained, NO_INFINITY, "y = a / b") == name
+
+
+def test_a_scaling_to_the_range_is_changed_and_one_to_another_is_not() -> None:
+    low = op("Min", X, name="low")
+    scaled = op("RealDiv", op("Sub", X, low), op("Sub", op("Max", X), low))
+    assert offered(scaled, NO_INFINITY, "y = a / b") == "a scaling to the range"
+    infinite = Numbers("float32", 4, {"nan": 1, "pos_inf": 1, "neg_inf": 0}, bad=True)
+    assert offered(scaled, infinite, "y = a / b") is None
+
+
+def test_where_the_mode_does_not_count_infinities_no_division_is_changed() -> None:
+    mean = op("RealDiv", op("Sum", op("Mul", X, MASK)), op("Sum", MASK))
+    assert offered(mean, Numbers("float32", 4, bad=True), "y = a / b") is None
+
+
+@pytest.mark.parametrize(
+    "argument, name",
+    [
+        (op("Max", op("Softmax", X)), "the log of a probability"),
+        (op("Sum", op("Mul", op("Softmax", X), op("OneHot", X))), "the log of a probability"),
+        (op("Sum", op("Mul", op("Softmax", X), X)), None),
+        (op("AddV2", op("Softmax", X), X), None),
+        (op("Placeholder", name="probs"), "the log of a probability"),
+        (op("Placeholder", name="prices"), None),
+        (op("Mean", X, outputs=[Numbers("float32", 4, low=0.0, high=0.9)]), "the log of a probability"),
+        (op("Mean", X, outputs=[Numbers("float32", 4, low=0.0, high=3.0)]), None),
+        (op("Mean", X, outputs=[Numbers("float32", 4, low=-0.1, high=0.3)]), None),
+    ],
+)
+def test_only_the_log_of_a_probability_is_clipped(argument: KnownOp, name: str | None) -> None:
+    zero = Numbers("float32", 4, {"nan": 0, "neg_inf": 1, "pos_inf": 0}, bad=True)
+    assert offered(op("Log", argument), zero, "y = tf.math.log(p)") == name
+
+
+def test_a_log_of_a_negative_number_is_never_clipped() -> None:
+    log = op("Log", op("Placeholder", name="probs"))
+    assert offered(log, Numbers("float32", 4, {"nan": 1}, bad=True), "y = tf.math.log(p)") is None
+
+
+@pytest.mark.parametrize(
+    "explained, name",
+    [
+        (
+            op("Log", op("Cast", op("AddV2", X, X), attributes={"SrcT": "uint8"})),
+            "an integer that wrapped around",
+        ),
+        (
+            op("Sqrt", op("RealDiv", op("Cast", op("Sub", X, X), attributes={"SrcT": "int8"}), X)),
+            "an integer that wrapped around",
+        ),
+        (op("Log", op("Cast", X, attributes={"SrcT": "uint8"})), None),
+        (op("Log", op("Cast", op("Sub", X, X), attributes={"SrcT": "int32"})), None),
+        (
+            op(
+                "Sqrt",
+                op(
+                    "Cast",
+                    op("Prod", X),
+                    attributes={"SrcT": "int32"},
+                    outputs=[Numbers("float32", 1, {"negative": 1})],
+                ),
+            ),
+            "an integer that wrapped around",
+        ),
+        (
+            op(
+                "Log", op("Sub", constant(1.0), op("Maximum", op("Minimum", X, constant(1.0)), constant(0.0)))
+            ),
+            "a limit that rounds to 1",
+        ),
+        (op("Log", op("Sub", constant(1.0), op("Minimum", X, constant(0.99)))), None),
+        (op("Log", op("AddV2", op("Exp", X), op("Exp", HALF))), "the log of exponentials that are added"),
+        (op("Log", op("AddV2", op("Exp", X), constant(1.0))), None),
+        (op("Log", op("Sum", op("Exp", X), name="ReduceLogSumExp/Sum"), name="ReduceLogSumExp/Log"), _LSE),
+        (
+            op("RealDiv", X, op("MatMul", op("Exp", X, outputs=[_ZEROS]), X, outputs=[_ZEROS])),
+            "an exponential that is rounded to 0",
+        ),
+        (op("RealDiv", X, op("MatMul", op("Exp", X, outputs=[_ONES]), X, outputs=[_ZEROS])), None),
+        (op("Rsqrt", op("Cast", X, attributes={"SrcT": "int64"}, outputs=[_ONE])), _STEP),
+        (op("Cast", constant(-1e9)), "a mask that is too large for the dtype"),
+        (op("Cast", X), None),
+        (op("Acos", op("Sum", op("Mul", op("Rsqrt", X), X))), "a cosine or a tanh at the end of the range"),
+        (op("Atanh", op("Tanh", X)), "a cosine or a tanh at the end of the range"),
+        (op("Acos", X), None),
+        (
+            op("Sqrt", op("Sub", op("Sum", op("Square", X)), op("MatMul", X, X))),
+            "a squared distance that is below 0 by round-off",
+        ),
+    ],
+)
+def test_the_deeper_cause_is_named_where_the_graph_shows_it(explained: KnownOp, name: str | None) -> None:
+    assert found(explained) == name
+
+
+def test_an_epsilon_that_float16_rounds_to_0_is_named() -> None:
+    half = Numbers("float16", 4, bad=True)
+
+    def situation(explained: KnownOp, output: Numbers = half) -> str | None:
+        pattern = pattern_of(Scene(KnownSurroundings(explained), output))
+        return None if pattern is None else pattern.name
+
+    assert situation(op("Rsqrt", op("AddV2", X, constant(0.0)))) == "an epsilon that is 0 in float16"
+    assert situation(op("Log", op("Maximum", X, constant(0.0)))) == "an epsilon that is 0 in float16"
+    assert situation(op("Log", op("Maximum", X, constant(1e-3)))) is None
+    divided = op("RealDiv", X, op("AddV2", op("Sqrt", X), constant(0.0)), name="adam/truediv")
+    assert situation(divided) == "an optimizer whose epsilon is 0 in float16"
+    single = Numbers("float32", 4, bad=True)
+    assert situation(divided, single) == "an optimizer that divides by a root without an epsilon"
+
+
+def test_a_program_that_only_predicts_gets_no_advice_on_training() -> None:
+    predicting = ProgramFacts(trains=False)
+    grew = op("MatMul", X, X)
+    around = KnownSurroundings(grew, histories={0: [1.0, 1e12]}, program=predicting)
+    assert pattern_of(Scene(around, BAD)) is None
+    words = words_for(RANGE, Scene(around, BAD))
+    assert "learning rate" not in words and "scale of the inputs" in words
+    assert "learning rate" in words_for(RANGE, Scene(KnownSurroundings(grew), BAD))
+
+
+def test_mixed_precision_is_not_advised_to_a_program_that_trains_in_it() -> None:
+    half = Numbers("float16", 4, bad=True)
+    mixed = KnownSurroundings(op("Square", X), program=ProgramFacts(is_mixed=True))
+    pattern = pattern_of(Scene(mixed, half))
+    assert pattern is not None and "mixed_float16" not in pattern.advice.words
+    pattern = pattern_of(Scene(KnownSurroundings(op("Square", X)), half))
+    assert pattern is not None and "mixed_float16" in pattern.advice.words
+
+
+def test_a_file_of_keras_gets_code_of_keras() -> None:
+    keras = ProgramFacts(text="import keras\n")
+    log = op("Log", op("Placeholder", name="probs"), line="y = keras.ops.log(p)")
+    scene = Scene(KnownSurroundings(log, program=keras), Numbers("float32", 4, {"neg_inf": 1}, bad=True))
+    pattern = pattern_of(scene)
+    assert pattern is not None
+    example = example_for(pattern.advice, scene)
+    assert example == Example("keras.ops.log(p)", "keras.ops.log(keras.ops.maximum(p, 1e-7))")
+    assert words_for(EMPTY, scene).endswith("with keras.ops.divide_no_nan.")
+
+
 def test_what_only_passes_on_a_bad_value_gets_no_advice() -> None:
     nan = Numbers.of_values("float32", [float("nan")])
     causes = causes_of("Log", [Input("x", nan)], nan)
@@ -155,7 +375,7 @@ def test_without_surroundings_the_advice_is_that_of_the_cause() -> None:
     minus = Numbers.of_values("float32", [-INF])
     causes = causes_of("Log", [Input("x", Numbers.of_values("float32", [0.0]))], minus)
     advice = advice_for(causes, minus, None)
-    assert advice is not None and "Clip the argument of the log" in advice.words
+    assert advice is not None and "what the logarithm shall be" in advice.words
     assert lines_of(None) == []
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.diagnosis import advice
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES
+from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
 from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
-from tb_debugger_plugin.analysis.diagnosis.rewriting import Example, Rewrite, example_of
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example, Rewrite, example_of, with_numbers
 
 LOG = Rewrite("log(X)", "tf.math.log(tf.maximum(X, 1e-7))")
 _CAUSES = [cause.help for cause in CAUSES if cause.help is not None]
@@ -78,7 +81,7 @@ def test_where_the_call_is_not_certain_there_is_no_changed_line(line: str | None
 def test_each_change_of_the_tables_is_python_that_differs(each: Advice) -> None:
     for rewrite in each.rewrites:
         line = f"y = {rewrite.before.replace('*R, **K', 'axis=0').replace('*R', 'r').replace('**K', 'k=1')}"
-        example = example_of(line, [rewrite])
+        example = example_of(line, [rewrite], "float16")
         assert example is not None and example.before is not None, rewrite
         ast.parse(line.replace(example.before, example.after))
         names = {node.id for node in ast.walk(ast.parse(rewrite.before)) if isinstance(node, ast.Name)}
@@ -86,4 +89,66 @@ def test_each_change_of_the_tables_is_python_that_differs(each: Advice) -> None:
         assert {name for name in used if len(name) == 1 and name.isupper()} <= names | {"F"}, rewrite
     if each.like is not None:
         ast.parse(each.like)
-        assert each.example([]) == Example(None, each.like)
+        assert each.example([]) == Example(None, with_numbers(each.like))
+
+
+@pytest.mark.parametrize(
+    "dtype, after",
+    [
+        ("float32", "tf.sqrt(x + 1e-12) * 1e9"),
+        (None, "tf.sqrt(x + 1e-12) * 1e9"),
+        ("float16", "tf.sqrt(x + 0.0001) * 30000.0"),
+        ("bfloat16", "tf.sqrt(x + 1e-12) * 1e9"),
+    ],
+)
+def test_numbers_fit_the_dtype(dtype: str | None, after: str) -> None:
+    found = example_of("tf.sqrt(x)", [Rewrite("sqrt(X)", "tf.sqrt(X + EPSILON) * MASK")], dtype)
+    assert found is not None and found.after in (after, f"({after})")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_no_number_is_rounded_away_in_its_dtype(dtype: str) -> None:
+    kind = getattr(ml_dtypes, dtype, None) or np.dtype(dtype).type
+    numbers = {
+        name: float(with_numbers(name, dtype)) for name in ("EPSILON", "LEAST", "MASK", "NEAR", "SMALL")
+    }
+    assert all(0 < float(kind(number)) < float("inf") for number in numbers.values())
+    assert float(kind(1.0 - numbers["NEAR"])) < 1.0
+    assert np.isfinite(float(kind(numbers["MASK"])) + float(kind(numbers["MASK"])) / 2)
+
+
+@pytest.mark.parametrize(
+    "line, is_repeated",
+    [
+        ("tf.linalg.cholesky(k)", True),
+        ("tf.linalg.cholesky(tf.matmul(a, b))", True),
+        ("tf.linalg.cholesky(self.kernel[0])", True),
+        ("tf.linalg.cholesky(covariance())", False),
+        ("tf.linalg.cholesky(self.kernel(x))", False),
+        ("tf.linalg.cholesky(tf.random.normal([3, 3]))", False),
+    ],
+)
+def test_a_call_of_the_programs_own_is_not_written_twice(line: str, is_repeated: bool) -> None:
+    assert (example_of(line, advice.JITTER.rewrites) is not None) is is_repeated
+
+
+@pytest.mark.parametrize(
+    "text, code, written",
+    [
+        (None, "tf.sqrt(x)", "tf.sqrt(x)"),
+        ("not python (", "tf.sqrt(x)", "tf.sqrt(x)"),
+        ("import tensorflow as tf", "tf.sqrt(x)", "tf.sqrt(x)"),
+        ("import tensorflow", "tf.sqrt(x)", "tensorflow.sqrt(x)"),
+        ("import tensorflow.compat.v1 as tf1", "tf.math.log(x)", "tf1.math.log(x)"),
+        ("import keras", "tf.reduce_sum(x)", "keras.ops.sum(x)"),
+        ("from keras import ops", "tf.clip_by_value(x, 0, 1)", "ops.clip(x, 0, 1)"),
+        ("import keras", "tf.math.xlogy(x, y)", None),
+        ("import keras", "tf.keras.optimizers.SGD(1)", "keras.optimizers.SGD(1)"),
+        ("import keras", "tf.cast(x, tf.float32)", 'keras.ops.cast(x, "float32")'),
+        ("import keras\nimport tensorflow as tf", "tf.math.xlogy(x, y)", "tf.math.xlogy(x, y)"),
+        ("import numpy as np", "tf.sqrt(x)", None),
+        ("import numpy as np", "x / (y + 1e-7)", "x / (y + 1e-7)"),
+    ],
+)
+def test_code_is_written_in_the_library_of_the_file(text: str | None, code: str, written: str | None) -> None:
+    assert dialect_of(text).code(code) == written

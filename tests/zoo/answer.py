@@ -18,6 +18,20 @@ _ANSWERS: Final = ("origin", "came_in", "swallowed")
 _HEADLINE = re.compile(r"(?P<op_type>\w+)(?: in (?P<function>.+?))?, (?P<file>[^,]+):(?P<line>\d+)")
 
 
+class Edit(NamedTuple):
+    """A change of a line that the debugger offers.
+
+    Attributes:
+      line: The line that the answer names; 0 if it names none.
+      before: The part to replace.
+      after: What to put there.
+    """
+
+    line: int
+    before: str
+    after: str
+
+
 class Answer(NamedTuple):
     """What the debugger says first.
 
@@ -27,6 +41,7 @@ class Answer(NamedTuple):
       line: The line; 0 if it names none.
       kind: "nan" or "inf"; empty if it does not say.
       category: "origin", "came_in" or "swallowed"; empty if it does not say.
+      edit: The change that it offers; None if it offers none.
     """
 
     op_type: str
@@ -34,6 +49,7 @@ class Answer(NamedTuple):
     line: int
     kind: str = ""
     category: str = ""
+    edit: Edit | None = None
 
     def __str__(self) -> str:
         said = [self.op_type or "no op", self.kind, f"{self.file}:{self.line}" if self.file else "no line"]
@@ -76,7 +92,14 @@ def _of_origin(entry: Mapping[str, Any]) -> Answer:
     source = _fields(entry["source"]) if entry["source"] is not None else {"path": "", "line": 0}
     file = PurePath(source["path"] or "").name
     kind = str(entry["kind"]) if entry.get("kind_is_certain", True) else ""
-    return Answer(entry["op_type"] or "", file, source["line"] or 0, kind, entry["category"])
+    line = source["line"] or 0
+    return Answer(entry["op_type"] or "", file, line, kind, entry["category"], _edit(entry["example"], line))
+
+
+def _edit(example: Any, line: int) -> Edit | None:
+    if example is None or _fields(example)["before"] is None:
+        return None
+    return Edit(line, _fields(example)["before"], _fields(example)["after"])
 
 
 def _fields(entry: Any) -> Mapping[str, Any]:

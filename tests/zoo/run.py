@@ -1,7 +1,8 @@
 """`make zoo`: records every program of the zoo in several ways and asks the debugger for the cause.
 
-Prints a table of programs and ways with the wrong answers, and counts. The exit code is 1 if an answer is
-wrong, 2 if a program could not be recorded.
+The edit that the first answer offers is applied to a copy of the program and run, in the first way. Prints a
+table of programs and ways with the wrong answers, and counts. The exit code is 1 if an answer is wrong, or an
+edit crashed or broke a program; 2 if a program could not be recorded.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import tb_debugger_plugin
 from tests.zoo import forking
 from tests.zoo.answer import Answer, first_answer, is_right
+from tests.zoo.edits import Trial, Verdict, trial
 from tests.zoo.truth import Program, all_programs
 
 
@@ -54,6 +57,7 @@ class Outcome(NamedTuple):
       is_right: Whether that is the truth.
       failure: Why there is no recording; empty if there is.
       seconds: How long it took.
+      trial: What came of the edit that it offered; None if it offered none, or none was tried.
     """
 
     program: Program
@@ -62,6 +66,7 @@ class Outcome(NamedTuple):
     is_right: bool
     failure: str
     seconds: float
+    trial: Trial | None = None
 
     def __str__(self) -> str:
         if self.failure:
@@ -83,8 +88,8 @@ def record_and_ask(path: str, way: Way, logdir: str) -> Answer | None:
     return first_answer(logdir)
 
 
-def outcome(program: Program, way: str, folder: Path) -> Outcome:
-    """Try one program in one way, with its recording in a folder."""
+def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = False) -> Outcome:
+    """Try one program in one way, with its recording in a folder, and the edit that is offered."""
     started = time.monotonic()
     logdir = folder / f"{program.name}-{way}"
     shutil.rmtree(logdir, ignore_errors=True)  # of an earlier time, with --keep
@@ -94,17 +99,24 @@ def outcome(program: Program, way: str, folder: Path) -> Outcome:
     except forking.CallError as error:
         failure = str(error)
     right = not failure and is_right(answer, program)
-    return Outcome(program, way, answer, right, failure, time.monotonic() - started)
+    edit = None if answer is None or not tries_edit else answer.edit
+    tried = None if edit is None else trial(program, edit)
+    return Outcome(program, way, answer, right, failure, time.monotonic() - started, tried)
 
 
 def outcomes(
-    programs: Iterable[Program], ways: Iterable[str], folder: Path, workers: int
+    programs: Iterable[Program], ways: Sequence[str], folder: Path, workers: int, *, edits: bool = True
 ) -> Iterator[Outcome]:
-    """Try every program in every way, several at once; yields in order."""
-    cases = [(program, way, folder) for program in programs for way in ways]
+    """Try every program in every way, several at once, and edits in the first way; yields in order."""
+    cases = [(program, way) for program in programs for way in ways]
     pool = ThreadPoolExecutor(workers)
+
+    def tried(case: tuple[Program, str]) -> Outcome:
+        program, way = case
+        return outcome(program, way, folder, tries_edit=edits and way == ways[0])
+
     try:
-        yield from pool.map(lambda case: outcome(*case), cases)
+        yield from pool.map(tried, cases)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C waits only for what has begun
 
@@ -112,9 +124,14 @@ def outcomes(
 def table(results: list[Outcome]) -> str:
     """Returns the outcomes as a table, a program a line."""
     ways = list(dict.fromkeys(each.way for each in results))
-    lines = [f"| program | true cause | {' | '.join(ways)} |", f"| -- | -- |{' -- |' * len(ways)}"]
+    lines = [
+        f"| program | true cause | {' | '.join(ways)} | edit |",
+        f"| -- | -- |{' -- |' * len(ways)} -- |",
+    ]
     for program in dict.fromkeys(each.program for each in results):
-        cells = [str(each) for each in results if each.program == program]
+        of_program = [each for each in results if each.program == program]
+        edit = next((each.trial.verdict for each in of_program if each.trial), "")
+        cells = [*map(str, of_program), edit]
         lines.append(f"| {program.name} | {program.cause or 'healthy'} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -130,6 +147,9 @@ def counts(results: list[Outcome]) -> str:
         lines.append(
             f"{way}: {sum(buggy)} of {len(buggy)} right, {alarms} of {len(healthy)} healthy with an alarm"
         )
+    verdicts = Counter(each.trial.verdict for each in results if each.trial)
+    if verdicts:
+        lines.append("edits: " + ", ".join(f"{verdicts[each]} {each}" for each in get_args(Verdict)))
     return "\n".join(lines)
 
 
@@ -141,7 +161,7 @@ def main() -> int:
         folder = Path(args.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         results = []
-        for each in outcomes(chosen, args.ways, folder, args.workers):
+        for each in outcomes(chosen, args.ways, folder, args.workers, edits=not args.no_edits):
             results.append(each)
             print(
                 f"{each.program.name}, {each.way}: {each} ({each.seconds:.1f} s)", file=sys.stderr, flush=True
@@ -150,9 +170,13 @@ def main() -> int:
     failures = [each for each in results if each.failure]
     for each in failures:
         print(f"{each.program.name}, {each.way}: {each.failure}", file=sys.stderr)
+    harmful = [each for each in results if each.trial and each.trial.verdict != "cured"]
+    for each in harmful:
+        assert each.trial is not None
+        print(f"{each.program.name}, the edit {each.trial.verdict}: {each.trial.detail}", file=sys.stderr)
     if args.json:
         Path(args.json).write_text(json.dumps([_row(each) for each in results], indent=1), "utf-8")
-    return 2 if failures else int(not all(each.is_right for each in results))
+    return 2 if failures else int(bool(harmful) or not all(each.is_right for each in results))
 
 
 def _row(each: Outcome) -> dict[str, object]:
@@ -163,6 +187,7 @@ def _row(each: Outcome) -> dict[str, object]:
         "is_right": each.is_right,
         "answer": None if each.answer is None else each.answer._asdict(),
         "failure": each.failure,
+        "edit": None if each.trial is None else [each.trial.verdict, each.trial.detail, *each.trial.edit],
     }
 
 
@@ -172,6 +197,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how to record (default: all)"
     )
+    parser.add_argument("--no-edits", action="store_true", help="do not run the programs with the edits")
     parser.add_argument("--workers", type=int, default=2, help="programs at once (default: 2)")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings in a folder")
     parser.add_argument("--json", metavar="FILE", help="also write the outcomes to a file")

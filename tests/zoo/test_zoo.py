@@ -13,7 +13,8 @@ import pytest
 
 import tb_debugger_plugin
 from tests.zoo import forking
-from tests.zoo.answer import Answer, first_answer, is_right
+from tests.zoo.answer import Answer, Edit, first_answer, is_right
+from tests.zoo.edits import applied, first_difference, trial
 from tests.zoo.oracle import disagreement
 from tests.zoo.run import WAYS, outcome
 from tests.zoo.truth import Cause, Program, all_programs, read_program
@@ -91,7 +92,8 @@ class _Run(NamedTuple):
 
 def _origin(category: str, **more: object) -> SimpleNamespace:
     source = SimpleNamespace(path="/home/user/a.py", line=3, function="f")
-    return SimpleNamespace(category=category, kind="inf", op_type="Log", source=source, **more)
+    facts: dict[str, object] = {"kind": "inf", "op_type": "Log", "source": source, "example": None}
+    return SimpleNamespace(category=category, **facts | more)
 
 
 def test_the_first_origin_that_is_not_expected_is_the_answer(monkeypatch):
@@ -115,6 +117,76 @@ def test_a_kind_that_the_mode_does_not_tell_is_not_compared(monkeypatch):
     run = _Run([_origin("origin", kind_is_certain=False)])
     monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
     assert first_answer("logdir") == Answer("Log", "a.py", 3, "", "origin")
+
+
+def test_the_edit_of_the_answer_is_one_that_changes_a_line(monkeypatch):
+    offered = _origin("origin", example=SimpleNamespace(before="log(p)", after="log(q)"))
+    like = _origin("origin", example=SimpleNamespace(before=None, after="log(q)"))
+    for origin, edit in ((offered, Edit(3, "log(p)", "log(q)")), (like, None)):
+        run = _Run([origin])
+        monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _, run=run: run)
+        assert first_answer("logdir").edit == edit
+
+
+def test_an_edit_changes_the_line_that_was_named_else_the_first_that_has_it():
+    text = "a = x / y\nb = x / y  # x / y\n# mended: x / y\n"
+    assert applied(text, Edit(2, "x / y", "0")) == "a = x / y\nb = 0  # x / y\n# mended: x / y\n"
+    assert applied(text, Edit(3, "x / y", "0")) == "a = 0\nb = x / y  # x / y\n# mended: x / y\n"
+    assert applied(text, Edit(1, "x // y", "0")) is None
+
+
+def test_the_mended_twin_has_the_declared_lines_and_as_many(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("if x:\n    y = 1 / 0\n    # mended: z = 1\n    # mended: y = z\n")
+    assert read_program(path).mended == "if x:\n\n    z = 1\n    y = z\n"
+    path.write_text("y = 1\n")
+    assert read_program(path).mended is None
+
+
+@pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.name)
+def test_each_mended_twin_is_python(program):
+    if program.mended is not None:
+        compile(program.mended, program.name, "exec")
+        assert "# mended" not in program.mended
+
+
+@pytest.mark.parametrize(
+    ("found", "twin", "words"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], ""),
+        ([1.0, 2.001], [1.0, 2.0], ""),
+        ([1.0, 0.0], [1.0, 2.0], "number 1 is 0, and 2 in the mended twin"),
+        ([1.0, float("nan")], [1.0, 2.0], "number 1 is nan, and 2 in the mended twin"),
+        ([float("nan")], [float("nan")], "the mended twin is not finite itself"),
+        ([1.0], [1.0, 2.0], "1 numbers, and 2 of the mended twin"),
+        ([], [], "the program shows no number: print one"),
+    ],
+)
+def test_runs_are_compared_by_their_numbers(found, twin, words):
+    assert first_difference(found, twin) == words
+
+
+_DIVISION = "tf.cast(step, tf.float32) / tf.cast(self.steps, tf.float32)"
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("name", "before", "after", "verdict"),
+    [
+        (
+            "warm_up_of_zero_steps",
+            _DIVISION,
+            f"tf.math.divide_no_nan({_DIVISION.replace(' /', ',')})",
+            "broken",
+        ),
+        ("float16_mask", "tf.cast(-1e9, tf.float16)", "tf.cast(-1e9, tf.float32)", "crashed"),
+        ("float16_mask", "tf.cast(-1e9, tf.float16)", "tf.cast(-3e4, tf.float16)", "cured"),
+        ("float16_mask", "tf.cast(-1e9, tf.int32)", "-1", "crashed"),
+        ("predict_only", "tf.square", "tf.sqrt", "broken"),
+    ],
+)
+def test_an_edit_is_judged_by_running_it(server, name, before, after, verdict):
+    assert trial(_named(name), Edit(0, before, after)).verdict == verdict
 
 
 def test_any_answer_for_a_healthy_program_is_wrong():
@@ -151,6 +223,14 @@ def test_a_program_is_recorded_and_its_cause_is_named(server, tmp_path):
     assert (found.failure, found.is_right) == ("", True), found.answer
     assert not (tmp_path / "float16_cast-full" / "of an earlier time").exists()
     assert set(WAYS) == {"full", "concise", "curt", "ring"}
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("program", [each for each in _PROGRAMS if each.mended], ids=lambda each: each.name)
+def test_no_edit_that_is_offered_breaks_its_program(server, tmp_path, program):
+    tried = outcome(program, "full", tmp_path, tries_edit=True).trial
+    assert tried is None or tried.verdict == "cured", tried
 
 
 @pytest.mark.tensorflow

@@ -4,6 +4,10 @@ A buggy program marks the line of its cause: `# cause: Log, inf` names the type 
 wrong value there, and what the value is. Of a gradient it is the forward line that counts. Types that depend
 on how the program runs are separated by `|`. `# cause: came in, nan` marks a line that brings the bad value
 into TensorFlow; several lines may. `# meant` marks lines that make a NaN or an infinity on purpose.
+
+A comment of its own, `# mended: x = ...`, holds the line as a careful author mends it. It stands below the
+line that it replaces; several below each other replace it together. The program with all of them is its
+mended twin.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import NamedTuple
 PROGRAMS = Path(__file__).with_name("programs")
 _CAUSE = re.compile(r"# cause: (came in|\w+(?:\|\w+)*), (nan|inf|nan\|inf)")
 _MEANT = re.compile(r"# meant\b")
+_MENDED = re.compile(r"(?P<indent> *)# mended: (?P<code>.+)")
 
 
 class Cause(NamedTuple):
@@ -59,6 +64,25 @@ class Program(NamedTuple):
     def name(self) -> str:
         """Its file without folder and suffix."""
         return self.path.stem
+
+    @property
+    def text(self) -> str:
+        """Its source."""
+        with tokenize.open(self.path) as file:
+            return file.read()
+
+    @property
+    def mended(self) -> str | None:
+        """The source of its mended twin, with the same numbers of lines; None if it declares none."""
+        lines = self.text.split("\n")
+        mended = list(lines)
+        for number, line in enumerate(lines):
+            match = _MENDED.fullmatch(line)
+            if match:
+                mended[number] = match["indent"] + match["code"]
+                if not _MENDED.fullmatch(lines[number - 1]):
+                    mended[number - 1] = ""
+        return None if mended == lines else "\n".join(mended)
 
 
 def all_programs() -> list[Program]:

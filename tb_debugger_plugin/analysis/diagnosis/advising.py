@@ -6,12 +6,17 @@ from collections import defaultdict
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
-from tb_debugger_plugin.analysis.diagnosis.around import Scene
+from tb_debugger_plugin.analysis.diagnosis.around import Scene, producers
 from tb_debugger_plugin.analysis.diagnosis.causes import Causes
+from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP, Pattern
 from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+
+#: Steps to the lines that made an input.
+_UPSTREAM: Final = 4
 
 
 def _by_op() -> dict[str, list[Pattern]]:
@@ -53,10 +58,29 @@ def pattern_of(scene: Scene) -> Pattern | None:
     return None
 
 
-def lines_of(surroundings: Surroundings | None) -> list[str | None]:
-    """Texts of the lines that may have to change: that of the op which the program wrote comes first."""
+def example_for(advice: Advice, scene: Scene) -> Example | None:
+    """The line of the program as it should be, in the library that the file uses; else one like it."""
+    dtype = scene.output.dtype or scene.op.attributes.get("T")
+    lines = lines_of(scene.around, upstream=advice.is_upstream)
+    return advice.example(lines, dtype, dialect_of(scene.around.program.text))
+
+
+def words_for(advice: Advice, scene: Scene) -> str:
+    """The sentence for the program: one that only predicts has no learning rate, one of Keras no ``tf``."""
+    program = scene.around.program
+    words = advice.words if program.trains else advice.without_training or advice.words
+    return dialect_of(program.text).words(words)
+
+
+def lines_of(surroundings: Surroundings | None, *, upstream: bool = False) -> list[str | None]:
+    """Texts of the lines that may have to change: that of the op which the program wrote comes first.
+
+    Args:
+      surroundings: What is around the op.
+      upstream: Whether the lines of the ops before it count.
+    """
     if surroundings is None:
         return []
     written = surroundings.forward or surroundings.op
-    makers = [output.op.line for output in written.inputs[:2]]
-    return [written.line, surroundings.op.line, *makers]
+    makers = [near.line for near in producers(written, _UPSTREAM)] if upstream else []
+    return [*dict.fromkeys([written.line, surroundings.op.line, *makers])]

@@ -54,6 +54,7 @@ BOOLEANS: Final = frozenset(
         "SequenceMask",
     }
 )
+_REDUCTIONS: Final = frozenset({"Max", "Mean", "Min", "Sum"})
 SQUARES: Final = frozenset({"Square", "SquaredDifference"})
 #: Ops that are looked at on a way along several.
 _MOST: Final = 60
@@ -148,6 +149,27 @@ def consumers(op: Near, depth: int) -> Iterator[Near]:
 def same(a: Output | None, b: Output | None) -> bool:
     """Whether two tensors are the same one."""
     return a is not None and (a.op.type or a.op.name) != "" and a == b
+
+
+def equal(a: Output | None, b: Output | None, steps: int = 3) -> bool:
+    """Whether two tensors have the same values: they are the same one, or computed alike from the same.
+
+    Args:
+      a: A tensor, before the ops that only copy it.
+      b: Another one.
+      steps: Ops to look back.
+    """
+    if a is None or b is None or same(a, b):
+        return a is not None and b is not None
+    if steps == 0 or a.op.type != b.op.type or a.slot != b.slot or not a.op.inputs:
+        values = {only_value(a), only_value(b)}
+        return a.op.type == b.op.type == "Const" and len(values) == 1 and None not in values
+    # The axes of an eager reduction are not on record; results of one size are over the same ones.
+    is_reduced = a.op.type in _REDUCTIONS and a.numbers.size == b.numbers.size is not None
+    count = 1 if is_reduced else len(a.op.inputs)
+    pairs = [(source(a.op, slot), source(b.op, slot)) for slot in range(count)]
+    is_alike = len(a.op.inputs) == len(b.op.inputs) and "Random" not in a.op.type
+    return is_alike and all(equal(*pair, steps - 1) for pair in pairs)
 
 
 def is_squared(op: Near) -> bool:

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.diagnosis.forward_near import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output
+from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
+from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import stack_frames
@@ -124,6 +125,13 @@ class AroundExecution:
         takers = _that_take(self.op.snapshot, tensors, before=self.op.index) if types else []
         fit = [near for near in (*makers, *takers) if isinstance(near, EagerOp) and near.type in types]
         return next((near for near in fit if not near.is_backward), None)
+
+    @cached_property
+    def program(self) -> ProgramFacts:
+        """What is known of the whole program."""
+        written = self.forward if isinstance(self.forward, EagerOp) else self.op
+        line = user_line_of(self.op.snapshot, written.record["stack_frame_ids"])
+        return facts_of(self.op.snapshot, None if line is None else line.path)
 
     def history(self, slot: int) -> Sequence[float]:
         """Nothing: the tensors of eager ops have no places at which they come again."""

@@ -16,7 +16,8 @@ from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbe
 from tb_debugger_plugin.analysis.diagnosis.forward_near import forward_by_tensors
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
+from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, ProgramFacts
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -135,6 +136,13 @@ class AroundGraphOp:
         if forward is not None:
             return GraphOp(self.op.snapshot, forward, self.op.index)
         return forward_by_tensors(self.op, _is_backward) if _is_backward(self.op) else None
+
+    @cached_property
+    def program(self) -> ProgramFacts:
+        """What is known of the whole program."""
+        written = self.forward if isinstance(self.forward, GraphOp) else self.op
+        line = user_line(self.op.snapshot, written.record.stack)
+        return facts_of(self.op.snapshot, None if line is None else line.path)
 
     def history(self, slot: int) -> Sequence[float]:
         """Largest magnitudes that the tensor in an input slot had, oldest first."""

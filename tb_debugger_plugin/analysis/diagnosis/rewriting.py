@@ -2,16 +2,20 @@
 
 A :class:`Rewrite` is a pair of expressions. In them a capital letter stands for any expression, ``*R`` for
 the remaining arguments, and ``**K`` for the remaining keywords. A name is found by its last part, so
-``log(X)`` is found in ``tf.math.log(p)``. ``F`` is the outermost function as the program names it.
+``log(X)`` is found in ``tf.math.log(p)``. ``F`` is the outermost function as the program names it. Words in
+capitals are numbers that fit the dtype: ``EPSILON`` is added under a root and ``SMALL`` to a divisor,
+``LEAST`` is the least probability, ``MASK`` the magnitude of a mask, and ``NEAR`` the distance from the end
+of a range.
 
 Invariants: the text is parsed and never evaluated. When it cannot be parsed, or nothing is found, the result
-is None.
+is None. A call of the program's own function, and one that draws random numbers, is never written twice.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +40,18 @@ _ALIASES: Final = {
 
 #: The letter for the outermost function as the program names it.
 _FUNCTION: Final = "F"
+
+#: The numbers by dtype. A sum, a product or a cast with them is finite, and they are not rounded away.
+_NUMBERS: Final = {"EPSILON": "1e-12", "LEAST": "1e-7", "MASK": "1e9", "NEAR": "1e-6", "SMALL": "1e-7"}
+_NUMBERS_OF: Final = {
+    "float16": {"EPSILON": "1e-4", "LEAST": "1e-4", "MASK": "3e4", "NEAR": "1e-3", "SMALL": "1e-3"},
+    "half": {"EPSILON": "1e-4", "LEAST": "1e-4", "MASK": "3e4", "NEAR": "1e-3", "SMALL": "1e-3"},
+    "bfloat16": {**_NUMBERS, "NEAR": "1e-2"},
+}
+_NUMBER: Final = re.compile(rf"\b({'|'.join(_NUMBERS)})\b")
+#: Modules whose functions give the same when they are called again.
+_LIBRARIES: Final = frozenset({"tf", "tensorflow", "np", "numpy", "keras", "ops", "K", "math"})
+_RANDOM: Final = re.compile(r"random|dropout|shuffle")
 
 #: What letters stand for: an expression, arguments or keywords.
 _Bound = dict[str, "ast.expr | list[ast.expr] | list[ast.keyword]"]
@@ -72,19 +88,27 @@ class Example:
         return f"Example: {self.after}" if self.before is None else f"Change {self.before} to {self.after}"
 
 
-def example_of(line: str | None, rewrites: Sequence[Rewrite]) -> Example | None:
+def with_numbers(code: str, dtype: str | None = None) -> str:
+    """Code with the numbers that fit a dtype in the places of their names."""
+    return _NUMBER.sub(lambda found: _NUMBERS_OF.get(dtype or "", _NUMBERS)[found[1]], code)
+
+
+def example_of(line: str | None, rewrites: Sequence[Rewrite], dtype: str | None = None) -> Example | None:
     """The first change that fits a line.
 
     Args:
       line: Text of the line; it may be a part of a statement.
       rewrites: The changes, the most specific one first.
+      dtype: The dtype that numbers have to fit.
     """
     parsed = None if line is None or len(line) > _LONGEST else _parsed(line)
     if parsed is None:
         return None
     text, tree = parsed
     try:
-        found = (_applied(text, tree, each) for each in rewrites)
+        found = (
+            _applied(text, tree, Rewrite(each.before, with_numbers(each.after, dtype))) for each in rewrites
+        )
         return next((example for example in found if example is not None), None)
     except RecursionError:  # a sum of hundreds of terms
         return None
@@ -120,11 +144,32 @@ def _applied(text: str, tree: ast.Module, rewrite: Rewrite) -> Example | None:
         return None
     node, bound = found[0]
     before = ast.get_source_segment(text, node)
+    if any(not _is_repeatable(bound[letter]) for letter in _repeated(rewrite.after) & bound.keys()):
+        return None
     filled = _Filled(bound).visit(ast.parse(rewrite.after, mode="eval")).body
     after = _short(ast.unparse(filled))
     if isinstance(filled, ast.BinOp) and not _is_same_operation(filled, node):
         after = f"({after})"  # it may stand between operators that bind more strongly
     return None if before is None or before == after else Example(before, after)
+
+
+def _repeated(code: str) -> set[str]:
+    """The letters that code has more than once."""
+    names = Counter(node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name))
+    return {name for name, count in names.items() if count > 1}
+
+
+def _is_repeatable(bound: ast.expr | list[ast.expr] | list[ast.keyword]) -> bool:
+    """Whether an expression may be computed again: it calls only libraries, and nothing random."""
+    parts: Sequence[ast.AST] = [bound] if isinstance(bound, ast.expr) else bound
+    calls = [node.func for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)]
+    return all(_root(call) in _LIBRARIES and not _RANDOM.search(ast.unparse(call)) for call in calls)
+
+
+def _root(function: ast.expr) -> str | None:
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return function.id if isinstance(function, ast.Name) else None
 
 
 def _is_same_operation(a: ast.BinOp, b: ast.expr) -> bool:

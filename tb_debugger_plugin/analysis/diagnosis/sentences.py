@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, lines_of
+from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, example_for, words_for
+from tb_debugger_plugin.analysis.diagnosis.around import Scene
 from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.causes import Proven, causes_of
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
@@ -17,7 +18,7 @@ from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.signs import with_known_signs
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
@@ -67,6 +68,8 @@ class Explanation:
     missing: str | None = None
 
 
+#: What is around an op of which nothing is known.
+_NOTHING: Final = KnownSurroundings(KnownOp(""))
 #: Writes the diagnosis of a value.
 Explain: TypeAlias = Callable[[Subject], Explanation]
 
@@ -80,12 +83,12 @@ def explain_bad(subject: Subject) -> Explanation:
     subject = replace(subject, inputs=with_known_signs(subject.inputs, subject.around))
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
     advice = advice_for(causes, subject.output, subject.around, subject.function)
-    lines = lines_of(subject.around)
+    scene = Scene(subject.around or _NOTHING, subject.output, subject.function)
     return Explanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
-        None if advice is None else advice.words,
-        None if advice is None else advice.example(lines),
+        None if advice is None else words_for(advice, scene),
+        None if advice is None else example_for(advice, scene),
         certainty_of(causes, subject.inputs, subject.output),
         missing_of(subject.op_type, causes, subject.inputs, subject.output),
     )

@@ -69,6 +69,21 @@ class Output:
         return self.op.numbers(self.slot)
 
 
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What is known of the whole program.
+
+    Attributes:
+      trains: Whether it computes gradients, or changes variables step by step.
+      is_mixed: Whether it trains in mixed precision.
+      text: The file with the user's line; None when it is not on record.
+    """
+
+    trains: bool = True
+    is_mixed: bool = False
+    text: str | None = None
+
+
 class Surroundings(Protocol):
     """What is known around the op whose value is explained."""
 
@@ -79,6 +94,10 @@ class Surroundings(Protocol):
     @property
     def forward(self) -> Near | None:
         """Of an op of a gradient: the op whose gradient it is part of."""
+
+    @property
+    def program(self) -> ProgramFacts:
+        """What is known of the whole program."""
 
     def history(self, slot: int) -> Sequence[float]:
         """Largest magnitudes that the tensor in an input slot had, up to now; empty if not measured."""
@@ -121,11 +140,13 @@ class KnownSurroundings:
       op: The op whose value is explained.
       forward: The op whose gradient it is part of.
       histories: Largest magnitudes by input slot.
+      program: What is known of the whole program.
     """
 
     op: Near
     forward: Near | None = None
     histories: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    program: ProgramFacts = ProgramFacts()
 
     def history(self, slot: int) -> Sequence[float]:
         """The magnitudes of an input slot."""

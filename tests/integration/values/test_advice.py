@@ -22,9 +22,9 @@ pytestmark = pytest.mark.tensorflow
 #: Bugs that are run eagerly too: those in which ops on record made the tensors that the advice looks at.
 EAGER = frozenset(
     {
-        *("log_of_softmax", "log_of_sigmoid", "log_of_rest", "masked_mean", "standardized", "between_limits"),
+        *("log_of_softmax", "log_of_sigmoid", "log_of_rest", "standardized", "between_limits"),
         *("distance", "norm", "euclidean_norm", "deviation", "angle", "direction", "log_sum_exp", "clipped"),
-        *("shares", "entropy"),
+        "entropy",
     }
 )
 

@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import (
-    CLIP_LOG,
     INSIDE,
+    LOG,
     MAXIMUM,
     NOT_NEGATIVE,
     RANGE,
@@ -36,26 +36,24 @@ _GAMMAS: Final = ("Digamma", "Lgamma")
 _SEVERAL: Final = ("Igamma", "Igammac", "IgammaGradA", "Betainc", "Zeta", "Polygamma")
 
 CAUSES: Final = (
-    Cause(("Log",), ("neg_inf",), "the logarithm of 0 is −∞", holds(0, "zero"), CLIP_LOG),
-    Cause(("Log",), NAN, "the logarithm of a negative number is NaN", below_zero(0), CLIP_LOG),
-    Cause(("Log1p",), ("neg_inf",), "log1p of −1 is −∞", holds(0, "negative"), CLIP_LOG),
-    Cause(("Log1p",), NAN, "log1p of a value below −1 is NaN", below_zero(0), CLIP_LOG),
+    Cause(("Log",), ("neg_inf",), "the logarithm of 0 is −∞", holds(0, "zero"), LOG),
+    Cause(("Log",), NAN, "the logarithm of a negative number is NaN", below_zero(0), LOG),
+    Cause(("Log1p",), ("neg_inf",), "log1p of −1 is −∞", holds(0, "negative"), LOG),
+    Cause(("Log1p",), NAN, "log1p of a value below −1 is NaN", below_zero(0), LOG),
     # The result is 0 where x is 0. x times a logarithm overflows only for x near the end of the range.
-    Cause(("Xlogy",), INFINITE, "the logarithm of 0 is −∞", unless(infinities, holds(1, "zero")), CLIP_LOG),
+    Cause(("Xlogy",), INFINITE, "the logarithm of 0 is −∞", unless(infinities, holds(1, "zero")), LOG),
     Cause(
         ("Xlogy",),
         NAN,
         "the logarithm of a negative number is NaN",
         unless(infinities, holds(1, "negative")),
-        CLIP_LOG,
     ),
-    Cause(("Xlog1py",), INFINITE, "log1p of −1 is −∞", unless(infinities, holds(1, "negative")), CLIP_LOG),
+    Cause(("Xlog1py",), INFINITE, "log1p of −1 is −∞", unless(infinities, holds(1, "negative")), LOG),
     Cause(
         ("Xlog1py",),
         NAN,
         "log1p of a value below −1 is NaN",
         unless(infinities, holds(1, "negative")),
-        CLIP_LOG,
     ),
     Cause(("Rsqrt",), INFINITE, "1 / √0 is infinite", holds(0, "zero"), ROOT),
     # The hardware reads them as 0.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tb_debugger_plugin.analysis.diagnosis.advice import DIVIDE, RANGE, ROOT, UNMASK, Advice
+from tb_debugger_plugin.analysis.diagnosis.advice import DIVIDE, FINITE_MASK, RANGE, ROOT, UNMASK, Advice
 from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
     both,
@@ -19,15 +19,15 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     unless,
 )
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import BOTH_INFINITE, BOTH_ZERO
-from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
 
 NORMALISING: Final = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 NORMALISING_GRADIENTS: Final = ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 _LABELS: Final = Advice("Compare the labels with the number of classes: they begin at 0.")
 _FINITE_MASK: Final = Advice(
     "Mask with a large negative number such as -1e9 instead of −∞: 0 times it is 0.",
-    (Rewrite("-inf", "-1e9"), Rewrite("float('-inf')", "-1e9")),
-    "tf.where(mask, logits, -1e9)",
+    FINITE_MASK,
+    "tf.where(mask, logits, -MASK)",
+    is_upstream=True,
 )
 _UNMASK_LABEL: Final = Advice(
     "Leave the class of the label unmasked, or give such examples a weight of 0 and mask with a large"

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis import situations as there
-from tb_debugger_plugin.analysis.diagnosis.advice import DATA, UNMASK, Advice
+from tb_debugger_plugin.analysis.diagnosis.advice import (
+    DATA,
+    FINITE_MASK,
+    LOG_SUM_EXP,
+    SOFTMAX,
+    UNMASK,
+    Advice,
+)
 from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP, DIVISIONS, Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
@@ -17,9 +24,8 @@ PATTERNS: Final = (
         ANY_OP,
         there.in_unselected_branch,
         Advice(
-            "tf.where does not stop the gradient of the branch that it leaves out: 0 times infinity is"
-            " NaN. Put a"
-            " harmless value into the argument first, with a second tf.where inside.",
+            "tf.where does not stop the gradient of the branch that it leaves out: 0 times infinity is NaN."
+            " Put a harmless value into the argument first, with a second tf.where inside.",
             (
                 Rewrite("where(C, A / X, B)", "tf.where(C, A / tf.where(C, X, tf.ones_like(X)), B)"),
                 Rewrite("where(C, A, B / X)", "tf.where(C, A, B / tf.where(C, tf.ones_like(X), X))"),
@@ -43,6 +49,17 @@ PATTERNS: Final = (
         ),
     ),
     Pattern(
+        "the log-sum-exp of a row of −∞",
+        ANY_OP,
+        there.own_log_sum_exp,
+        Advice(
+            "reduce_logsumexp subtracts the maximum itself. Of a row of nothing but −∞ it is −∞, which is"
+            " right, and has no gradient: mask with a large negative number instead of −∞.",
+            FINITE_MASK,
+            is_upstream=True,
+        ),
+    ),
+    Pattern(
         "a limit after a function with an edge, in the gradient",
         ANY_OP,
         there.limited_afterwards,
@@ -50,12 +67,12 @@ PATTERNS: Final = (
             "A limit after the function does not stop its gradient: 0 times infinity is NaN. Limit the"
             " argument instead.",
             (
-                Rewrite("maximum(sqrt(X), A)", "tf.sqrt(tf.maximum(X, 1e-12))"),
-                Rewrite("maximum(X ** Y, A)", "tf.maximum(X, 1e-12) ** Y"),
-                Rewrite("maximum(log(X), A)", "tf.math.log(tf.maximum(X, 1e-7))"),
-                Rewrite("minimum(rsqrt(X), A)", "tf.math.rsqrt(tf.maximum(X, 1e-12))"),
+                Rewrite("maximum(sqrt(X), A)", "tf.maximum(tf.sqrt(tf.maximum(X, EPSILON)), A)"),
+                Rewrite("maximum(X ** Y, A)", "tf.maximum(tf.maximum(X, EPSILON) ** Y, A)"),
+                Rewrite("maximum(log(X), A)", "tf.maximum(tf.math.log(tf.maximum(X, EPSILON)), A)"),
+                Rewrite("minimum(rsqrt(X), A)", "tf.minimum(tf.math.rsqrt(tf.maximum(X, EPSILON)), A)"),
             ),
-            "tf.sqrt(tf.maximum(x, 1e-12))",
+            "tf.maximum(tf.sqrt(tf.maximum(x, EPSILON)), limit)",
         ),
     ),
     Pattern(
@@ -64,8 +81,7 @@ PATTERNS: Final = (
         there.log_of("Softmax"),
         Advice(
             "The softmax rounds small probabilities to 0. tf.nn.log_softmax computes both in one step; a"
-            " loss takes"
-            " the logits with from_logits=True.",
+            " loss takes the logits with from_logits=True.",
             (
                 Rewrite("log(softmax(X, **K))", "tf.nn.log_softmax(X, **K)"),
                 Rewrite("log(softmax(X, A))", "tf.nn.log_softmax(X, A)"),
@@ -79,9 +95,8 @@ PATTERNS: Final = (
         ("Log",),
         there.log_of_one_minus_sigmoid,
         Advice(
-            "The sigmoid rounds to 1 for large logits, and the log is −∞ there. tf.math.log_sigmoid of"
-            " the negative"
-            " logits is the same without it; a loss takes the logits with from_logits=True.",
+            "The sigmoid rounds to 1 for large logits, and the log is −∞ there. tf.math.log_sigmoid of the"
+            " negative logits is the same without it; a loss takes the logits with from_logits=True.",
             (
                 Rewrite("log(1 - sigmoid(X))", "tf.math.log_sigmoid(-X)"),
                 Rewrite("log(1.0 - sigmoid(X))", "tf.math.log_sigmoid(-X)"),
@@ -95,8 +110,7 @@ PATTERNS: Final = (
         there.log_of("Sigmoid"),
         Advice(
             "The sigmoid rounds to 0 for very negative logits. tf.math.log_sigmoid computes both in one"
-            " step; a"
-            " loss takes the logits with from_logits=True.",
+            " step; a loss takes the logits with from_logits=True.",
             (Rewrite("log(sigmoid(X))", "tf.math.log_sigmoid(X)"),),
             "tf.math.log_sigmoid(logits)",
         ),
@@ -107,8 +121,22 @@ PATTERNS: Final = (
         there.log_of_sum_of_exp,
         Advice(
             "tf.reduce_logsumexp subtracts the maximum first, so that nothing overflows and no sum is 0.",
-            (Rewrite("log(reduce_sum(exp(X), *R, **K))", "tf.reduce_logsumexp(X, *R, **K)"),),
+            (LOG_SUM_EXP,),
             "tf.reduce_logsumexp(x, axis=-1)",
+        ),
+    ),
+    Pattern(
+        "the log of exponentials that are added",
+        ("Exp", "Log"),
+        there.log_of_added_exp,
+        Advice(
+            "tf.reduce_logsumexp of the stacked terms subtracts the maximum first, so that nothing overflows"
+            " and no sum is 0.",
+            (
+                Rewrite("log(exp(X) + exp(Y) + exp(Z))", "tf.reduce_logsumexp(tf.stack([X, Y, Z]), axis=0)"),
+                Rewrite("log(exp(X) + exp(Y))", "tf.reduce_logsumexp(tf.stack([X, Y]), axis=0)"),
+            ),
+            "tf.reduce_logsumexp(tf.stack([a, b]), axis=0)",
         ),
     ),
     Pattern(
@@ -117,15 +145,8 @@ PATTERNS: Final = (
         there.own_softmax,
         Advice(
             "Subtract the maximum of each row before the exponential, which changes nothing else;"
-            " tf.nn.softmax"
-            " does.",
-            (
-                Rewrite("exp(X) / reduce_sum(exp(X), axis=A, keepdims=True)", "tf.nn.softmax(X, axis=A)"),
-                Rewrite(
-                    "exp(X) / reduce_sum(exp(X), *R, **K)", "tf.exp(X - tf.reduce_logsumexp(X, *R, **K))"
-                ),
-                Rewrite("exp(X)", "tf.exp(X - tf.reduce_max(X, axis=-1, keepdims=True))"),
-            ),
+            " tf.nn.softmax does.",
+            SOFTMAX,
             "tf.nn.softmax(logits, axis=-1)",
         ),
     ),
@@ -150,8 +171,8 @@ PATTERNS: Final = (
         ("Log", "Mul"),
         there.log_times,
         Advice(
-            "Where the factor is 0, the product is meant to be 0, but 0 · ∞ is NaN: tf.math.xlogy gives"
-            " 0 there.",
+            "Where the factor is 0, the product is meant to be 0, but 0 · ∞ is NaN: tf.math.xlogy gives 0"
+            " there.",
             (
                 Rewrite("Y * log(X)", "tf.math.xlogy(Y, X)"),
                 Rewrite("log(X) * Y", "tf.math.xlogy(Y, X)"),
@@ -167,8 +188,22 @@ PATTERNS: Final = (
         there.infinite_factor,
         Advice(
             "Where the mask is 0, 0 · ∞ is NaN. Choose with tf.where, or multiply by a large finite number.",
-            (Rewrite("-inf", "-1e9"), Rewrite("float('-inf')", "-1e9"), Rewrite("inf", "1e9")),
-            "tf.where(mask, scores, -1e9)",
+            (*FINITE_MASK, Rewrite("inf", "MASK")),
+            "tf.where(mask, scores, -MASK)",
+            is_upstream=True,
+        ),
+    ),
+    Pattern(
+        "the log of a probability",
+        ("Log", "Xlogy"),
+        there.log_of_probability,
+        Advice(
+            "Clip the probability from below, or let a loss take the logits instead.",
+            (
+                Rewrite("log(X)", "tf.math.log(tf.maximum(X, LEAST))"),
+                Rewrite("xlogy(X, Y)", "tf.math.xlogy(X, tf.maximum(Y, LEAST))"),
+            ),
+            "tf.math.log(tf.maximum(p, LEAST))",
         ),
     ),
     Pattern("a row that is masked as a whole", ("Softmax", "LogSoftmax"), there.masked_with_infinity, UNMASK),

@@ -10,6 +10,13 @@ from tb_debugger_plugin.analysis.diagnosis.pattern import Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
 from tb_debugger_plugin.analysis.diagnosis.situated.divisions import NO_EPSILON
 
+_IN_HALF: Final = (
+    *("Sum", "Mean", "Square", "Prod", "Cumsum", "L2Loss", "MatMul", "BatchMatMulV2", "Einsum"),
+    *("Conv2D", "Mul", "AddV2", "AddN", "BiasAdd", "Exp", "Pow", "SquaredDifference"),
+)
+#: Numbers that programs write for a mask.
+_LARGE: Final = ("1e9", "1e10", "1e12", "1e5", "1e6", "1e8", "1e7", "1e30", "1e20")
+
 PATTERNS: Final = (
     Pattern(
         "a matrix that is not positive definite",
@@ -47,11 +54,32 @@ PATTERNS: Final = (
         ),
     ),
     Pattern(
-        "a computation in float16",
-        (
-            *("Sum", "Mean", "Square", "Prod", "Cumsum", "L2Loss", "MatMul", "BatchMatMulV2", "Einsum"),
-            *("Conv2D", "Mul", "AddV2", "AddN", "BiasAdd", "Exp", "Pow", "SquaredDifference"),
+        "a mask that is too large for the dtype",
+        ("Cast",),
+        there.finite_mask_too_large,
+        Advice(
+            "A constant of the program is beyond the range of the dtype: write one that it has, with room"
+            " for what is added to it.",
+            (
+                *(Rewrite(f"cast(-{number}, T)", "F(-MASK, T)") for number in _LARGE),
+                *(Rewrite(f"cast({number}, T)", "F(MASK, T)") for number in _LARGE),
+            ),
+            "tf.cast(-MASK, x.dtype)",
         ),
+    ),
+    Pattern(
+        "a computation in float16, in mixed precision",
+        _IN_HALF,
+        there.mixed_precision,
+        Advice(
+            "float16 ends at 65,504, and loss scaling does not help a forward pass: compute this part in"
+            " float32"
+            ' (a layer with dtype="float32"), or scale the values down before it.',
+        ),
+    ),
+    Pattern(
+        "a computation in float16",
+        _IN_HALF,
         there.in_float16,
         WIDE_SUM,
     ),
@@ -60,16 +88,8 @@ PATTERNS: Final = (
         ("L2Loss", "Sum", "AddN", "Sqrt"),
         there.global_norm,
         Advice(
-            "The squares of the gradients overflow, and clip_by_global_norm then gives NaN: clip each"
-            " gradient by"
-            " value first, or lower the learning rate.",
-            (
-                Rewrite(
-                    "clip_by_global_norm(X, *R, **K)",
-                    "F([tf.clip_by_value(g, -1e6, 1e6) for g in X], *R, **K)",
-                ),
-            ),
-            "grads = [tf.clip_by_value(g, -1e6, 1e6) for g in grads]",
+            "The squares of the gradients overflow, and clip_by_global_norm then gives NaN: leave such a"
+            " batch out, clip each gradient by value first, or lower the learning rate.",
         ),
     ),
     Pattern(
@@ -81,16 +101,7 @@ PATTERNS: Final = (
         there.grew_over_steps,
         Advice(
             "The values grew from step to step until they overflowed: the training diverged. Lower the"
-            " learning"
-            " rate, clip the gradients, or normalise the inputs.",
-            (
-                *(
-                    Rewrite(f"{name}({given})", f"F({given} / 10, clipnorm=1.0)")
-                    for name in ("SGD", "Adam", "RMSprop", "Adagrad")
-                    for given in ("L", "learning_rate=L")
-                ),
-            ),
-            "tf.keras.optimizers.SGD(learning_rate / 10, clipnorm=1.0)",
+            " learning rate, clip the gradients, or normalise the inputs.",
         ),
     ),
 )

@@ -20,6 +20,7 @@ def unit(vectors):
 def angles(a, b):
     cosine = tf.reduce_sum(unit(a) * unit(b), axis=1)
     return tf.acos(cosine)  # cause: Acos, nan
+    # mended: return tf.acos(tf.clip_by_value(cosine, -1.0, 1.0))
 
 
 for shift in [1, 0]:

@@ -14,6 +14,7 @@ predicted = tf.Variable([[0.8, 0.6], [0.0, 1.0], [0.0, 1.0]])
 def loss_of(predicted):
     cosine = tf.reduce_sum(predicted * wanted, axis=1)
     angle = tf.acos(tf.clip_by_value(cosine, -1.0, 1.0))  # cause: Reciprocal, inf
+    # mended: angle = tf.acos(tf.clip_by_value(cosine, -0.9999999, 0.9999999))
     return tf.reduce_mean(angle)
 
 

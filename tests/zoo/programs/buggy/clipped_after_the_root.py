@@ -16,6 +16,7 @@ def train_step():
     with tf.GradientTape() as tape:
         squared = tf.reduce_sum(tf.square(points[:, tf.newaxis] - centres), axis=-1)
         distance = tf.maximum(squared**0.5, 1e-6)  # cause: Pow, inf
+        # mended: distance = tf.sqrt(tf.maximum(squared, 1e-12))
         loss = tf.reduce_mean(tf.reduce_min(distance, axis=1))
     centres.assign_sub(0.1 * tape.gradient(loss, centres))
     return loss

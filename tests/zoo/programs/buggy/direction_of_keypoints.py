@@ -15,6 +15,9 @@ wanted = tf.constant([0.3, 0.1, 1.0])
 def directions(elbows):
     limb = elbows - shoulders
     return tf.atan2(limb[:, 1], limb[:, 0])  # cause: RealDiv, inf
+    # mended: has_length = tf.reduce_any(limb != 0.0, axis=1)
+    # mended: x = tf.where(has_length, limb[:, 0], 1.0)
+    # mended: return tf.where(has_length, tf.atan2(limb[:, 1], x), 0.0)
 
 
 for step in range(2):

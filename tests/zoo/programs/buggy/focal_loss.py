@@ -13,6 +13,9 @@ def focal(y, logits):
     p = tf.sigmoid(logits)
     pt = tf.where(y > 0.5, p, 1.0 - p)
     return tf.reduce_mean(-tf.pow(1.0 - pt, 0.5) * tf.math.log(pt + 1e-7))  # cause: Pow|Mul, nan|inf
+    # mended: is_open = pt < 1.0
+    # mended: focus = tf.where(is_open, tf.sqrt(tf.where(is_open, 1.0 - pt, 1.0)), 0.0)
+    # mended: return tf.reduce_mean(-focus * tf.math.log(pt + 1e-7))
 
 
 kernel = tf.Variable(tf.ones([2, 1]))

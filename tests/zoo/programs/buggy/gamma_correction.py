@@ -15,6 +15,8 @@ exposure = tf.Variable(tf.ones([64]))
 def encode(images):
     linear = tf.clip_by_value(images * exposure, 0.0, 1.0)
     return tf.pow(linear, 1.0 / 2.4)  # cause: Pow, inf
+    # mended: is_dark = linear == 0.0
+    # mended: return tf.where(is_dark, 0.0, tf.pow(tf.where(is_dark, 1.0, linear), 1.0 / 2.4))
 
 
 @tf.function

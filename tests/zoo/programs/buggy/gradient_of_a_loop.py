@@ -14,6 +14,9 @@ def length_of(path):
     def add_step(index, total):
         step = tf.gather(path, index + 1) - tf.gather(path, index)
         return index + 1, total + tf.sqrt(tf.reduce_sum(step * step))  # cause: SqrtGrad, inf
+        # mended: squared = tf.reduce_sum(step * step)
+        # mended: length = tf.where(squared > 0.0, tf.sqrt(tf.where(squared > 0.0, squared, 1.0)), 0.0)
+        # mended: return index + 1, total + length
 
     return tf.while_loop(lambda index, _: index < 4, add_step, [0, 0.0])[1]
 

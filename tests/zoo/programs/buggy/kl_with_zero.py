@@ -12,6 +12,7 @@ logits = tf.Variable([[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]])
 
 def divergence(p, q):
     return tf.reduce_sum(p * tf.math.log(p / q), axis=-1)  # cause: Log, inf
+    # mended: return tf.reduce_sum(tf.math.multiply_no_nan(tf.math.log(p) - tf.math.log(q), p), axis=-1)
 
 
 @tf.function

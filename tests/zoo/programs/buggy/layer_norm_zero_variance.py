@@ -23,6 +23,7 @@ class LayerNorm(keras.layers.Layer):
         mean = tf.reduce_mean(x, axis=-1, keepdims=True)
         variance = tf.reduce_mean(tf.square(x - mean), axis=-1, keepdims=True)
         return self.gain * (x - mean) * tf.math.rsqrt(variance)  # cause: Rsqrt, inf
+        # mended: return self.gain * (x - mean) * tf.math.rsqrt(variance + 1e-5)
 
 
 keras.utils.set_random_seed(15)

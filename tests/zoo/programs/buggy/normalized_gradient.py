@@ -22,6 +22,7 @@ def forward(inputs):
 def clip_to_unit_length(gradient):
     length = tf.sqrt(tf.reduce_sum(gradient * gradient))
     return gradient / length  # cause: RealDiv, nan
+    # mended: return tf.math.l2_normalize(gradient)
 
 
 @tf.function

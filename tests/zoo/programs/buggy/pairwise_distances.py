@@ -17,6 +17,7 @@ def distances(points):
     products = tf.matmul(points, points, transpose_b=True)
     squared = squares[:, tf.newaxis] - 2.0 * products + squares
     return tf.sqrt(squared)  # cause: Sqrt, nan
+    # mended: return tf.sqrt(tf.maximum(squared, 0.0))
 
 
 print(float(tf.reduce_mean(distances(points))))

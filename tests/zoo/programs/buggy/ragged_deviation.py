@@ -13,6 +13,7 @@ ratings = tf.RaggedTensor.from_row_lengths([3.0, 4.5, 1.0, 2.0, 2.0, 4.0, 1.0], 
 def train_step(ratings):
     with tf.GradientTape() as tape:
         spread = tf.math.reduce_std(ratings * scale[0], axis=1)  # cause: SqrtGrad, inf
+        # mended: spread = tf.sqrt(tf.math.reduce_variance(ratings * scale[0], axis=1) + 1e-10)
         loss = tf.reduce_mean(tf.square(spread - scale[1]))
     scale.assign_sub(0.1 * tape.gradient(loss, scale))
     return loss

@@ -18,6 +18,7 @@ class MeanOverWords(keras.layers.Layer):
         mask = tf.cast(words != 0, tf.float32)[:, :, tf.newaxis]
         total = tf.reduce_sum(states * mask, axis=1)
         return total / tf.reduce_sum(mask, axis=1)  # cause: RealDiv, nan
+        # mended: return total / tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)
 
 
 inputs = keras.Input([4], dtype="int32")

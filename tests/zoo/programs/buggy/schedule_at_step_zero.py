@@ -14,6 +14,7 @@ class InverseRoot(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step):
         step = tf.cast(step, tf.float32)
         return 0.01 * tf.math.rsqrt(step)  # cause: Rsqrt, inf
+        # mended: return 0.01 * tf.math.rsqrt(step + 1.0)
 
 
 random = np.random.default_rng(113)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 def inverse_softplus(scale):
     return tf.math.log(tf.math.expm1(scale))  # cause: Expm1, inf
+    # mended: return tf.where(scale > 20.0, scale, tf.math.log(tf.math.expm1(tf.minimum(scale, 20.0))))
 
 
 scales = tf.constant([0.5, 2.0, 30.0, 120.0])

