@@ -68,6 +68,7 @@ class Call:
       excluded_names: The regular expression of the nodes that were not given to this filter; None for none.
       is_profiled: Whether the times of its ops are recorded, instead of tensors.
       notes: Lines to show at its start, such as why a recording is not whole.
+      thread: Name of its thread; empty for the main thread.
     """
 
     number: int
@@ -81,6 +82,7 @@ class Call:
     excluded_names: str | None = None
     is_profiled: bool = False
     notes: tuple[str, ...] = ()
+    thread: str = ""
 
     @property
     def is_of_session(self) -> bool:

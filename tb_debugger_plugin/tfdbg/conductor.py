@@ -51,6 +51,7 @@ class Conductor:
         self._request: RunRequest | None = None
         self._left = 0
         self._detached = False
+        self._exit_code: int | None = None  # set when the user has left the shell
 
     @property
     def is_detached(self) -> bool:
@@ -66,6 +67,8 @@ class Conductor:
         Raises:
           SystemExit: The user left the shell.
         """
+        if self._exit_code is not None:  # left in another thread, which alone ended
+            raise SystemExit(self._exit_code)
         if not self._detached and self._request is None:
             self._open(None, call)
         request = self._request
@@ -125,7 +128,8 @@ class Conductor:
             self._shell.close()
         if isinstance(answer, Leave):
             print("tbdbg: The shell was left with `exit`, so the program ends.", file=sys.stderr)
-            raise SystemExit(answer.code or 1)
+            self._exit_code = answer.code or 1
+            raise SystemExit(self._exit_code)
         if isinstance(answer, Detach):
             self._detached = True
             return

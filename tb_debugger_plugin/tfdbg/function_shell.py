@@ -32,7 +32,7 @@ from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.call_records import CallRecords
 from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
 from tb_debugger_plugin.tfdbg.failures import is_failure
-from tb_debugger_plugin.tfdbg.turns import Turns
+from tb_debugger_plugin.tfdbg.turns import Turns, thread_name
 from tb_debugger_plugin.tfdbg.user_interface import opener
 
 _FIRST = RunRequest()
@@ -230,7 +230,7 @@ class FunctionShell:
 
     def _next_call(self, what: str, feeds: Mapping[str, Any] | None = None) -> Call:
         self._number += 1
-        return Call(self._number, what, is_over=False, feeds={} if feeds is None else feeds)
+        return Call(self._number, what, False, feeds={} if feeds is None else feeds, thread=thread_name())
 
     def _look_at_rest(self) -> None:
         request, records = self._request, self._records

@@ -7,7 +7,9 @@ the hooks before it.
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 import weakref
 from typing import Any, Final
 
@@ -44,6 +46,16 @@ def _run_args(options: Any) -> Any:
     return session_run_hook.SessionRunArgs(None, feed_dict=None, options=options)
 
 
+class _Calls(threading.local):
+    """The call of each thread that runs.
+
+    Attributes:
+      running: The call of this thread; None if none is debugged.
+    """
+
+    running: Running | None = None
+
+
 class LocalCLIDebugHook(session_run_hook.SessionRunHook):
     """A hook that opens the shell before and after the calls of a session.
 
@@ -56,8 +68,8 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
 
     Args:
       ui_type: The user interface, as for :class:`LocalCLIDebugWrapperSession`.
-      dump_root: The folder for dumps, which must be empty or not exist; it is deleted after each call. None
-        (the default) = a temporary folder.
+      dump_root: The folder for dumps, which must be empty or not exist. They are deleted after each call, and
+        the folder if it did not exist. None (the default) or "" = a temporary folder.
       thread_name_filter: Only calls of threads whose names match this regular expression from the beginning
         are debugged; None (the default) = all.
       config_file_path: The file with the settings of the shell; None (the default) = the user's own.
@@ -75,8 +87,8 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
     ) -> None:
         self._debugger = LocalDebugger(dump_root, ui_type, config_file_path)
         self._threads = ThreadNames(thread_name_filter)
-        self._calls = 0
-        self._running: Running | None = None
+        self._numbers = itertools.count(1)
+        self._calls = _Calls()
 
     def add_tensor_filter(self, filter_name: str, tensor_filter: Predicate) -> None:
         """Add a tensor filter, before or after the session is made.
@@ -96,13 +108,15 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
         Args:
           run_context: What TensorFlow knows of the call.
         """
-        self._calls += 1
-        self._running = None
+        number = next(self._numbers)
+        if self._calls.running is not None:
+            self._debugger.forget(self._calls.running)  # an interrupted call
+            self._calls.running = None
         if self._debugger.is_detached or not self._threads.include_this():
             return None
         graph = run_context.session.graph
-        running = self._debugger.begin(graph, _asked(run_context), self._calls, _watches_of(run_context))
-        self._running = running
+        running = self._debugger.begin(graph, _asked(run_context), number, _watches_of(run_context))
+        self._calls.running = running
         self._catch_errors(run_context.session, running)
         return _run_args(running.options)
 
@@ -121,8 +135,8 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
             except errors.OutOfRangeError:
                 raise  # the end of the data
             except errors.OpError as error:
-                if self._running is running:
-                    self._running = None
+                if self._calls.running is running:
+                    self._calls.running = None
                     self._debugger.end(running, error)
                 raise
 
@@ -135,7 +149,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
           run_context: What TensorFlow knows of the call.
           run_values: What it returned.
         """
-        running, self._running = self._running, None
+        running, self._calls.running = self._calls.running, None
         if running is not None:
             self._debugger.end(running._replace(metadata=run_values.run_metadata))
 

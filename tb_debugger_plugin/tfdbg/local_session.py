@@ -7,34 +7,29 @@ has run, the shell shows the dumps, which are then deleted.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
-import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.framework import errors
 
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
-from tb_debugger_plugin.index.cache import database_path, remove_unused
-from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate, TensorFilters
 from tb_debugger_plugin.tfdbg.asked import Asked
+from tb_debugger_plugin.tfdbg.call_folders import CallFolder, CallFolders
 from tb_debugger_plugin.tfdbg.conductor import Conductor
-from tb_debugger_plugin.tfdbg.dumping_session import empty_folder, write_texts
+from tb_debugger_plugin.tfdbg.dumping_session import write_texts
 from tb_debugger_plugin.tfdbg.profile import write_graphs, write_times
 from tb_debugger_plugin.tfdbg.python_graph import PythonGraph
+from tb_debugger_plugin.tfdbg.turns import thread_name
 from tb_debugger_plugin.tfdbg.user_interface import UiType, opener
 from tb_debugger_plugin.tfdbg.watches import Watches, WatchOptions
 from tb_debugger_plugin.tfdbg.wrapped_session import WrappedSession, copied, run_watched
-
-_PREFIX: Final = "tfdbg_"
 
 
 class Running(NamedTuple):
@@ -46,6 +41,8 @@ class Running(NamedTuple):
       request: How it is run.
       options: The ``RunOptions`` that it runs with; the program's own if it is not recorded.
       metadata: The ``RunMetadata`` to fill; None for none.
+      graph: The graph of the session.
+      folder: The folder of its dumps; None if it is not recorded.
     """
 
     asked: Asked
@@ -53,6 +50,8 @@ class Running(NamedTuple):
     request: RunRequest
     options: Any
     metadata: Any
+    graph: TfGraph
+    folder: CallFolder | None = None
 
 
 class _Watched(NamedTuple):
@@ -67,14 +66,16 @@ class _Watched(NamedTuple):
 class LocalDebugger:
     """Opens the shell around the calls of one session; lives as long as the session or the hook.
 
+    Calls of several threads may run at the same time, and each may stop. While the shell is open in one
+    thread, the others wait where their calls begin or end.
+
     Args:
-      dump_root: The folder for dumps, which must be empty or not exist; None = a temporary one.
+      dump_root: The folder for dumps, which must be empty or not exist; None or "" = a temporary one.
       ui_type: The user interface.
       config_file_path: The file with the settings of the shell; None or False = the user's own.
 
     Attributes:
       filters: The tensor filters.
-      lock: Held while a call is debugged: there is one terminal.
 
     Raises:
       ValueError: The folder is a file, or not empty; or there is no such user interface.
@@ -87,18 +88,14 @@ class LocalDebugger:
         config_file_path: str | os.PathLike[str] | bool | None,
     ) -> None:
         self._open = opener(ui_type)
-        self._folder = _dump_folder(dump_root)
-        # Also at the end of a program that was interrupted.
-        self._finalizer = weakref.finalize(self, _delete, self._folder)
+        self._folders = CallFolders(dump_root)
         self.filters = TensorFilters()
-        self.lock = threading.Lock()
+        self._terminal = threading.Lock()  # there is one; guards the following fields
         settings = Settings(_settings_file(config_file_path))
         self._shell = Shell(None, filters=self.filters, settings=settings)
         self._conductor = Conductor(self._shell, self._converse)
         self._python_graph = PythonGraph()
-        self._graph: TfGraph | None = None
-        self._watched: _Watched | None = None
-        self._metadata: Any = None
+        self._running: Running | None = None
 
     @property
     def is_detached(self) -> bool:
@@ -117,35 +114,22 @@ class LocalDebugger:
         Raises:
           SystemExit: The user left the shell.
         """
-        self._graph = graph
         call = Call(number, asked.what, False, asked.fetches, asked.targets, asked.feeds)
-        request = self._conductor.before(call)
+        call = replace(call, thread=thread_name())
+        with self._terminal:
+            request = self._conductor.before(call)
         if not request.is_recorded:
-            return Running(asked, call, request, asked.options, asked.metadata)
-        _delete(self._folder)  # what an interrupted call has left
+            return Running(asked, call, request, asked.options, asked.metadata, graph)
+        folder = self._folders.take()
         options = copied(asked.options)
         options.output_partition_graphs = True
         if request.is_profiled:
             options.trace_level = config_pb2.RunOptions.FULL_TRACE
         if not request.is_profiled or request.till_filter is not None:
             # Debug ops take time of their own.
-            self._watch(graph, request, options, watches)
+            _watch(graph, request, options, watches, folder)
         metadata = config_pb2.RunMetadata() if asked.metadata is None else asked.metadata
-        return Running(asked, call, request, options, metadata)
-
-    def _watch(self, graph: TfGraph, request: RunRequest, options: Any, watches: Watches | None) -> None:
-        wanted, url = _watch_options(request), f"file://{self._folder}"
-        if watches is not None:
-            watches.add(graph, wanted, url)
-            watches.write(options, resets_disk_usage=True)
-            return
-        # The calls of a `run -f` all watch the same, and a large graph takes a while to list.
-        if self._watched is None or self._watched[:3] != (graph, graph.version, wanted):
-            watches, made = Watches(), config_pb2.RunOptions()
-            watches.add(graph, wanted, url)
-            watches.write(made, resets_disk_usage=True)
-            self._watched = _Watched(graph, graph.version, wanted, made.debug_options)
-        options.debug_options.MergeFrom(self._watched.debug_options)
+        return Running(asked, call, request, options, metadata, graph, folder)
 
     def end(self, running: Running, error: BaseException | None = None) -> None:
         """Take a call that has run, and perhaps open the shell.
@@ -157,54 +141,62 @@ class LocalDebugger:
         Raises:
           SystemExit: The user left the shell.
         """
-        self._metadata = running.metadata
-        request = running.request
+        request, folder = running.request, running.folder
         is_profiled = request.is_recorded and request.is_profiled
         call = replace(running.call, is_over=True, error=error, is_profiled=is_profiled)
         try:
-            if request.is_recorded:
-                self._complete(running)
-            self._conductor.after(call, request, self._folder if request.is_recorded else None)
+            if folder is not None:
+                _complete(running, folder.path)
+            with self._terminal:
+                self._running = running
+                self._conductor.after(call, request, None if folder is None else folder.path)
         finally:
-            _delete(self._folder)
+            self.forget(running)
 
-    def _complete(self, running: Running) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_texts(self._folder, running.asked)
-        if running.request.is_profiled:
-            write_times(self._folder, running.call, running.metadata)
+    def forget(self, running: Running) -> None:
+        """Delete the dumps of a call.
 
-    def has_dumps(self) -> bool:
-        """Whether TensorFlow has begun to dump: an error may come earlier."""
-        return self._folder.is_dir()
+        Args:
+          running: What `begin` returned.
+        """
+        if running.folder is not None:
+            self._folders.give_back(running.folder)
 
     def _converse(self, shell: Shell) -> Resume | Leave | Detach:
-        if shell.logdir is not None and self._graph is not None:
+        running = self._running
+        if shell.logdir is not None and running is not None and running.folder is not None:
             # Only now, since most calls of `run -f` are never looked at.
-            write_graphs(self._folder, self._metadata)
-            self._python_graph.write_to(self._folder, self._graph)
+            write_graphs(running.folder.path, running.metadata)
+            self._python_graph.write_to(running.folder.path, running.graph)
         return self._open(shell)
+
+
+def _complete(running: Running, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write_texts(folder, running.asked)
+    if running.request.is_profiled:
+        write_times(folder, running.call, running.metadata)
 
 
 def _settings_file(path: str | os.PathLike[str] | bool | None) -> Path:
     return Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else user_file()
 
 
-def _dump_folder(dump_root: str | os.PathLike[str] | None) -> Path:
-    if dump_root is None:
-        return Path(tempfile.mkdtemp(prefix=_PREFIX))
-    return empty_folder(dump_root, "dump_root")
-
-
-def _delete(folder: Path) -> None:
-    if not folder.is_dir():
+def _watch(
+    graph: TfGraph, request: RunRequest, options: Any, watches: Watches | None, folder: CallFolder
+) -> None:
+    wanted, url = _watch_options(request), f"file://{folder.path}"
+    if watches is not None:
+        watches.add(graph, wanted, url)
+        watches.write(options, resets_disk_usage=True)
         return
-    for run in find_runs(folder):
-        # The next call has other tables, and nobody asks for these again.
-        tables = database_path(run)
-        if tables.exists():
-            remove_unused(tables)
-    shutil.rmtree(folder, ignore_errors=True)
+    # The calls of a `run -f` all watch the same, and a large graph takes a while to list.
+    if folder.watched is None or folder.watched[:3] != (graph, graph.version, wanted):
+        watches, made = Watches(), config_pb2.RunOptions()
+        watches.add(graph, wanted, url)
+        watches.write(made, resets_disk_usage=True)
+        folder.watched = _Watched(graph, graph.version, wanted, made.debug_options)
+    options.debug_options.MergeFrom(folder.watched.debug_options)
 
 
 def _watch_options(request: RunRequest) -> WatchOptions:
@@ -224,13 +216,13 @@ class LocalCLIDebugWrapperSession(WrappedSession):
         session.run(train)  # opens the shell: `run` goes on, `run -f has_inf_or_nan` until a tensor is bad
 
     An error of TensorFlow in a call that is recorded opens the shell at the op that failed; then ``run``
-    returns the error, as in TensorFlow's own wrapper. While one thread is in the shell, calls of other
-    threads run without it.
+    returns the error, as in TensorFlow's own wrapper. Calls of all threads are debugged: while one thread is
+    in the shell, the others wait.
 
     Args:
       sess: The session.
-      dump_root: The folder for dumps, which must be empty or not exist; it is deleted after each call. None
-        (the default) = a temporary folder.
+      dump_root: The folder for dumps, which must be empty or not exist. They are deleted after each call, and
+        the folder if it did not exist. None (the default) or "" = a temporary folder.
       ui_type: ``"full"`` for a full screen, ``"plain"`` for lines; ``"auto"`` (the default) chooses by the
         terminal, and so do TensorFlow's names ``"readline"`` and ``"curses"``.
       thread_name_filter: Only calls of threads whose names match this regular expression from the beginning
@@ -267,35 +259,36 @@ class LocalCLIDebugWrapperSession(WrappedSession):
         self._debugger.filters.add(filter_name, tensor_filter)
 
     def _debug(self, call: Asked, number: int) -> Any:
-        debugger = self._debugger
-        # Waiting could block for ever: the call of the other thread may need the results of this one.
-        if debugger.is_detached or not debugger.lock.acquire(blocking=False):
+        if self._debugger.is_detached:
             return call.run_plainly()
-        try:
-            return _debugged(debugger, self.graph, call, number)
-        finally:
-            debugger.lock.release()
+        return _debugged(self._debugger, self.graph, call, number)
 
 
 def _debugged(debugger: LocalDebugger, graph: TfGraph, call: Asked, number: int) -> Any:
     running = debugger.begin(graph, call, number)
     try:
         result = run_watched(call, running.options, running.metadata)
-    except errors.OutOfRangeError as error:
-        # The end of the data, which most programs expect.
-        if not running.request.is_recorded:
+    except (errors.OutOfRangeError, errors.CancelledError) as error:
+        # The end of the data, or of a thread that fills a queue, which most programs expect.
+        if running.folder is None or running.call.thread:
+            debugger.forget(running)
             raise
         return _failed(debugger, running, error)
     except errors.OpError as error:
         return _failed(debugger, running, error)
+    except BaseException:
+        debugger.forget(running)
+        raise
     debugger.end(running)
     return result
 
 
 def _failed(debugger: LocalDebugger, running: Running, error: errors.OpError) -> errors.OpError:
-    is_returned = running.request.is_recorded and debugger.has_dumps()
-    if is_returned or not running.request.is_recorded:
+    if running.folder is None:
         debugger.end(running, error)
-    if not is_returned:
         raise error
+    if not running.folder.has_dumps:  # TensorFlow refused the call
+        debugger.forget(running)
+        raise error
+    debugger.end(running, error)
     return error

@@ -64,3 +64,9 @@ class Turns:
             yield
         finally:
             self._is_closed.set()
+
+
+def thread_name() -> str:
+    """Returns the name of the running thread; empty for the main thread."""
+    thread = threading.current_thread()
+    return "" if thread is threading.main_thread() else thread.name

@@ -19,8 +19,9 @@ CORE_METADATA: Final = f"{_METADATA}core_metadata_"
 FETCHES: Final = f"{_METADATA}fetches_info_"
 FEEDS: Final = f"{_METADATA}feed_keys_info_"
 #: Files of ours, which TensorFlow ignores: what Python knows of the graph, and the times of a call.
-PYTHON_GRAPH: Final = "_tbdbg_python_graph"
-CALL_TIMES: Final = "_tbdbg_times"
+_OURS: Final = "_tbdbg_"
+PYTHON_GRAPH: Final = f"{_OURS}python_graph"
+CALL_TIMES: Final = f"{_OURS}times"
 #: The debug op that dumps the tensor itself.
 IDENTITY: Final = "DebugIdentity"
 
@@ -30,6 +31,11 @@ _DUMP: Final = re.compile(
     re.ASCII,
 )
 _CALL: Final = re.compile(r"run_(?P<time>\d{1,16})_(?P<counter>\d{1,9})", re.ASCII)
+
+
+def is_of_debugger(name: str) -> bool:
+    """Whether a debugger writes files or folders of such a name into the folder of a call."""
+    return name.startswith((_METADATA, _OURS))
 
 
 class DumpName(NamedTuple):

@@ -52,7 +52,8 @@ def _title(call: Call) -> str:
     counts = [_count(len(call.feeds), "argument", "arguments")]
     if call.is_of_session:
         counts = [_count(len(call.fetches), "fetch", "fetches"), _count(len(call.feeds), "feed", "feeds")]
-    return f"{state} of call #{call.number}: {call.what}; {', '.join(counts)}"
+    thread = f" in thread {call.thread}" if call.thread else ""
+    return f"{state} of call #{call.number}{thread}: {call.what}; {', '.join(counts)}"
 
 
 def _count(number: int, one: str, several: str) -> str:
@@ -60,7 +61,10 @@ def _count(number: int, one: str, several: str) -> str:
 
 
 def _call(call: Call) -> list[Line]:
-    lines = [plain(_BAR), plain(f"Call #{call.number}: {call.what}", Style.HEADING), ()]
+    lines = [plain(_BAR), plain(f"Call #{call.number}: {call.what}", Style.HEADING)]
+    if call.thread:
+        lines.append(plain(f"Thread:   {call.thread}"))
+    lines.append(())
     if call.is_of_session:
         fetches = [_name(name, call, "pt") for name in call.fetches]
         lines += [plain("Fetch(es):"), *(fetches or [plain("  (None)")]), ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -226,25 +227,88 @@ def test_other_threads_pass_through(net, session):
     assert [call.number for call in script.calls] == [2, 2] and len(results) == 1
 
 
-def test_calls_of_other_threads_go_on_while_one_is_in_the_shell(net, session):
-    results = []
-
+def test_calls_of_other_threads_wait_while_one_is_in_the_shell_and_then_stop_too(net, session):
     def run():
-        results.append(wrapped.run(net.logs, {net.x: [1, 1]}))
+        return wrapped.run(net.logs, {net.x: [1, 1]})
+
+    other = threading.Thread(target=run, name="Other")
 
     class Waiting(Script):
         def converse(self, shell, first=None):
             if not self.calls:
-                thread = threading.Thread(target=run)
-                thread.start()
-                thread.join(60)
-                assert not thread.is_alive()
+                other.start()
+                other.join(1)
+                assert other.is_alive() and shell.call is not None and not shell.call.thread
             return super().converse(shell, first)
 
-    script = Waiting(go_on(), go_on())
+    script = Waiting(go_on(times=3), *[["ri", go_on(times=3)]] * 2)
     wrapped = tfdbg.LocalCLIDebugWrapperSession(session, ui_type=script)
     run()
-    assert len(results) == 2 and _stops(script) == ["before 1", "after 1"]
+    other.join(60)
+    assert not other.is_alive()
+    run()
+    assert _stops(script) == ["before 1", "after 3"]
+
+
+def test_a_thread_that_is_blocked_does_not_keep_the_others_from_stopping(net):
+    with net.graph.as_default():
+        queue = v1.FIFOQueue(1, [tf.float32], shapes=[[]])
+        enqueue, dequeue = queue.enqueue(1.0), queue.dequeue()
+    script = Script(
+        go_on(till_filter="has_inf_or_nan"), ["ri", "lt -f has_inf_or_nan", go_on(is_recorded=False)]
+    )
+    with net.session() as session:
+        wrapped = tfdbg.LocalCLIDebugWrapperSession(session, ui_type=script)
+        session.run(enqueue)  # it is full
+        filling = threading.Thread(target=lambda: wrapped.run(enqueue), name="QueueRunner")
+        filling.start()
+        while not wrapped.run_call_count:
+            pass
+        wrapped.run(net.logs, {net.x: [0, 1]})
+        session.run(dequeue)
+        filling.join(60)
+        assert not filling.is_alive()
+    assert [call.thread for call in script.calls] == ["QueueRunner", ""]
+    assert _stops(script)[1] == "after 2" and "logs:0" in script.texts()[1]
+
+
+def test_the_shell_names_the_thread_of_a_call(net, session):
+    script, wrapped = _wrapped(session, ["ri", go_on()], go_on())
+    thread = threading.Thread(target=wrapped.run, args=(net.logs, {net.x: [1, 1]}), name="Filler")
+    thread.start()
+    thread.join()
+    assert "Thread:   Filler" in script.texts()[0]
+
+
+def test_leaving_the_shell_in_a_thread_ends_the_program_at_its_next_call(net, session):
+    _, wrapped = _wrapped(session, Leave())
+
+    def leave():
+        with pytest.raises(SystemExit):
+            wrapped.run(net.logs, {net.x: [1, 1]})
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    thread.join()
+    with pytest.raises(SystemExit):
+        wrapped.run(net.logs, {net.x: [1, 1]})
+
+
+@pytest.mark.parametrize("dump_root", ["", "here"])
+def test_a_folder_that_was_there_is_left_there(net, session, tmp_path, monkeypatch, dump_root):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here if not dump_root else tmp_path)
+    script, wrapped = _wrapped(session, go_on(), ["lt", go_on()], go_on(), dump_root=dump_root)
+    for name in ("checkpoint", "second"):
+        wrapped.run(net.logs, {net.x: [1, 1]})
+        (here / name).write_text("the program's")
+    assert "logs:0" in script.texts()[1]
+    assert sorted(path.name for path in here.iterdir()) == ["checkpoint", "second"]
+    hook = tfdbg.LocalCLIDebugHook(ui_type=script, dump_root="")
+    del hook, wrapped
+    gc.collect()
+    assert here.is_dir()
 
 
 def test_the_dump_root_must_be_empty_and_is_deleted_after_each_call(net, session, tmp_path):

@@ -28,7 +28,8 @@ def _of_call(shell: Shell) -> str:
     if call is None:
         return "tbdbg"
     state = "before" if not call.is_over else "after" if call.error is None else "failed:"
-    return f"{state} call {call.number} of {call.what}"
+    thread = f" in thread {call.thread}" if call.thread else ""
+    return f"{state} call {call.number} of {call.what}{thread}"
 
 
 def status_text(
