@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import stat
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tensorboard.plugins import base_plugin
 
-from tb_debugger_plugin.live.messages.key import KEY_VARIABLE, key_file, users_key
+from tb_debugger_plugin.live.messages.key import KEY_VARIABLE, key_file, notebook_words, users_key
 from tb_debugger_plugin.server.forgery import HOSTS_VARIABLE, KEY_HEADER
 from tb_debugger_plugin.server.loader import DebuggerLoader
 from tests.support.asking import FITTING, Asker, Facts
@@ -86,6 +87,13 @@ def test_a_file_that_somebody_else_may_have_made_is_not_believed(no_key, kind, c
     key = users_key()
     assert key != known and len(key) >= 32 and users_key() != key
     assert "not kept in a file" in caplog.text
+
+
+def test_a_notebook_is_told_the_key_and_a_terminal_is_not(monkeypatch):
+    for shell, expected in ((None, ""), (SimpleNamespace(), ""), (SimpleNamespace(kernel=1), KEY)):
+        ipython = SimpleNamespace(get_ipython=lambda shell=shell: shell)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        assert notebook_words().endswith(expected) and bool(notebook_words()) is bool(expected)
 
 
 # Who may read.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -282,3 +283,54 @@ def test_bytes_that_are_no_file_of_breakpoints_are_not_used(tmp_path, data):
     (tmp_path / breakpoint_file.NAME).write_bytes(data)
     with pytest.raises(FormatError):
         breakpoint_file.load(str(tmp_path), "train.py")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "another user's"])
+def test_what_is_no_regular_file_of_this_user_is_not_used_and_never_waited_for(tmp_path, monkeypatch, kind):
+    path = tmp_path / breakpoint_file.NAME
+    breakpoint_file.save(str(tmp_path), "train.py", KEPT)
+    if kind == "another user's":
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    else:
+        path.rename(tmp_path / "elsewhere")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "folder":
+        path.mkdir()
+    with pytest.raises(FormatError, match=breakpoint_file.NAME):
+        breakpoint_file.load(str(tmp_path), "train.py")
+
+
+@pytest.mark.parametrize("regex", ["(?=a)", r"(\w)\1", "(", "a{1000}{1000}"])
+def test_a_kept_breakpoint_that_re2_refuses_is_off_with_the_reason(tmp_path, regex):
+    kept = [breakpoint_at(name_regex=regex, slot=-1), breakpoint_at(op_type="Log", slot=-1)]
+    breakpoint_file.save(str(tmp_path), "train.py", kept)
+    breakpoints = known()
+    for message in breakpoint_file.load(str(tmp_path), "train.py"):
+        breakpoints.keep(message)
+    refused, other = breakpoints.messages({}, has_gate=True)
+    assert (refused.number, refused.enabled, refused.num_tensors) == (1, False, 0)
+    assert refused.where.name_regex == regex and "is no regular expression of RE2" in refused.problem
+    assert (other.number, other.enabled, other.num_tensors) == (2, True, 2)
+    assert [rule.number for rule in breakpoints.rules({})] == [2] and breakpoints.isolated() == {1, 2}
+    refused.enabled = True
+    with pytest.raises(DebuggerError, match="is no regular expression"):
+        breakpoints.set(refused)
+
+
+def test_a_regular_expression_that_pythons_would_never_end_ends_at_once():
+    breakpoints = known(LOG._replace(op_name="a" * 4000))
+    breakpoints.set(breakpoint_at(name_regex=r"^(\w+/?)+!$", slot=-1))
+    breakpoints.set(breakpoint_at(name_regex="(a*)*b", slot=-1))
+    assert [one.num_tensors for one in breakpoints.messages({}, has_gate=True)] == [0, 0]
+
+
+def test_without_re2_a_breakpoint_with_a_regular_expression_is_refused_and_others_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    breakpoints = known()
+    breakpoints.set(breakpoint_at(op_type="Log", slot=-1))
+    with pytest.raises(DebuggerError, match="needs the package google-re2"):
+        breakpoints.set(breakpoint_at(name_regex="Log", slot=-1))
+    assert [one.num_tensors for one in breakpoints.messages({}, has_gate=True)] == [2]

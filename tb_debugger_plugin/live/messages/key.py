@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import secrets
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -60,3 +61,11 @@ def _kept_key(path: Path) -> str:
 def fragment(key: str) -> str:
     """Returns what is appended to the address of TensorBoard so that its page has a key."""
     return f"#debugger&p.debugger.key={key}"
+
+
+def notebook_words() -> str:
+    """Returns a sentence with the key in a notebook, which hides what TensorBoard prints; else nothing."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return ""
+    return f" The page asks for this key before it takes a command: {users_key()}"

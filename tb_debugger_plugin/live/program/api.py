@@ -23,6 +23,7 @@ from tb_debugger_plugin.capture.options import absolute, is_remote
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages import discovery
+from tb_debugger_plugin.live.messages.key import notebook_words
 from tb_debugger_plugin.live.program.address import description, published, with_port, written
 from tb_debugger_plugin.live.program.calls import Calls
 from tb_debugger_plugin.live.program.interface import (
@@ -197,7 +198,8 @@ class Breakpoints:
         if self._settings.wait:
             print(
                 f"tbdbg: The program is waiting for the debugger at {self.recording.dump_root} "
-                f"(tensorboard --logdir {self.recording.dump_root}); Ctrl-C runs on without.",
+                f"(tensorboard --logdir {self.recording.dump_root}); Ctrl-C runs on without."
+                f"{notebook_words()}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -1,7 +1,7 @@
 """Keeps breakpoints in a file of the dump root, for the next run of the same script.
 
-Invariants: what is read is data. A file that is odd in any way is ignored, with a reason; so is one of
-another script. Writing never fails the program.
+Invariants: what is read is data, of a regular file of this user. A file that is odd in any way is ignored,
+with a reason; so is one of another script. Reading never waits, and writing never fails the program.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
+from tb_debugger_plugin.live.messages.own_files import own_bytes
 from tb_debugger_plugin.live.program.breakpoints import MOST, Breakpoints
 
 NAME: Final = "tb_debugger_breakpoints.json"
@@ -73,12 +74,14 @@ def load(folder: str, script: str) -> list[Message]:
       FormatError: The file is odd: its breakpoints are not used.
     """
     try:
-        with (Path(folder) / NAME).open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+        # Not a private file: the folder may be shared, and breakpoints are no secret.
+        data = own_bytes(Path(folder) / NAME, _MAX_BYTES, is_private=False)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise FormatError(f"{NAME} cannot be read: {error.strerror}") from error
+    except FormatError as error:
+        raise FormatError(f"{NAME} is not used. {str(error).rstrip('.')}") from error
     content = _parsed(data)
     if content["script"] != os.path.basename(script):
         return []
@@ -86,8 +89,6 @@ def load(folder: str, script: str) -> list[Message]:
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    if len(data) > _MAX_BYTES:
-        raise FormatError(f"{NAME} is too large")
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -117,7 +118,7 @@ def _checked(messages: list[Message]) -> list[Message]:
     trial = Breakpoints()
     try:
         for message in messages:
-            trial.set(message)
+            trial.keep(message)
     except DebuggerError as error:
         raise FormatError(f"{NAME} has a breakpoint that cannot be used: {error}") from error
     return messages

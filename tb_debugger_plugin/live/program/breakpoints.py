@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
-from tb_debugger_plugin.live.program.places import Place, Target, make_target, says_nothing
+from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
 from tb_debugger_plugin.native.arguments import GateRule
 
 #: Most breakpoints of a program.
@@ -39,6 +39,7 @@ class Entry:
       hits: How often it was hit, but for the hits that the gate counts for its present rule.
       ignored: Of its hits, those since the user last said how many to ignore.
       rule: The rule that the gate has for it; None if it has none.
+      refused: Why it cannot be used: it was kept from another run, and stays off; empty if it can.
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
     """
 
@@ -51,6 +52,7 @@ class Entry:
     ignored: int = 0
     rule: GateRule | None = None
     is_new: bool = False
+    refused: str = ""
 
     @property
     def enabled(self) -> bool:
@@ -75,6 +77,8 @@ class Entry:
         return bool(fitting)
 
     def _is_at(self, tensor: TensorOfGraph) -> bool:
+        if self.refused:
+            return False
         if tensor.is_constant or not (tensor.is_recorded or self._wants_unrecorded):
             return False
         return self.target is None or self.target.fits(place_of(tensor))
@@ -104,6 +108,8 @@ class Entry:
 
     def problem(self, *, has_gate: bool) -> str:
         """Returns why it cannot stop the program now, in one sentence; empty if it can."""
+        if self.refused:
+            return self.refused
         if not self.enabled or (self.target is not None and self.target.calls):
             return ""
         if not has_gate:
@@ -171,6 +177,22 @@ class Breakpoints:
             entry.ignored = 0 if entry.is_new else earlier.ignored
         self._entries[entry.number] = entry
         return entry.number
+
+    def keep(self, message: Message) -> None:
+        """Add a breakpoint that was kept from another run; one whose regular expression is none stays off.
+
+        Raises:
+          UsageError: It cannot be used for another reason.
+        """
+        try:
+            self.set(message)
+        except RegexError as error:
+            kept = Breakpoint()
+            kept.CopyFrom(message)
+            kept.enabled = False
+            self._last_number += 1
+            refused = Entry(self._last_number, kept, None, parse_condition(""), refused=str(error))
+            self._entries[refused.number] = refused
 
     def _entry(self, message: Message) -> Entry:
         condition = parse_condition(message.condition)

@@ -72,7 +72,7 @@ class Commands:
         try:
             kept = breakpoint_file.load(self._status.program.recording.dump_root, _script())
             for message in kept:
-                self._status.aims.breakpoints.set(message)
+                self._status.aims.breakpoints.keep(message)
             if kept:
                 self._status.notices.add(f"Breakpoints of the last run are set again: {len(kept)}.")
         except DebuggerError as error:

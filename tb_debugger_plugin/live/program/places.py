@@ -8,15 +8,54 @@ call.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages.messages import Message
 
 _MAX_TEXT: Final = 4096
 _MAX_REGEX: Final = 500
+
+
+class RegexError(UsageError):
+    """A regular expression of a breakpoint cannot be used; its text says why."""
+
+
+class Regex:
+    """A regular expression, which is compared in time in proportion to the text: a debugger may send any.
+
+    Args:
+      text: The expression, in the language of RE2.
+
+    Raises:
+      RegexError: It is none.
+    """
+
+    def __init__(self, text: str) -> None:
+        if len(text) > _MAX_REGEX:
+            raise RegexError(f"A regular expression of a breakpoint has at most {_MAX_REGEX} characters.")
+        try:
+            import re2  # only breakpoints with one need it
+        except ImportError as error:
+            raise RegexError(
+                f"A regular expression needs the package google-re2, which cannot be imported: {error}."
+            ) from None
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._pattern: Any = re2.compile(text, options)
+        except (re2.error, UnicodeEncodeError) as error:
+            raise RegexError(f"{text!r} is no regular expression of RE2: {_words(error)}.") from None
+
+    def occurs_in(self, text: str) -> bool:
+        """Returns whether it is somewhere in a text."""
+        return self._pattern.search(text.encode("utf-8", "replace")) is not None
+
+
+def _words(error: Exception) -> str:
+    (reason, *_) = error.args or ("",)
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
 
 
 class Place(NamedTuple):
@@ -61,9 +100,9 @@ class Target:
     op_name: str
     slot: int
     op_type: str
-    name: re.Pattern[str] | None
-    layer: re.Pattern[str] | None
-    function: re.Pattern[str] | None
+    name: Regex | None
+    layer: Regex | None
+    function: Regex | None
     path: str
     line: int
     calls: bool
@@ -76,9 +115,9 @@ class Target:
             and (not self.op_name or self.op_name == place.op_name)
             and (not self.op_name or self.slot in (-1, place.slot))
             and (not self.path or self.fits_line(place.path, place.line))
-            and (self.name is None or self.name.search(place.op_name) is not None)
-            and (self.layer is None or self.layer.search(place.layer) is not None)
-            and (self.function is None or any(map(self.function.search, place.functions)))
+            and (self.name is None or self.name.occurs_in(place.op_name))
+            and (self.layer is None or self.layer.occurs_in(place.layer))
+            and (self.function is None or any(map(self.function.occurs_in, place.functions)))
         )
 
     def fits_line(self, path: str, line: int) -> bool:
@@ -88,7 +127,7 @@ class Target:
 
     def fits_call(self, name: str) -> bool:
         """Returns whether it is at the calls of a function."""
-        return self.calls and (self.function is None or self.function.search(name) is not None)
+        return self.calls and (self.function is None or self.function.occurs_in(name))
 
     @property
     def may_be_eager(self) -> bool:
@@ -119,21 +158,10 @@ def make_target(where: Message) -> Target:
         raise UsageError(
             "A breakpoint needs an op, a type, a layer, a function, a line, calls, or a condition."
         )
-    name, layer, function = map(_compiled, regexes)
+    name, layer, function = (Regex(text) if text else None for text in regexes)
     return Target(
         where.op_name, where.slot, where.op_type, name, layer, function, where.path, where.line, where.calls
     )
-
-
-def _compiled(text: str) -> re.Pattern[str] | None:
-    if not text:
-        return None
-    if len(text) > _MAX_REGEX:
-        raise UsageError(f"A regular expression of a breakpoint has at most {_MAX_REGEX} characters.")
-    try:
-        return re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"{text!r} is no regular expression: {error}.") from None
 
 
 def described(where: Message) -> str:
