@@ -55,6 +55,8 @@ _OWN = (
     os.path.join(_PACKAGE, "tfdbg") + os.sep,
     op_callbacks.__file__,  # TensorFlow calls us from there
 )
+#: What Python calls the code of `python -c`, of its standard input, and of its prompts.
+_TYPED = ("<string>", "<stdin>", "<console>", "<python-input-")
 #: Number of lines recorded before and after the line of a library frame.
 _AROUND = 3
 
@@ -76,7 +78,7 @@ class EventWriter(Protocol):
 
 def is_library(path: str) -> bool:
     """Whether a source file belongs to a library or to Python, not to the user's program."""
-    if path.startswith(_EXAMPLES) or path in CELLS or CELLS.path_of(path) is not None:
+    if path.startswith((_EXAMPLES, *_TYPED)) or path in CELLS or CELLS.path_of(path) is not None:
         return False
     if path.startswith((_PACKAGE, *_LIBRARIES)) or not os.path.isabs(path):
         return True

@@ -55,10 +55,23 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
         (pytest.__file__, True),
         (np.__file__, True),
         ("<frozen importlib._bootstrap>", True),
+        ("<string>", False),
+        ("<stdin>", False),
+        ("<python-input-3>", False),
     ],
 )
 def test_what_is_installed_anywhere_is_a_library(path: str, expected: bool) -> None:
     assert frames.is_library(path) is expected
+
+
+def test_the_line_of_a_program_without_a_file_is_that_of_its_text(tmp_path: Path) -> None:
+    program = (
+        f"import tb_debugger_plugin\nwith tb_debugger_plugin.record({str(tmp_path)!r}):\n  tf.math.log(0.0)\n"
+    )
+    exec(compile(program, "<string>", "exec"), {"tf": tf})
+    with tb_debugger_plugin.open_run(tmp_path) as run:
+        reason = run.why()
+    assert reason is not None and reason.headline == "Log in <module>, <string>:3"
 
 
 @pytest.mark.parametrize(
