@@ -6,6 +6,7 @@ everything that repeats.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,9 +15,9 @@ import numpy as np
 
 from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index import tensors
-from tb_debugger_plugin.index.columns import Array, integers, measured
+from tb_debugger_plugin.index.columns import Array, measured
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.traces import TraceRows
+from tb_debugger_plugin.index.traces import Integers, TraceRows
 
 _INT32_MAX: Final = 2**31 - 1
 
@@ -135,39 +136,54 @@ def _worst_health(outputs: dict[str, Array], first: int, count: int) -> Array:
     return health
 
 
+@dataclass(frozen=True)
+class _Slots:
+    """The slots of some records, one after the other: the number of its record and its own number."""
+
+    rows: Integers
+    slots: Integers
+
+    def filled(self, lists: Sequence[Sequence[Any]], default: Any, kind: Any) -> tuple[Array, Array]:
+        """Returns an element for each slot, and whether its record has one; a record may have too few."""
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        has = self.slots < lengths[self.rows]
+        values = np.full(len(has), default, kind)
+        values[has] = np.fromiter(itertools.chain.from_iterable(lists), kind, lengths.sum())
+        return values, has
+
+
+def _slots_of(*lists: Sequence[Sequence[Any]]) -> _Slots:
+    """Returns as many slots for each record as the longest of its lists has elements."""
+    counts = np.zeros(len(lists[0]), np.int64)
+    for of_records in lists:
+        np.maximum(counts, np.fromiter(map(len, of_records), np.int64, len(counts)), out=counts)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return _Slots(rows, np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows])
+
+
 def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:
-    rows = [
-        (first + row, slot, tensor_id)
-        for row, record in enumerate(records)
-        for slot, tensor_id in enumerate(record.input_tensor_ids)
-    ]
-    table = np.array(rows, np.int64).reshape(-1, 3)
-    return {"idx": table[:, 0], "slot": table[:, 1].astype(np.int32), "tensor_id": table[:, 2]}
+    inputs = [record.input_tensor_ids for record in records]
+    slots = _slots_of(inputs)
+    ids, _ = slots.filled(inputs, 0, np.int64)
+    return {"idx": first + slots.rows, "slot": slots.slots.astype(np.int32), "tensor_id": ids}
 
 
 def _output_columns(
     rows: Sequence[Row], records: Sequence[Any], registry: Registry, first: int
 ) -> dict[str, Array]:
-    keys: list[tuple[int, int, int]] = []
-    ids: list[int | None] = []
-    devices: list[int] = []
-    modes: list[int] = []
-    protos: list[Any] = []
-    for position, (row, record) in enumerate(zip(rows, records, strict=True), start=first):
-        known_ids, known_devices = record.output_tensor_ids, record.output_tensor_device_ids
-        values = record.tensor_protos
-        for slot in range(max(len(known_ids), len(known_devices), len(values))):
-            keys.append((position, slot, row.host))
-            ids.append(known_ids[slot] if slot < len(known_ids) else None)
-            devices.append(known_devices[slot] if slot < len(known_devices) else -1)
-            modes.append(record.tensor_debug_mode)
-            protos.append(values[slot] if slot < len(values) else None)
+    known_ids = [record.output_tensor_ids for record in records]
+    known_devices = [record.output_tensor_device_ids for record in records]
+    values = [record.tensor_protos for record in records]
+    slots = _slots_of(known_ids, known_devices, values)
+    ids, has_id = slots.filled(known_ids, 0, np.int64)
+    devices, _ = slots.filled(known_devices, -1, np.int64)
+    protos = slots.filled(values, None, object)[0].tolist()
+    modes = np.array([record.tensor_debug_mode for record in records], np.int64)[slots.rows].tolist()
     columns = _summary_columns(tensors.summarize(modes, protos, registry.shape).columns)
-    key_columns = np.array(keys, np.int64).reshape(-1, 3)
-    columns["tensor_id"] = integers(ids)
-    columns["device_id"] = np.array(devices, np.int64).clip(-1, _INT32_MAX).astype(np.int32)
-    columns["idx"], columns["host"] = key_columns[:, 0], key_columns[:, 2].astype(np.int32)
-    columns["slot"] = key_columns[:, 1].astype(np.int32)
+    columns["tensor_id"] = ids if has_id.all() else np.ma.array(ids, mask=~has_id)
+    columns["device_id"] = devices.clip(-1, _INT32_MAX).astype(np.int32)
+    columns["idx"], columns["slot"] = first + slots.rows, slots.slots.astype(np.int32)
+    columns["host"] = np.array([row.host for row in rows], np.int32)[slots.rows]
     # An empty TensorProto is the placeholder of an output that is not watched.
     columns["has_value"] = np.array([proto is not None and bool(proto.dtype) for proto in protos], bool)
     return columns

@@ -33,9 +33,10 @@ _LENGTH: Final = struct.Struct("<Q")
 _WORD: Final = 8
 #: Bytes that are read beyond the limit, so that the last record is seldom cut.
 _SLACK: Final = 1 << 16
-#: Bytes of the first chunk. Each further chunk is four times as long while all records are whole. In a file
-#: that is damaged everywhere, reading begins again at each record.
+#: Bytes of the first chunk. Each further chunk is four times as long while all records are whole, up to what
+#: a processor has in its cache. In a file that is damaged everywhere, reading begins again at each record.
 _FIRST_CHUNK: Final = 1 << 18
+_LAST_CHUNK: Final = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class FrameReader:
         while self.end.kind is framing.EndKind.CLEAN and self.end.offset < self._stop:
             at = self.end.offset
             stop = min(self._stop, at + chunk)
-            chunk *= 4
+            chunk = min(4 * chunk, _LAST_CHUNK)
             self._stream.seek(at)
             data = self._stream.read(min(stop + _SLACK, self._size) - at)
             starts, lengths = walk(data, stop - at)

@@ -7,10 +7,11 @@ read. The state is the offset to resume at; it is stored beside the rows, in the
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final, NamedTuple, TypeVar
 
@@ -147,6 +148,28 @@ class Batch:
             traces=self.traces and self.traces.take(slice(count)),
         )
 
+    def rest(self, count: int) -> Batch:
+        """Returns the traces that :meth:`cut` leaves out."""
+        assert self.traces is not None
+        begin = int(self.traces.offsets[count])
+        notices = [notice for notice in self.notices if (notice.position or 0) >= begin]
+        # A copy, because the batch is freed before the rest.
+        traces = self.traces.take(np.arange(count, len(self.traces)))
+        return Batch(state=self.state, more=self.more, notices=notices, traces=traces)
+
+    def joined(self, later: Batch) -> Batch:
+        """Returns these traces and those of the batch that was read after it."""
+        parts = [part for part in (self.traces, later.traces) if part is not None]
+        notices = [*self.notices, *later.notices]
+        traces = joined(parts) if parts else None
+        return Batch(state=later.state, more=later.more, notices=notices, traces=traces)
+
+
+#: Takes records of a file, and the batch that they belong to.
+TakeFrames = Callable[[Batch, Frames], None]
+#: Adds records of a stream to a batch, and returns where to go on, or None.
+Extend = Callable[[Batch, str, BinaryIO, int, "int | None", int], "int | None"]
+
 
 class SetFile:
     """One file of a set with its tail; every method reads from the disk."""
@@ -154,7 +177,8 @@ class SetFile:
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
         self._tail_path: Location | None = files.tail_path(suffix) if suffix in WITH_TAIL else None
-        self._extend = _extend_frames if suffix == GRAPH_EXECUTION_TRACES else _extend
+        is_traces = suffix == GRAPH_EXECUTION_TRACES
+        self._extend = functools.partial(_extend_frames, _keep) if is_traces else _extend
 
     def signature(self) -> tuple[int, ...]:
         """Returns a value that changes when the file or its tail may have changed; costs two stats."""
@@ -193,13 +217,15 @@ class SetFile:
         except (FormatError, OSError):
             return None
 
-    def read(self, state: FileState, limit: int) -> Batch:
+    def read(self, state: FileState, limit: int, take: TakeFrames | None = None) -> Batch:
         """Read the next records.
 
         Args:
           state: The state after the last reading.
           limit: About how many bytes to read.
+          take: Takes the records of ``graph_execution_traces`` when they are read; None = the batch does.
         """
+        extend = self._extend if take is None else functools.partial(_extend_frames, take)
         batch = Batch(state=state)
         if state.state is ReadState.CORRUPT:
             return batch
@@ -207,31 +233,31 @@ class SetFile:
         journal = self.read_tail()
         try:
             with self.path.open("rb") as stream:
-                self._read_stream(stream, batch, limit)
+                self._read_stream(stream, batch, limit, extend)
                 size = stream.seek(0, 2)
         except FileNotFoundError:
             size = 0
             if not state.resume:
                 batch.state = replace(state, state=ReadState.MISSING)
         if journal is not None and journal.mode is tail.TailMode.JOURNAL and not batch.more:
-            self._read_journal(journal, batch)
+            self._read_journal(journal, batch, extend)
         fingerprint = self.fingerprint(_FINGERPRINT_BYTES)
         batch.state = replace(batch.state, size=max(size, batch.state.resume), fingerprint=fingerprint)
         return batch
 
-    def _read_stream(self, stream: Any, batch: Batch, limit: int) -> None:
+    def _read_stream(self, stream: Any, batch: Batch, limit: int, extend: Extend) -> None:
         stop = batch.state.resume + limit
         at: int | None = batch.state.resume
         while at is not None and at < stop:
-            at = self._extend(batch, self.path.name, stream, at, stop - at, 0)
+            at = extend(batch, self.path.name, stream, at, stop - at, 0)
         batch.more = batch.state.resume >= stop and batch.state.resume < stream.seek(0, 2)
 
-    def _read_journal(self, journal: tail.Tail, batch: Batch) -> None:
+    def _read_journal(self, journal: tail.Tail, batch: Batch, extend: Extend) -> None:
         start = batch.state.resume
         data = journal.after(start)
         if start < journal.file_size or not data or batch.state.state is ReadState.CORRUPT:
             return
-        self._extend(batch, self.path.name, io.BytesIO(data), 0, None, start)
+        extend(batch, self.path.name, io.BytesIO(data), 0, None, start)
 
 
 def _extend(
@@ -253,11 +279,16 @@ def _extend(
 
 
 def _extend_frames(
-    batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
+    take: TakeFrames, batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
 ) -> int | None:
     reader = FrameReader(stream, offset, limit)
-    batch.frames.extend(replace(frames, base=frames.base + base) for frames in reader)
+    for frames in reader:
+        take(batch, replace(frames, base=frames.base + base))
     return _finish(batch, name, reader.end, base)
+
+
+def _keep(batch: Batch, frames: Frames) -> None:
+    batch.frames.append(frames)
 
 
 def unreadable(name: str, position: int, reason: str) -> Notice:
@@ -274,19 +305,25 @@ def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: i
       state: The state after the last reading.
       limit: About how many bytes to read.
     """
-    return decoded(file.read(state, limit), file, decoder)
+    # Decoded as they are read, so that the bytes are still in the cache of the processor.
+    parts: list[TraceRows] = []
+    batch = file.read(state, limit, lambda batch, frames: parts.append(_decode(batch, frames, file, decoder)))
+    batch.traces = joined(parts) if parts else None
+    return batch
 
 
 def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
     """Decode the records of a batch of ``graph_execution_traces``; returns the batch."""
-    parts = []
-    for frames in batch.frames:
-        rows, unreadable_records = decoder.decode(frames)
-        parts.append(rows)
-        batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
+    parts = [_decode(batch, frames, file, decoder) for frames in batch.frames]
     batch.frames.clear()
     batch.traces = joined(parts) if parts else None
     return batch
+
+
+def _decode(batch: Batch, frames: Frames, file: SetFile, decoder: TraceDecoder) -> TraceRows:
+    rows, unreadable_records = decoder.decode(frames)
+    batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
+    return rows
 
 
 def _finish(batch: Batch, name: str, end: framing.End, base: int) -> int | None:

@@ -155,23 +155,29 @@ def _vectors_by_mode(
     modes: Sequence[int], protos: Sequence[Any]
 ) -> dict[TensorDebugMode, tuple[list[int], Floats]]:
     sizes = {int(mode): len(names) for mode, names in SUMMARY_COLUMNS.items()}
-    vectors: dict[TensorDebugMode, dict[int, bytes]] = defaultdict(dict)
+    vectors: dict[int, dict[int, bytes]] = defaultdict(dict)
     for row, (mode, proto) in enumerate(zip(modes, protos, strict=True)):
         size = sizes.get(mode)
         vector = None if size is None or proto is None else _vector(proto, size)
         if vector is not None:
-            vectors[TensorDebugMode(mode)][row] = vector
+            vectors[mode][row] = vector
     return {
-        mode: (list(rows), np.frombuffer(b"".join(rows.values()), "<f8").reshape(len(rows), sizes[mode]))
+        TensorDebugMode(mode): (
+            list(rows),
+            np.frombuffer(b"".join(rows.values()), "<f8").reshape(len(rows), sizes[mode]),
+        )
         for mode, rows in vectors.items()
     }
 
 
 def _vector(proto: Any, size: int) -> bytes | None:
     """Returns the numbers of a summary as bytes of float64; None when there are not ``size`` numbers."""
+    dtype = proto.dtype
+    if not dtype:
+        return None
     # The shape does not matter, because the mode determines how many numbers there are.
-    if proto.dtype == _FLOAT64 and len(proto.tensor_content) == 8 * size:
-        return bytes(proto.tensor_content)
+    if dtype == _FLOAT64 and len(content := proto.tensor_content) == 8 * size:
+        return bytes(content)
     tensor = stored(proto)
     if tensor is None or tensor.size != size or tensor.values.dtype.kind not in "fiub":
         return None

@@ -23,8 +23,12 @@ from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
+from tb_debugger_plugin.index.hosts import HostTraces
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
+from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.source import Batch, FileState
 from tests.support.asking import Asker
 from tests.support.checkout import ROOT
 from tests.support.events import PATIENCE_S, Recording, full_health, small_program, vector
@@ -138,6 +142,57 @@ def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeyp
         assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
 
 
+def _read_on(traces: HostTraces, state: FileState, limit: int) -> list[Batch]:
+    """Reads the only host to the end of its file."""
+    batches = []
+    while not batches or batches[-1].more:
+        (batch,) = traces.start_reading([batches[-1].state if batches else state], limit)()
+        batches.append(batch)
+    return batches
+
+
+def _records(batches: list[Batch]) -> list[tuple[int, int, float]]:
+    """Where each record begins and ends, and the size of its tensor."""
+    return [
+        record
+        for batch in batches
+        if (rows := batch.traces) is not None
+        for record in zip(
+            rows.offsets.tolist(), rows.ends.tolist(), rows.summaries["size"].tolist(), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_one_host_is_read_in_whole_row_groups_and_again_from_each_of_them(tmp_path, is_damaged):
+    recording = Recording(tmp_path)
+    recording.graph("g", "step")
+    for number in range(100):
+        recording.trace("g", f"op{number % 3}", full_health(np.ones(number)))
+    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+    recording.close()
+    if is_damaged:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    (run,) = find_runs(tmp_path)
+
+    def traces(row_group: int) -> HostTraces:
+        pool = RemotePool(run.folder)
+        return HostTraces(run.file_sets, Registry(), pool, worth_bytes=ALONE, row_group=row_group)
+
+    (whole,) = _read_on(traces(1), FileState(), STEP_BYTES)
+    batches = _read_on(traces(8), FileState(), 1500)
+    sizes = [len(_records([batch])) for batch in batches]
+    assert len(sizes) > 3 and all(size and size % 8 == 0 for size in sizes[:-1])
+    records = _records(batches)
+    assert records == _records([whole]) and batches[-1].state == whole.state
+    notices = [notice for batch in batches for notice in batch.notices]
+    assert notices == whole.notices and bool(notices) is is_damaged
+    for number, batch in enumerate(batches[:-1]):
+        assert _records(_read_on(traces(8), batch.state, 1500)) == records[sum(sizes[: number + 1]) :]
+
+
 def _count_workers(monkeypatch) -> list[int]:
     started: list[int] = []
     make = workers._Worker.__init__
@@ -207,6 +262,7 @@ from tb_debugger_plugin.index import hosts
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.source import Batch, FileState
 hosts.num_processors = lambda: 2
 (run,) = find_runs(Path(sys.argv[1]))
 indexer = Indexer(run, open_database(run).connection, step_bytes=3000, worth_bytes=0)
