@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ExecutionData, OpInfo } from "../src/api/answers";
 import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import { cardTops, portOffset } from "../src/model/card_layout";
-import { ofExecution, ofGraphOp } from "../src/model/neighbourhood";
+import { knownInputs, ofExecution, ofGraphOp, slotRanges } from "../src/model/neighbourhood";
 import { CARD } from "../src/views/geometry";
 
 /** An op as `op_info` answers it, with some fields replaced. */
@@ -149,4 +149,23 @@ describe("the cards of a column", () => {
     for (const [i, top] of tops.entries())
       if (i > 0) expect(top - (tops[i - 1] ?? 0)).toBeGreaterThanOrEqual(CARD.height);
   });
+});
+
+describe("inputs of an execution", () => {
+  const nothing = {
+    tensor_id: 7,
+    execution_index: undefined,
+    output_slot: undefined,
+    op_type: undefined,
+    health: undefined,
+  };
+  const made = { ...nothing, execution_index: executionIndex(3), output_slot: 0, op_type: "Log" };
+
+  test("those of which nothing is on record are one row", () => {
+    const { known, unknown } = knownInputs([nothing, made, nothing, nothing]);
+    expect(known).toEqual([[1, made]]);
+    expect(slotRanges(unknown)).toBe(":0, :2 – :3");
+  });
+
+  test("no slots are no text", () => expect(slotRanges([])).toBe(""));
 });

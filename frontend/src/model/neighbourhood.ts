@@ -223,6 +223,31 @@ function makerCard(input: ExecutionData["inputs"][number], slot: number): Card {
   };
 }
 
+/** The inputs of an execution of which something is on record, by slot, and the slots of the others. */
+export function knownInputs(inputs: ExecutionData["inputs"]): {
+  readonly known: readonly (readonly [number, ExecutionData["inputs"][number]])[];
+  readonly unknown: readonly number[];
+} {
+  const numbered = inputs.map((input, slot) => [slot, input] as const);
+  const isKnown = ({ execution_index, health }: ExecutionData["inputs"][number]) =>
+    execution_index !== undefined || health !== undefined;
+  return {
+    known: numbered.filter(([, input]) => isKnown(input)),
+    unknown: numbered.filter(([, input]) => !isKnown(input)).map(([slot]) => slot),
+  };
+}
+
+/** Slots in ascending order as text: ":0 – :3, :7". */
+export function slotRanges(slots: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const slot of slots) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] + 1 === slot) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges.map(([first, last]) => (first === last ? `:${first}` : `:${first} – :${last}`)).join(", ");
+}
+
 /** One summary for each output, known or not. */
 export function outputSummaries(data: ExecutionData): readonly Summary[] {
   const n = Math.max(data.output_tensor_ids.length, data.outputs.length);

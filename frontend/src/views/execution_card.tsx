@@ -5,13 +5,16 @@ import { shown } from "../base/loaded";
 import { clock, compact, counted, grouped } from "../base/text";
 import { fromWire, type Summary } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
-import { outputSummaries } from "../model/neighbourhood";
+import { knownInputs, outputSummaries, slotRanges } from "../model/neighbourhood";
 import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { ChangedTag } from "./changed_tag";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Failure, Hint } from "./panel";
 import { ValueButton } from "./values/value_button";
+
+/** Longer lists of slots become their number. */
+const LONGEST_SLOTS = 16;
 
 export function ExecutionCard({ store }: { readonly store: Store }) {
   const index = store.execution.value;
@@ -97,27 +100,34 @@ function Inside({ store }: { readonly store: Store }) {
 }
 
 function Inputs({ store, data }: { readonly store: Store; readonly data: ExecutionData }) {
-  const known = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
+  const inputs = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
+  const { known, unknown } = knownInputs(inputs);
+  const slots = slotRanges(unknown);
   return (
     <div class="tensor-table" role="table" aria-label="Inputs">
-      <TableHead title={counted(known.length, "input")} />
-      {known.map((input, slot) => (
-        <TableRow key={slot} slot={slot} summary={fromWire(input.health)}>
+      <TableHead title={counted(inputs.length, "input")} />
+      {known.map(([slot, input]) => (
+        <TableRow key={slot} slots={`:${slot}`} summary={fromWire(input.health)}>
           <InputOrigin store={store} input={input} />
         </TableRow>
       ))}
+      {unknown.length > 0 && (
+        <TableRow
+          slots={slots.length > LONGEST_SLOTS ? counted(unknown.length, "input") : slots}
+          summary={undefined}
+        >
+          <span class="dim ellipsis" title={`${slots}: not made by a recorded op, not measured`}>
+            not made by a recorded op
+          </span>
+        </TableRow>
+      )}
     </div>
   );
 }
 
 function InputOrigin({ store, input }: { readonly store: Store; readonly input: ExecutionInput }) {
   const from = input.execution_index;
-  if (from === undefined)
-    return (
-      <span class="dim ellipsis" title="Not made by a recorded op">
-        not made by a recorded op
-      </span>
-    );
+  if (from === undefined) return <span class="dim ellipsis">not made by a recorded op</span>;
   return (
     <button
       type="button"
@@ -152,7 +162,7 @@ function Outputs({ store, index, data }: OutputsProps) {
     <div class="tensor-table" role="table" aria-label="Outputs">
       <TableHead title={counted(outputs.length, "output")} />
       {outputs.map((summary, slot) => (
-        <TableRow key={slot} slot={slot} summary={summary}>
+        <TableRow key={slot} slots={`:${slot}`} summary={summary}>
           <span class="dim ellipsis">{shapeWords(summary)}</span>
           {mayHoldValue(summary) && (
             <ValueButton
@@ -179,16 +189,16 @@ function TableHead({ title }: { readonly title: string }) {
 }
 
 interface RowProps {
-  readonly slot: number;
+  readonly slots: string;
   readonly summary: Summary | undefined;
   readonly children: preact.ComponentChildren;
 }
 
-function TableRow({ slot, summary, children }: RowProps) {
+function TableRow({ slots, summary, children }: RowProps) {
   return (
     <div class="tensor-row" role="row">
       <span role="cell" class="tensor-what">
-        <span class="num dim">:{slot}</span>
+        <span class="num dim">{slots}</span>
         {children}
       </span>
       <span role="cell" class="num" title={summary?.size === undefined ? undefined : grouped(summary.size)}>
