@@ -27,6 +27,8 @@ from tb_debugger_plugin.index.runs import (
     is_no_mark,
 )
 
+#: What TensorBoard looks for in the names of the event files of its other plugins.
+_OTHER_EVENTS: Final = "tfevents"
 _URL: Final = re.compile(r"[A-Za-z][0-9A-Za-z.]*://")
 
 
@@ -66,17 +68,26 @@ class Logdir:
     def is_worth_showing(self, is_mark: Callable[[str], bool] = is_no_mark) -> bool:
         """Whether there are debug events, or a whole folder cannot be read, which the page explains.
 
-        A folder that does not exist yet, or an unreadable folder further below, is no reason.
+        So is a logdir without any event file, also one that does not exist yet: no other tab has anything to
+        show, and the page says what to do and waits for a program. Beside other event files, an unreadable
+        folder further below is no reason.
 
         Args:
           is_mark: Whether a file of a name is worth it, too.
         """
         problems: list[Problem] = []
-        if any(has_debug_events(folder, problems.append, is_mark) for _, folder in self.roots):
+        others: list[str] = []
+
+        def note(name: str) -> bool:
+            if _OTHER_EVENTS in name:
+                others.append(name)
+            return is_mark(name)
+
+        if any(has_debug_events(folder, problems.append, note) for _, folder in self.roots):
             return True
         roots = {str(folder) for _, folder in self.roots}
         unreadable = [problem for problem in problems if problem.location in roots and not problem.is_missing]
-        return bool(self.problems or unreadable)
+        return bool(self.problems or unreadable or (self.roots and not others))
 
 
 def _full_name(root: str, name: str) -> str:

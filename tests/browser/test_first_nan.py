@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.support.debugger_page import open_page
 from tests.support.events import small_program
+from tests.support.live_program import ScriptedProgram, served
 from tests.support.programs import record_example_with_tensorflow
 from tests.support.serving import tensorboard
 
@@ -74,6 +75,23 @@ def test_a_logdir_without_debug_events_says_which_line_to_add(browser, tmp_path)
         expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
         expect(page.frame.locator("body")).to_contain_text("at any place before what you want to see")
         expect(page.part("logdir-problems")).to_have_count(0)
+        assert page.complaints == []
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_tensorboard_opened_before_the_program_shows_the_tab_and_then_the_program(browser, tmp_path, exists):
+    logdir = tmp_path / "empty"
+    if exists:
+        logdir.mkdir()
+    with (
+        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
+        open_page(browser, f"{address}/") as page,
+    ):
+        expect(page.page.get_by_role("tab", name="Debugger")).to_be_visible(timeout=_LIVE_MS)
+        expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
+        (logdir / "train").mkdir(parents=True)
+        with served(ScriptedProgram(), logdir / "train"):
+            expect(page.part("live-headline")).to_contain_text("Waiting for you", timeout=_LIVE_MS)
         assert page.complaints == []
 
 

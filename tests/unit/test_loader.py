@@ -356,7 +356,8 @@ def test_a_query_that_fails_is_no_run_that_is_not_ready(tmp_path):
     loader.close()
 
 
-def test_a_logdir_is_active_as_long_as_it_holds_events(tmp_path):
+def test_a_logdir_of_others_is_active_as_long_as_it_holds_debug_events(tmp_path):
+    (tmp_path / "events.out.tfevents.1000.worker0").touch()
     library = Library(tmp_path)
     assert library.is_active() is False
     small_program(tmp_path / "deep" / "run").close()
@@ -371,7 +372,17 @@ def test_a_logdir_with_events_is_active_at_the_first_question(tmp_path):
     small_program(tmp_path).close()
     assert Library(tmp_path).is_active() is True
     assert Library(None).is_active() is False
-    assert Library(tmp_path / "absent").is_active() is False
+
+
+def test_a_logdir_without_any_event_file_is_active_and_no_longer_when_others_record(tmp_path):
+    assert Library(tmp_path / "absent").is_active() is True
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "notes.txt").touch()
+    library = Library(tmp_path)
+    assert library.is_active() is True
+    (tmp_path / "deep" / "events.out.tfevents.1000.worker0").touch()
+    _until(lambda: not library.is_active())
+    library.close()
 
 
 def test_a_search_that_fails_is_made_again(tmp_path, monkeypatch):
@@ -391,6 +402,7 @@ def test_a_search_that_fails_is_made_again(tmp_path, monkeypatch):
 
 
 def test_a_process_without_room_for_a_thread_is_asked_again(tmp_path, monkeypatch):
+    (tmp_path / "events.out.tfevents.1000.worker0").touch()
     library = Library(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", _no_thread)

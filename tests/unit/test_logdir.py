@@ -83,7 +83,8 @@ def test_the_tab_is_active_when_the_logdir_cannot_be_read_and_says_why(tmp_path,
     absent = str(tmp_path / "absent")
     active, _, answer = _asked(absent)
     message = f"{absent} does not exist."
-    assert not active and answer == {"logdir": absent, "problems": [{"location": absent, "message": message}]}
+    assert active and answer == {"logdir": absent, "problems": [{"location": absent, "message": message}]}
+    (logs / "events.out.tfevents.1000.worker0").touch()
     _locked(monkeypatch, logs / "below")
     active, _, answer = _asked(str(logs))
     assert not active and [one["location"] for one in answer["problems"]] == [str(logs / "below")]
@@ -154,6 +155,7 @@ def test_a_file_of_a_running_program_marks_its_folder_and_is_worth_showing(tmp_p
     for folder in (marked, tmp_path / "b"):
         folder.mkdir(parents=True)
         (folder / "notes.txt").touch()
+    (tmp_path / "events.out.tfevents.1000.worker0").touch()
     library = Library(one_folder(tmp_path), is_mark=lambda name: name == "mark")
     assert not library.is_active()
     assert library.marked_folders() == []

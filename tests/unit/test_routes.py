@@ -58,9 +58,9 @@ def test_runs_are_listed_with_their_start(page):
     assert page.json("/runs") == {"a/b": {"start_time": pytest.approx(1000.001), "title": "a/b"}}
 
 
-def test_no_runs_are_an_empty_object_and_an_inactive_tab(empty):
+def test_no_runs_are_an_empty_object_and_a_tab_that_waits(empty):
     assert empty.json("/runs") == {}
-    assert empty.plugin.is_active() is False
+    assert empty.plugin.is_active() is True
 
 
 def test_the_tab_is_active_and_named(page):
