@@ -51,10 +51,11 @@ def trial(program: Program, edit: Edit) -> Trial:
     if changed is None:
         return Trial(edit, "crashed", f"the program has no {edit.before}")
     try:
-        found = forking.call(results, program.name, changed)
+        found = forking.call(results, program.path.stem, changed, program.arguments)
     except forking.CallError as error:
         return Trial(edit, "crashed", str(error)[-500:])
-    difference = first_difference(found, forking.call(results, program.name, program.mended))
+    twin = forking.call(results, program.path.stem, program.mended, program.arguments)
+    difference = first_difference(found, twin)
     return Trial(edit, "broken" if difference else "cured", difference)
 
 
@@ -70,7 +71,7 @@ def applied(text: str, edit: Edit) -> str | None:
     return None
 
 
-def results(name: str, text: str) -> list[float]:
+def results(name: str, text: str, arguments: Sequence[str] = ()) -> list[float]:
     """Run a source in this process and return its numbers: what it printed, and its variables at the end."""
     printed: list[str] = []
 
@@ -84,7 +85,7 @@ def results(name: str, text: str) -> list[float]:
         for each in PROGRAMS.iterdir():
             if each.name != "buggy":
                 Path(folder, each.name).symlink_to(each)
-        sys.argv = [str(path)]
+        sys.argv = [str(path), *arguments]
         names = runpy.run_path(str(path), {"print": collect}, "__main__")
     numbers = [float(found) for found in _NUMBER.findall(" ".join(printed))]
     return numbers + [float(value) for variable in _variables(names) for value in np.ravel(variable)]

@@ -23,7 +23,8 @@ from tests.zoo.truth import Cause, Program
 _READERS = frozenset(
     {
         *("EagerPyFunc", "PyFunc", "PyFuncStateless", "IteratorGetNext", "OptionalGetValue", "RestoreV2"),
-        *("DecodeCSV", "StringToNumber"),
+        *("DecodeCSV", "StringToNumber", "ParseExampleV2", "ParseSequenceExampleV2", "ParseTensor"),
+        *("DecodeRaw", "LookupTableFindV2"),
     }
 )
 #: Ops that return what an earlier op wrote somewhere.
@@ -157,11 +158,16 @@ def disagreement(program: Program) -> str:
     Returns:
       What is wrong with the declaration; empty if nothing is.
     """
-    events = births(program.path)
+    events = births(program.path, program.arguments)
     wrong = [event for event in events if not program.meant.intersection(event.lines[:1])]
     cause = program.cause
     if cause is None:
-        return "" if events and not wrong else f"Not meant: {wrong[:3]}, all: {events[:3]}"
+        # What is left out of an array before it is a tensor cannot be seen.
+        return (
+            ""
+            if (events or program.arguments) and not wrong
+            else f"Not meant: {wrong[:3]}, all: {events[:3]}"
+        )
     first = next((event for event in wrong if event.lines and event.kind in cause.kinds), None)
     return "" if first and _is(first, cause) else f"Declared {cause}, but the first are {wrong[:3]}"
 
@@ -173,11 +179,12 @@ def _is(event: Event, cause: Cause) -> bool:
     return event.op_type in cause.op_types and bool(cause.lines.intersection(event.lines[:1]))
 
 
-def births(path: Path) -> list[Event]:
+def births(path: Path, arguments: Sequence[str] = ()) -> list[Event]:
     """Run a program op by op; call it in a process of its own.
 
     Args:
       path: The program.
+      arguments: What it is called with.
 
     Returns:
       Every birth and every coming in of bad values, in order. A program that raises has the events before.
@@ -198,6 +205,7 @@ def births(path: Path) -> list[Event]:
     _call_first(constant_op, "convert_to_eager_tensor", lambda value, *_, **__: oracle.see_value(value))
     _call_first(session.BaseSession, "run", _see_feeds(oracle))
     oracle.watch()
+    sys.argv = [str(path), *arguments]
     runpy.run_path(str(path), run_name="__main__")
     return oracle.events
 

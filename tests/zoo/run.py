@@ -74,13 +74,13 @@ class Outcome(NamedTuple):
         return "right" if self.is_right else str(self.answer or "nothing")
 
 
-def record_and_ask(path: str, way: Way, logdir: str) -> Answer | None:
+def record_and_ask(path: str, arguments: tuple[str, ...], way: Way, logdir: str) -> Answer | None:
     """Record a program, unchanged, and ask for its first bad value; call it in a process of its own.
 
     The recording begins when TensorFlow has been imported, as with `tbdbg run`.
     """
     tb_debugger_plugin.enable_dump_debug_info(logdir, way.mode, circular_buffer_size=way.circular_buffer_size)
-    sys.argv = [path]
+    sys.argv = [path, *arguments]
     try:
         runpy.run_path(path, run_name="__main__")
     finally:
@@ -95,7 +95,7 @@ def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = Fals
     shutil.rmtree(logdir, ignore_errors=True)  # of an earlier time, with --keep
     answer, failure = None, ""
     try:
-        answer = forking.call(record_and_ask, str(program.path), WAYS[way], str(logdir))
+        answer = forking.call(record_and_ask, str(program.path), program.arguments, WAYS[way], str(logdir))
     except forking.CallError as error:
         failure = str(error)
     right = not failure and is_right(answer, program)

@@ -37,7 +37,17 @@ CAUSES: Final = (
     ),
     Cause(READING, ANY, "it is in the input data", always, DATA),
     Cause(
-        ("Const",), ANY, "it is a constant of the program; a mask of −∞ before a softmax is intended", always
+        ("Const",),
+        INFINITE,
+        "it is a constant of the program; a mask of −∞ before a softmax is intended",
+        always,
+    ),
+    Cause(
+        ("Const",),
+        NAN,
+        "it is a constant of the program, which Python computed before, such as when a layer adapts to data",
+        always,
+        Advice("Check what the constant was computed from, for example with numpy.isfinite."),
     ),
     Cause(
         _PYTHON,
