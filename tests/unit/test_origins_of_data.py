@@ -168,3 +168,24 @@ def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(
         ("origin", "inf", "loss/Log"),
         ("origin", "inf", "train/gradients/loss/Log_grad/Reciprocal"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "category"), [("AssignSubVariableOp", "came_in"), ("AssignVariableOp", "expected")]
+)
+def test_an_infinity_from_python_is_wrong_if_a_variable_is_changed_by_it(
+    program: Program, op_type: str, category: str
+) -> None:
+    program.graph(
+        "g",
+        "step",
+        [
+            ("label", "Placeholder"),
+            ("w", "Placeholder", [], {**HANDLE, "variable": "w"}),
+            ("error", "Neg", ["label"]),
+            ("update", op_type, ["w", "error"], {"outputs": [], "variable": "w"}),
+        ],
+    )
+    program.run(g_label=[INF, 1.0], g_error=[-INF, -1.0])
+    program.call("__inference_step_1", 1.0, "g", inputs=[7, 3], ids=[8])
+    assert {one.category for one in program.origins()} == {category}

@@ -92,7 +92,7 @@ class Scene:
 
 def taken(op: Near, slot: int = 0) -> Output | None:
     """The tensor in an input slot; None when there is none."""
-    return op.inputs[slot] if slot < len(op.inputs) else None
+    return op.inputs[slot] if 0 <= slot < len(op.inputs) else None
 
 
 def source(op: Near, slot: int = 0, *, through: frozenset[str] = COPIES) -> Output | None:

@@ -138,13 +138,19 @@ class _Search:
         # A variable may begin at infinity, but what a call returns is not bad because of that.
         is_shown = sink is not None and sink.why in ("output", "fetch") and not value.outside == "a variable"
         is_passed_in = bool(value.outside) and (is_shown or not self._is_initial(birth))
-        if birth.meant and birth.kind != "nan" and not (birth.kind is None and is_passed_in):
+        is_wrong = (birth.kind is None and is_passed_in) or (bool(value.outside) and self._is_added(sink))
+        if birth.meant and birth.kind != "nan" and not is_wrong:
             return "expected"
         if value.outside == "a variable":
             return "propagated" if is_cut(self._feeds.snapshot) else "came_in"
         if not birth.is_explained:
             return "propagated"
         return "came_in" if brought else "origin"
+
+    def _is_added(self, sink: Sink | None) -> bool:
+        """Whether an op that computes with a variable changed it: an infinity never leaves it again."""
+        op_type = None if sink is None or sink.why != "variable" else self._feeds.op_type(sink.value)
+        return op_kinds.is_assignment(op_type) and op_type not in op_kinds.PLAIN_ASSIGNS
 
     def _is_initial(self, birth: Birth) -> bool:
         """Whether a value from outside is what a variable began with."""
