@@ -143,6 +143,27 @@ def test_training_that_diverges_is_recognised_by_earlier_values(
     assert found(op("MatMul", X, X), histories={0: magnitudes}) == name
 
 
+@pytest.mark.parametrize(
+    "before, output, given, name",
+    [
+        (3, BAD, 1.0, "an overflow after finite values"),
+        (1, BAD, 1.0, None),
+        (3, Numbers.of_values("float32", [float("nan")]), 1.0, None),
+        (3, BAD, INF, None),
+    ],
+)
+def test_an_overflow_after_finite_values_may_be_growth(
+    before: int, output: Numbers, given: float, name: str | None
+) -> None:
+    around = KnownSurroundings(op("Square", constant(given)), finite_before=before)
+    pattern = pattern_of(Scene(around, output))
+    assert (None if pattern is None else pattern.name) == name
+    if pattern is not None:
+        predicting = replace(around, program=ProgramFacts(trains=False))
+        assert "learning rate" in words_for(pattern.advice, Scene(around, output))
+        assert "learning rate" not in words_for(pattern.advice, Scene(predicting, output))
+
+
 def test_the_gradient_of_an_unselected_branch_is_recognised_by_its_forward_op() -> None:
     select = KnownOp("SelectV2", "where")
     forward = op("Log", X, name="Log", consumers=[select])
@@ -359,7 +380,7 @@ def test_a_file_of_keras_gets_code_of_keras() -> None:
     pattern = pattern_of(scene)
     assert pattern is not None
     example = example_for(pattern.advice, scene)
-    assert example == Example("keras.ops.log(p)", "keras.ops.log(keras.ops.maximum(p, 1e-7))")
+    assert example == Example("keras.ops.log(p)", "keras.ops.log(keras.ops.maximum(p, 1e-37))")
     assert words_for(EMPTY, scene).endswith("with keras.ops.divide_no_nan.")
 
 

@@ -22,6 +22,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import stack_frames
 from tb_debugger_plugin.analysis.user_lines import user_line_of
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.index.tensors import GOOD
 
 #: Executions with a tensor in common that are looked at.
 _MOST: Final = 64
@@ -136,6 +137,16 @@ class AroundExecution:
     def history(self, slot: int) -> Sequence[float]:
         """Nothing: the tensors of eager ops have no places at which they come again."""
         return ()
+
+    @cached_property
+    def finite_before(self) -> int:
+        """How often the line ran the op before and got only finite values."""
+        rows = self.op.snapshot.rows(
+            "SELECT count(*) FROM (SELECT 1 FROM executions WHERE (op_type, stack) ="
+            " (SELECT (op_type, stack) FROM executions WHERE idx = ?) AND idx < ? AND health = ? LIMIT ?)",
+            [self.op.index, self.op.index, GOOD, _MOST],
+        )
+        return int(rows[0][0])
 
 
 def _is_backward(op: Near) -> bool:

@@ -25,6 +25,7 @@ from tb_debugger_plugin.analysis.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
+from tb_debugger_plugin.index.tensors import GOOD
 
 #: Inputs and consumers of an op that are looked at.
 _MOST: Final = 64
@@ -151,6 +152,17 @@ class AroundGraphOp:
         source = self.op.inputs[slot]
         assert isinstance(source.op, GraphOp)
         return _magnitudes(self.op.snapshot, source.op.record.number, source.slot, self.op.index)
+
+    @cached_property
+    def finite_before(self) -> int:
+        """How often the op gave only finite values before."""
+        sites = [site.number for site in self.op.snapshot.catalog.op_sites.get(self.op.record.number, ())]
+        rows = self.op.snapshot.rows(
+            "SELECT count(*) FROM (SELECT 1 FROM graph_executions WHERE site IN (SELECT unnest(?))"
+            " AND idx < ? AND health = ? LIMIT ?)",
+            [sites, self.op.index, GOOD, _HISTORY],
+        )
+        return int(rows[0][0])
 
 
 def _is_backward(op: Near) -> bool:

@@ -41,8 +41,9 @@ _ALIASES: Final = {
 #: The letter for the outermost function as the program names it.
 _FUNCTION: Final = "F"
 
-#: The numbers by dtype. A sum, a product or a cast with them is finite, and they are not rounded away.
-_NUMBERS: Final = {"EPSILON": "1e-12", "LEAST": "1e-7", "MASK": "1e9", "NEAR": "1e-6", "SMALL": "1e-7"}
+#: The numbers by dtype. A sum, a product or a cast with them is finite, and they are not rounded away. As
+#: what is clipped has no gradient, the least probability is the smallest whose log has a finite one.
+_NUMBERS: Final = {"EPSILON": "1e-12", "LEAST": "1e-37", "MASK": "1e9", "NEAR": "1e-6", "SMALL": "1e-7"}
 _NUMBERS_OF: Final = {
     "float16": {"EPSILON": "1e-4", "LEAST": "1e-4", "MASK": "3e4", "NEAR": "1e-3", "SMALL": "1e-3"},
     "half": {"EPSILON": "1e-4", "LEAST": "1e-4", "MASK": "3e4", "NEAR": "1e-3", "SMALL": "1e-3"},

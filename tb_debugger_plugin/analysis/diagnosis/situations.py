@@ -57,6 +57,8 @@ _NEAR: Final = 4
 _MOST: Final = 60
 #: Growth of a magnitude that is called divergence, by the number of values that it takes at least.
 _GROWTHS: Final = ((2, 1e6), (4, 1e3))
+#: Finite values before an overflow from which on it may have grown.
+_SEVERAL: Final = 2
 #: Words in the names of ops of optimizers.
 _OPTIMIZERS: Final = ("adam", "rmsprop", "adagrad", "adadelta", "nadam", "lamb")
 
@@ -453,6 +455,13 @@ def global_norm(scene: Scene) -> bool:
 def mixed_precision(scene: Scene) -> bool:
     """The value is in float16, in a program that trains in mixed precision."""
     return scene.around.program.is_mixed and in_float16(scene)
+
+
+def overflow_after_finite(scene: Scene) -> bool:
+    """Finite inputs gave an infinity, and the op gave finite values several times before."""
+    is_infinite = any(scene.output.counts.get(kind) for kind in ("pos_inf", "neg_inf"))
+    is_computed = bool(scene.op.inputs) and all(given.numbers.is_finite for given in scene.op.inputs)
+    return is_infinite and is_computed and scene.around.finite_before >= _SEVERAL
 
 
 def grew_over_steps(scene: Scene) -> bool:

@@ -102,6 +102,10 @@ class Surroundings(Protocol):
     def history(self, slot: int) -> Sequence[float]:
         """Largest magnitudes that the tensor in an input slot had, up to now; empty if not measured."""
 
+    @property
+    def finite_before(self) -> int:
+        """How often the op gave only finite values before, as far as that is on record."""
+
 
 @dataclass(frozen=True)
 class KnownOp:
@@ -141,12 +145,14 @@ class KnownSurroundings:
       forward: The op whose gradient it is part of.
       histories: Largest magnitudes by input slot.
       program: What is known of the whole program.
+      finite_before: How often the op gave only finite values before.
     """
 
     op: Near
     forward: Near | None = None
     histories: Mapping[int, Sequence[float]] = field(default_factory=dict)
     program: ProgramFacts = ProgramFacts()
+    finite_before: int = 0
 
     def history(self, slot: int) -> Sequence[float]:
         """The magnitudes of an input slot."""

@@ -14,6 +14,10 @@ _IN_HALF: Final = (
     *("Sum", "Mean", "Square", "Prod", "Cumsum", "L2Loss", "MatMul", "BatchMatMulV2", "Einsum"),
     *("Conv2D", "Mul", "AddV2", "AddN", "BiasAdd", "Exp", "Pow", "SquaredDifference"),
 )
+_GROWING: Final = (
+    *("MatMul", "BatchMatMulV2", "Conv2D", "Mul", "Square", "SquaredDifference", "Sum", "Mean"),
+    *("Exp", "AddV2", "Sub", "BiasAdd", "L2Loss", "Pow", "Einsum", "Cast", "Prod"),
+)
 #: Numbers that programs write for a mask.
 _LARGE: Final = ("1e9", "1e10", "1e12", "1e5", "1e6", "1e8", "1e7", "1e30", "1e20")
 
@@ -94,14 +98,24 @@ PATTERNS: Final = (
     ),
     Pattern(
         "values that grew from step to step",
-        (
-            *("MatMul", "BatchMatMulV2", "Conv2D", "Mul", "Square", "SquaredDifference", "Sum", "Mean"),
-            *("Exp", "AddV2", "Sub", "BiasAdd", "L2Loss", "Pow", "Einsum", "Cast", "Prod"),
-        ),
+        _GROWING,
         there.grew_over_steps,
         Advice(
             "The values grew from step to step until they overflowed: the training diverged. Lower the"
             " learning rate, clip the gradients, or normalise the inputs.",
+        ),
+    ),
+    Pattern(
+        "an overflow after finite values",
+        _GROWING,
+        there.overflow_after_finite,
+        Advice(
+            "The op gave finite values before: they grew until they overflowed, or this input is an outlier."
+            " If they grew, the training diverges: lower the learning rate, clip the gradients, or normalise"
+            " the inputs.",
+            without_training="The op gave finite values before: they grew from turn to turn until they"
+            " overflowed, or this input is an outlier. If they grow, end the turns earlier, or compute with"
+            " logarithms.",
         ),
     ),
 )
