@@ -7,6 +7,7 @@ JUnit file. The exit code is 3 when `--fail-on` names a severity and an alert ha
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,6 +56,10 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="SEVERITY",
         help=f"exit with {NOT_ACCEPTED} if an alert is critical, or at least high, medium or low",
     )
+    parser.add_argument(
+        "--limit", type=_a_count, metavar="N", help=f"only the first N alerts (default: {_SHOWN}; JSON: all)"
+    )
+    parser.add_argument("--group-by", choices=_GROUPS, help="count alerts by what they have in common")
     parser.add_argument("--junit", metavar="FILE", help="also write a JUnit file, a test case for each rule")
     parser.set_defaults(run=run)
 
@@ -69,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
             return _facts(snapshot, settings)
 
     results = run_each(chosen_runs(args.logdir, args.name), judge)
-    code = print_results(results, _words, as_json=args.json, separator="\n\n")
+    limit = args.limit if args.json or args.limit is not None else _SHOWN
+    shown = {name: _shown(facts, args.group_by, limit) for name, facts in results.items()}
+    code = print_results(shown, _words, as_json=args.json, separator="\n\n")
     least = Severity[args.fail_on.upper()] if args.fail_on else None
     if args.junit:
         junit.write(args.junit, results, least or Severity.CRITICAL)
@@ -79,9 +86,61 @@ def run(args: argparse.Namespace) -> int:
 def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
     judged = verdicts(snapshot, settings)
     return {
+        "processes": snapshot.catalog.host_names,
         "rules": [verdict_json(one) for one in judged],
         "alerts": findings_json(snapshot, by_urgency(judged)),
     }
+
+
+def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> dict[str, Any]:
+    """What is printed of a run: its first alerts, or its first groups of them."""
+    if "alerts" not in facts:  # the run cannot be read
+        return facts
+    alerts = facts["alerts"]
+    counted = {name: value for name, value in facts.items() if name != "alerts"} | {"num_alerts": len(alerts)}
+    if group_by is None:
+        return {**counted, "alerts": alerts[:limit]}
+    groups = _groups(alerts, _GROUPS[group_by])
+    return {**counted, "num_groups": len(groups), "groups": groups[:limit]}
+
+
+def _groups(alerts: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
+    """Counts alerts, which are in the order of urgency; so are the groups."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for alert in alerts:
+        groups.setdefault(key(alert), []).append(alert)
+    return [
+        {
+            "group": name,
+            "severity": group[0]["severity"],
+            "num_alerts": len(group),
+            "count": sum(alert["count"] for alert in group),
+            "alert_types": sorted({alert["alert_type"] for alert in group}),
+            "first": group[0],
+        }
+        for name, group in groups.items()
+    ]
+
+
+def _line_words(alert: dict[str, Any]) -> str:
+    source = alert["source"]
+    return "no line" if source is None else f"{source['path']}:{source['line']}"
+
+
+#: What the alerts of a group have in common.
+_GROUPS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "rule": lambda alert: str(alert["alert_type"]),
+    "layer": lambda alert: alert["layer"] or "no layer",
+    "line": _line_words,
+    "op": lambda alert: alert["op_type"] or "no op",
+    "process": lambda alert: str(alert["process"]),
+}
+
+
+def _a_count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"it must be a number of alerts, not {text!r:.50}")
+    return int(text)
 
 
 def _is_broken(results: dict[str, dict[str, Any]], least: Severity) -> bool:
@@ -90,14 +149,24 @@ def _is_broken(results: dict[str, dict[str, Any]], least: Severity) -> bool:
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:
-    alerts = facts["alerts"]
-    lines = [name, *(f"  {_line(facts, alert)}" for alert in alerts[:_SHOWN])]
-    if len(alerts) > _SHOWN:
-        lines.append(f"  {len(alerts) - _SHOWN:,} more; --json gives all.")
-    if all(alert["allowed"] for alert in alerts):
+    alerts, groups = facts.get("alerts", ()), facts.get("groups", ())
+    lines = [name, *(f"  {_line(facts, alert)}" for alert in alerts)]
+    lines += [f"  {_group_line(group)}" for group in groups]
+    left = facts.get("num_groups", facts["num_alerts"]) - len(alerts) - len(groups)
+    if left:
+        lines.append(f"  {left:,} more; --limit N prints more, --json all.")
+    if not groups and not left and all(alert["allowed"] for alert in alerts):
         lines.append("  No alert.")
     lines += [f"  {rule['title']}: {rule['missing']}" for rule in facts["rules"] if rule["missing"]]
     return "\n".join(map(printable, lines))
+
+
+def _group_line(group: dict[str, Any]) -> str:
+    """Such as "high      encoder/dense: 3 alerts, 40 times (GrowingAlert, VanishingGradientAlert)"."""
+    alerts = f"{group['num_alerts']:,} alert{'s' * (group['num_alerts'] != 1)}"
+    rules = ", ".join(one for one in group["alert_types"] if one != group["group"])
+    head = f"{group['severity']:<8}  {group['group']}: {alerts}, {group['count']:,} times"
+    return f"{head} ({rules})" if rules else head
 
 
 def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
@@ -105,6 +174,7 @@ def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
     titles = {rule["alert_type"]: rule["title"] for rule in facts["rules"]}
     times = f", {alert['count']:,} times" if alert["count"] > 1 else ""
     severity = alert["severity"] if alert["allowed"] is None else "allowed"
-    reason = f" ({alert['allowed']})" if alert["allowed"] else ""
+    reason = f" ({alert['allowed'] or alert['remark']})" if alert["allowed"] or alert["remark"] else ""
+    where = f" of {alert['process']}" if len(facts["processes"]) > 1 else ""
     head = f"{severity:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
-    return f"{head} {place_words(alert)}{times}{reason}"
+    return f"{head} {place_words(alert)}{where}{times}{reason}"

@@ -226,7 +226,7 @@ class RulesOfRecording:
     def _findings(self, snapshot: Snapshot) -> list[Finding]:
         rules = [rule for rule in chosen_rules(snapshot, self._settings) if rule.id != NAN_OR_INFINITY.id]
         findings = by_urgency([verdict(snapshot, self._settings, rule) for rule in rules])
-        return [finding for finding in findings if finding.allowed is None]
+        return [finding for finding in findings if finding.allowed is None and not finding.hit.remark]
 
     def _is_new(self, key: tuple[object, ...]) -> bool:
         is_new = key not in self._seen

@@ -16,7 +16,7 @@ from tests.support.numerics import training
 
 _TENSORS = ("read", "read_2", "gradient_tape/MatMul", "gradient_tape/out", "Mul")
 _SETTINGS = {
-    "GrowingAlert": {"factor": 2.0, "steps": 3, "above": 0.5},
+    "GrowingAlert": {"factor": 2.0, "steps": 2, "above": 0.5},
     "UnchangedAlert": {"steps": 3, "rtol": 0.0, "atol": 0.0},
     "LargeUpdateAlert": {"limit": 0.5},
     "SmallUpdateAlert": {"limit": 1.0},
@@ -75,8 +75,10 @@ def test_a_tensor_grows_where_a_walk_over_its_values_says_so(history):
             index
             for n, (index, scale) in enumerate(values)
             # The norm of a diagonal of two is the root of 2 times its scale.
-            for before in [values[max(0, n - 3)][1]]
-            if n and before > 0 and scale * 2**0.5 > 0.5 and scale >= 2 * before
+            for before, middle in [(values[max(0, n - 2)][1], values[max(0, n - 1)][1])]
+            if n >= 2 and before > 0 and scale * 2**0.5 > 0.5 and scale >= 2 * before
+            # It grows in each of the two steps by the root of the factor.
+            if middle >= 2**0.5 * before and scale >= 2**0.5 * middle
         ]
         if grown:
             expected[grown[0]] = len(grown), grown[-1]

@@ -108,3 +108,55 @@ def test_a_run_that_cannot_be_read_is_an_error_in_the_file(tmp_path):
 def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(logdir, tmp_path, capsys):
     assert main(["alerts", logdir, "--junit", str(tmp_path / "no" / "alerts.xml")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_a_limit_holds_in_text_and_json_and_not_for_the_exit_code(logdir, capsys):
+    assert main(["alerts", logdir, "--run", _BAD, "--limit", "1", "--fail-on", "medium"]) == 3
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "bad",
+        "  critical  NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times",
+        "  3 more; --limit N prints more, --json all.",
+    ]
+    assert main(["alerts", logdir, "--run", _BAD, "--limit", "0", "--fail-on", "medium", "--json"]) == 3
+    answer = json.loads(capsys.readouterr().out)[_BAD]
+    assert (answer["alerts"], answer["num_alerts"]) == ([], 4)
+
+
+@pytest.mark.parametrize(
+    "key, groups",
+    [
+        ("rule", [("InfNanAlert", "critical", 4, 8)]),
+        ("line", [("/home/me/train.py:3", "critical", 4, 8)]),
+        ("layer", [("no layer", "critical", 4, 8)]),
+        (
+            "op",
+            [
+                *(("Log", "critical", 1, 2), ("Mul", "high", 1, 2), ("Mean", "medium", 1, 2)),
+                ("__inference_loss_7", "medium", 1, 2),
+            ],
+        ),
+    ],
+)
+def test_alerts_are_counted_by_what_they_have_in_common(logdir, capsys, key, groups):
+    assert main(["alerts", logdir, "--run", _BAD, "--group-by", key, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)[_BAD]
+    found = [(one["group"], one["severity"], one["num_alerts"], one["count"]) for one in answer["groups"]]
+    assert (found, answer["num_groups"], answer["num_alerts"]) == (groups, len(groups), 4)
+    assert answer["groups"][0]["first"]["op_type"] == "Log" and "alerts" not in answer
+    assert main(["alerts", logdir, "--run", _BAD, "--group-by", key]) == 0
+    assert f"  critical  {groups[0][0]}: {groups[0][2]} alert" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("count", ["-1", "all"])
+def test_a_limit_must_be_a_number(logdir, count):
+    with pytest.raises(SystemExit) as error:
+        main(["alerts", logdir, f"--limit={count}"])
+    assert error.value.code == 2
+
+
+def test_an_alert_names_its_process_where_there_are_several(tmp_path, capsys):
+    for number in (1, 2):
+        small_program(tmp_path, host=f"worker{number}").close()
+    assert main(["alerts", str(tmp_path), "--limit", "2"]) == 0
+    first, second = capsys.readouterr().out.splitlines()[1:3]
+    assert " of worker1, " in first and " of worker2, " in second

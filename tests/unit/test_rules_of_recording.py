@@ -44,7 +44,7 @@ def test_a_recording_that_grows_is_asked_about_what_is_new(tmp_path):
         assert (broken.op_type, broken.op_name, broken.slot) == ("MatMul", "gradient_tape/MatMul", 0)
         assert broken.line == "/home/me/train.py:2"
         assert broken.headline == (
-            "Large gradient: magnitude 11 in gradient_tape/MatMul:0 (MatMul), train.py:2"
+            "Large gradient: magnitude 11 in gradient_tape/MatMul:0 (MatMul) for dense/kernel, train.py:2"
         )
         recording.trace("g1", "gradient_tape/MatMul", numerics([500.0, 0.0]))
         assert asked(rules) == []

@@ -66,6 +66,21 @@ def first_answer(logdir: str) -> Answer | None:
         return None if explanation is None else _of_headline(explanation.headline)
 
 
+def alarms(logdir: str) -> list[str]:
+    """Ask every rule of the registry, at its defaults, of the only run of a logdir.
+
+    Returns:
+      What is above *low*: nothing for a healthy program.
+    """
+    with tb_debugger_plugin.open_run(logdir) as run:
+        found = [alert.facts for alert in run.alerts(rule="all")]
+    return [
+        f"{one['severity']}: {one['alert_type']}, {one['measured']}, {one['op_type']} {one['op_name'] or ''}"
+        for one in found
+        if one["severity"] != "low"
+    ]
+
+
 def is_right(answer: Answer | None, program: Program) -> bool:
     """Tell whether an answer is the true cause of a program, or rightly none."""
     if answer is None or program.cause is None:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, get_args
 
 import tb_debugger_plugin
 from tests.zoo import forking
-from tests.zoo.answer import Answer, first_answer, is_right
+from tests.zoo.answer import Answer, alarms, first_answer, is_right
 from tests.zoo.edits import Trial, Verdict, trial
 from tests.zoo.truth import Program, all_programs
 
@@ -44,6 +44,7 @@ WAYS: Final = {
     "concise": Way("CONCISE_HEALTH"),
     "curt": Way("CURT_HEALTH"),
     "ring": Way("FULL_HEALTH", 200),
+    "numerics": Way("FULL_NUMERICS"),
 }
 
 
@@ -55,6 +56,7 @@ class Outcome(NamedTuple):
       way: Name of the way.
       answer: The first answer of the debugger; None if there is none.
       is_right: Whether that is the truth.
+      alarms: What alert rules find in a healthy program above *low*.
       failure: Why there is no recording; empty if there is.
       seconds: How long it took.
       trial: What came of the edit that it offered; None if it offered none, or none was tried.
@@ -64,6 +66,7 @@ class Outcome(NamedTuple):
     way: str
     answer: Answer | None
     is_right: bool
+    alarms: list[str]
     failure: str
     seconds: float
     trial: Trial | None = None
@@ -71,13 +74,16 @@ class Outcome(NamedTuple):
     def __str__(self) -> str:
         if self.failure:
             return "failed"
-        return "right" if self.is_right else str(self.answer or "nothing")
+        return "right" if self.is_right else str(self.answer or "; ".join(self.alarms) or "nothing")
 
 
-def record_and_ask(path: str, arguments: tuple[str, ...], way: Way, logdir: str) -> Answer | None:
-    """Record a program, unchanged, and ask for its first bad value; call it in a process of its own.
+def record_and_ask(
+    path: str, arguments: tuple[str, ...], way: Way, logdir: str
+) -> tuple[Answer | None, list[str]]:
+    """Record a program, unchanged, and ask for its first bad value, and what alert rules find.
 
-    The recording begins when TensorFlow has been imported, as with `tbdbg run`.
+    Call it in a process of its own. The recording begins when TensorFlow has been imported, as with
+    `tbdbg run`.
     """
     tb_debugger_plugin.enable_dump_debug_info(logdir, way.mode, circular_buffer_size=way.circular_buffer_size)
     sys.argv = [path, *arguments]
@@ -85,7 +91,22 @@ def record_and_ask(path: str, arguments: tuple[str, ...], way: Way, logdir: str)
         runpy.run_path(path, run_name="__main__")
     finally:
         tb_debugger_plugin.disable_dump_debug_info()
-    return first_answer(logdir)
+    return first_answer(logdir), alarms(logdir)
+
+
+def record_training(path: str, logdir: str) -> tuple[list[str], int]:
+    """Record a training in FULL_NUMERICS; call it in a process of its own.
+
+    Returns:
+      What alert rules find above *low*, and how often the most frequent gradient was computed.
+    """
+    _, found = record_and_ask(path, (), Way("FULL_NUMERICS"), logdir)
+    with tb_debugger_plugin.open_run(logdir) as run:
+        counts = run.sql(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM graph_executions JOIN sites USING (site)"
+            " JOIN gradients USING (op, slot) GROUP BY site)"
+        )
+        return found, int(counts.fetchall()[0][0])
 
 
 def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = False) -> Outcome:
@@ -94,14 +115,17 @@ def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = Fals
     logdir = folder / f"{program.name}-{way}"
     shutil.rmtree(logdir, ignore_errors=True)  # of an earlier time, with --keep
     answer, failure = None, ""
+    found: list[str] = []
     try:
-        answer = forking.call(record_and_ask, str(program.path), program.arguments, WAYS[way], str(logdir))
+        arguments = (str(program.path), program.arguments, WAYS[way], str(logdir))
+        answer, found = forking.call(record_and_ask, *arguments)
     except forking.CallError as error:
         failure = str(error)
-    right = not failure and is_right(answer, program)
+    false_alarms = [] if program.cause else found
+    right = not failure and is_right(answer, program) and not false_alarms
     edit = None if answer is None or not tries_edit else answer.edit
     tried = None if edit is None else trial(program, edit)
-    return Outcome(program, way, answer, right, failure, time.monotonic() - started, tried)
+    return Outcome(program, way, answer, right, false_alarms, failure, time.monotonic() - started, tried)
 
 
 def outcomes(
@@ -186,6 +210,7 @@ def _row(each: Outcome) -> dict[str, object]:
         "way": each.way,
         "is_right": each.is_right,
         "answer": None if each.answer is None else each.answer._asdict(),
+        "alarms": each.alarms,
         "failure": each.failure,
         "edit": None if each.trial is None else [each.trial.verdict, each.trial.detail, *each.trial.edit],
     }

@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.alerts.first_cause import first_cause
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
+from tb_debugger_plugin.analysis.alerts.tensors import Role, layer_of, tensors
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot
@@ -140,8 +141,12 @@ def _of_rule(
     assert rule.every is not None
     values = parameters_in(rule.every[0], settings.of_rule(rule)) or None
     graph = snapshot.columns(
-        f"SELECT idx, wall_time FROM ({rule.every[0]}) JOIN graph_executions USING (idx) ORDER BY idx", values
+        f"SELECT idx, wall_time, site FROM ({rule.every[0]}) JOIN graph_executions USING (idx) ORDER BY idx",
+        values,
     )
+    if rule.leaves_out is not None and len(graph["idx"]):
+        is_left = np.isin(graph["site"], list(rule.leaves_out(snapshot, settings.of_rule(rule))), invert=True)
+        graph = {name: column[is_left] for name, column in graph.items()}
     eager = _eager(snapshot, settings, rule, values)
     index = np.concatenate([graph["idx"], eager["idx"]]).astype(np.int64)
     slot = np.concatenate([np.full(len(graph["idx"]), -1), eager["slot"]]).astype(np.int64)
@@ -234,22 +239,30 @@ def _graph_value(
         "graph_id": graph.graph_id,
         "graph_name": graph.name,
         "owner_execution_index": owner,
-        "layer": op.layer,
-        "variable": op.variable,
+        "layer": layer_of(snapshot, site_number),
+        "variable": _updated(snapshot, site_number) or op.variable,
         "gradient_of": snapshot.catalog.gradients.get((op.number, site.slot), []),
+        "process": snapshot.catalog.host_names[site.host],
     }
+
+
+def _updated(snapshot: Snapshot, site: int) -> str | None:
+    """The variable that a tensor is added to, or subtracted from."""
+    known = tensors(snapshot)
+    return known.variables.get(site) if site in known.of(Role.UPDATE) else None
 
 
 def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int, int], _Value]:
     rows = snapshot.rows(
         # A call without results may break a rule, too.
-        f"SELECT e.idx, coalesce(t.slot, 0), e.wall_time, n.name, e.graph, {_SELECT_ANY} FROM executions e"
+        "SELECT e.idx, coalesce(t.slot, 0), e.wall_time, n.name, e.graph, e.host, "
+        f"{_SELECT_ANY} FROM executions e"
         " LEFT JOIN execution_outputs t USING (idx) JOIN op_types n USING (op_type)"
         " WHERE e.idx IN (SELECT unnest(?))",
         [sorted(set(indices))],
     )
     values = {}
-    for index, slot, time, op_type, graph_number, *fields in rows:
+    for index, slot, time, op_type, graph_number, host, *fields in rows:
         graph = snapshot.catalog.graphs[graph_number] if graph_number >= 0 else None
         measured = health.health(snapshot, health.as_row(fields), index=None, eager=True)
         values[index, slot] = (
@@ -265,6 +278,7 @@ def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int,
                 "layer": None,
                 "variable": None,
                 "gradient_of": [],
+                "process": snapshot.catalog.host_names[host],
             },
         )
     return values

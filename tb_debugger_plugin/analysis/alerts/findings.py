@@ -15,9 +15,10 @@ from typing import Final
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.places import Place, places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, TooSlowError, Value
+from tb_debugger_plugin.analysis.alerts.search import sites_of
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
 from tb_debugger_plugin.analysis.alerts.severity import Severity
-from tb_debugger_plugin.analysis.alerts.tensors import tensors
+from tb_debugger_plugin.analysis.alerts.tensors import layer_of, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_line
 from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
@@ -28,24 +29,32 @@ _KEPT: Final = 256
 
 @dataclass(frozen=True)
 class Finding:
-    """A tensor, an eager op or a function that breaks a rule.
+    """A tensor, the tensors of a layer or variable, an eager op or a function that breaks a rule.
 
     Attributes:
       rule: The rule.
       values: Its parameters.
       hit: Where and how.
       allowed: Why it is meant; None if nobody said so.
+      sites: Of the tensors of one layer or variable that are one finding: their sites. Its hit is the first
+        of theirs, with the values of all. Empty for a finding of its own.
     """
 
     rule: AlertRule
     values: dict[str, Value]
     hit: Hit
     allowed: str | None = None
+    sites: tuple[int, ...] = ()
 
     @property
     def severity(self) -> Severity:
         """How urgent it is."""
         return self.rule.severity if self.hit.severity is None else self.hit.severity
+
+    @property
+    def num_tensors(self) -> int:
+        """How many tensors it is about."""
+        return max(1, len(self.sites))
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,8 @@ def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
         found = () if missing else judged(snapshot, settings, _find(snapshot, rule, values))
     except TooSlowError as error:
         missing = str(error)
+    if rule.has_groups:
+        found = _grouped(snapshot, found)
     return Verdict(
         *(rule, values, missing, is_recommended(snapshot, rule)),
         findings=tuple(one for one in found if one.allowed is None),
@@ -198,6 +209,34 @@ def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) 
         return findings
     places = places_of(snapshot, [one.hit[:2] for one in findings])
     return [replace(one, allowed=_reason(snapshot, one, entries, places[one.hit[:2]])) for one in findings]
+
+
+def _grouped(snapshot: Snapshot, findings: Sequence[Finding]) -> list[Finding]:
+    """Returns one finding for all of equal severity that are about one layer or variable."""
+    groups: dict[object, list[tuple[Finding, int]]] = {}
+    sites = sites_of(snapshot, [one.hit for one in findings])
+    for one, site in zip(findings, sites, strict=True):
+        groups.setdefault((one.severity, one.allowed, *_subject(snapshot, one.hit, site)), []).append(
+            (one, site)
+        )
+    return [_together(group) for group in groups.values()]
+
+
+def _subject(snapshot: Snapshot, hit: Hit, site: int) -> tuple[object, ...]:
+    if site < 0:
+        return hit[:2]
+    described = snapshot.catalog.sites[site]
+    whose = layer_of(snapshot, site) or tensors(snapshot).variables.get(site)
+    return (described.host, whose) if whose else (site,)
+
+
+def _together(group: Sequence[tuple[Finding, int]]) -> Finding:
+    first = group[0][0]
+    if len(group) == 1:
+        return first
+    hits = [one.hit for one, _ in group]
+    hit = first.hit._replace(times=sum(one.times for one in hits), last=max(one.last for one in hits))
+    return replace(first, hit=hit, sites=tuple(site for _, site in group))
 
 
 def _reason(snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], place: Place) -> str | None:

@@ -8,21 +8,31 @@ Invariant: as in :mod:`tb_debugger_plugin.analysis.alerts.batches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.batches import Ints, Mask, Part, Tally, parts
+from tb_debugger_plugin.analysis.alerts.excuses import courses
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Hit, Values
-from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition
+from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 Floats = npt.NDArray[np.float64]
 
+#: The parts of the steps in which a norm grows, each by the same factor or more.
+_PARTS: Final = 3
+#: A variable whose first norm is this share of its late one starts at 0.
+_STARTS_AT_ZERO: Final = 0.01
+#: A matrix changes much in this many steps at most while the optimizer warms up.
+_WARM_UP: Final = 20
 #: Added to the norm of a variable before a division by it.
 _EPSILON: Final = 1e-9
 #: The columns that must be alike for two values to be called equal.
@@ -30,17 +40,23 @@ _ALIKE: Final = ("min", "max", "mean", "variance")
 
 
 def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the gradients and variables whose norm grows by a factor within some steps."""
+    """Returns the gradients and variables whose norm grows by a factor within some steps.
+
+    It grows in each part of the steps. So neither an unusual batch does, nor a variable that begins at 0 and
+    takes steps of one length.
+    """
     steps, factor, above = int(values["steps"]), float(values["factor"]), float(values["above"])
-    sites = tensors(snapshot).of(Role.GRADIENT, Role.WEIGHT)
+    sites, num_parts = tensors(snapshot).of(Role.GRADIENT, Role.WEIGHT), min(steps, _PARTS)
     tally = Tally()
     for part in parts(snapshot, _alone(sites), {"norm": NORM}, lambda part: part.last(steps)):
-        norm = part.columns["norm"]
-        before = norm[part.before(steps)]
+        norm, begin = part.columns["norm"], part.before(steps)
+        length = part.row - begin
+        ends = [begin + length * number // num_parts for number in range(num_parts + 1)]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            grew = norm / before
-        is_later = part.row > part.start
-        tally.add(part, is_later & (before > 0) & (norm > above) & (grew >= factor), grew)
+            grew = norm / norm[begin]
+            least = np.minimum.reduce([norm[end] / norm[start] for start, end in itertools.pairwise(ends)])
+        is_steady = (length >= num_parts) & (least >= factor ** (1 / num_parts))
+        tally.add(part, is_steady & (norm[begin] > 0) & (norm > above) & (grew >= factor), grew)
     return tally.hits()
 
 
@@ -71,21 +87,46 @@ def _alone(sites: Sequence[int]) -> dict[int, int]:
 
 
 def _read_while_training(snapshot: Snapshot) -> list[int]:
-    """The reads of trained variables in graphs that compute gradients, or all if no graph does both.
+    """The reads of variables in graphs that compute gradients of them, or all if no graph does both.
 
-    While a model is evaluated, its variables do not change, which is as it should be.
+    While a model is evaluated, its variables do not change, nor do those of layers that are frozen.
     """
-    catalog, weights = snapshot.catalog, tensors(snapshot).of(Role.WEIGHT)
+    catalog, known = snapshot.catalog, tensors(snapshot)
+    weights = known.of(Role.WEIGHT)
     training = {catalog.ops[op].graph for op, _ in catalog.gradients}
     training |= {op.graph for op in catalog.ops if is_gradient(op.name)}
+    of_whom = defaultdict(set)
+    for (op, _), names in catalog.gradients.items():
+        of_whom[catalog.ancestry(catalog.ops[op].graph)[0]].update(names)
     own = [site for site in weights if catalog.sites[site].graph in training]
-    return own or weights
+    return [
+        site
+        for site in own or weights
+        if known.variables[site]
+        in of_whom.get(catalog.ancestry(catalog.sites[site].graph)[0], known.variables.values())
+    ]
 
 
 def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the updates that are large beside their variables."""
+    """Returns the updates that are large beside their variables.
+
+    A variable that starts at 0 is measured by what becomes of it.
+    """
     limit = float(values["limit"])
-    return _by_ratio(snapshot, lambda ratio: ratio > limit)
+    if not _by_ratio(snapshot, lambda ratio: ratio > limit):
+        return []
+    return _by_ratio(snapshot, lambda ratio: ratio > limit, _late_norms(snapshot))
+
+
+def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+    """Excuses a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
+    whole = _by_ratio(snapshot, lambda ratio: ratio >= 1, _late_norms(snapshot))
+    replaced = set(sites_of(snapshot, whole))
+    return {
+        site: f"So it is in {hit.times:,} steps only, as while an optimizer warms up."
+        for site, hit in hits.items()
+        if hit.times <= _WARM_UP and site not in replaced
+    }
 
 
 def small_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
@@ -94,19 +135,47 @@ def small_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     return _by_ratio(snapshot, lambda ratio: ratio < limit)
 
 
-def _by_ratio(snapshot: Snapshot, is_broken: Callable[[Floats], Mask]) -> Sequence[Hit]:
-    """By the norm of an update over that of its variable, a matrix, as it was last read."""
+def _late_norms(snapshot: Snapshot) -> dict[int, float]:
+    """The norms at the end of the variables that start at 0, by the sites that read them."""
+    weights = tensors(snapshot).of(Role.WEIGHT)
+    sizes = dict(
+        snapshot.rows(
+            "SELECT site, max(size) FROM graph_executions WHERE site IN (SELECT unnest(?::INTEGER[]))"
+            " GROUP BY site",
+            [weights],
+        )
+    )
+    return {
+        site: course.late * math.sqrt(sizes[site])
+        for site, course in courses(snapshot, dict.fromkeys(weights, 0)).items()
+        if course.late and (course.first or 0) <= _STARTS_AT_ZERO * course.late
+    }
+
+
+def _by_ratio(
+    snapshot: Snapshot, is_broken: Callable[[Floats], Mask], least: Mapping[int, float] | None = None
+) -> Sequence[Hit]:
+    """By the norm of an update over that of its variable, a matrix, as it was last read.
+
+    Args:
+      snapshot: The run.
+      is_broken: Which ratios break the rule.
+      least: Norms that are used in place of smaller ones, by the sites that read variables.
+    """
     known = tensors(snapshot)
     weights = known.of(Role.WEIGHT)
     sites = sorted({*weights, *known.of(Role.UPDATE)})
     number = {name: position for position, name in enumerate(sorted(set(known.variables.values())))}
     groups = {site: number[known.variables[site]] for site in sites}
+    floor = np.zeros(len(snapshot.catalog.sites))
+    floor[list(least or ())] = list((least or {}).values())
     tally = Tally()
     reads = _Reads(snapshot, weights)
     for part in parts(snapshot, groups, {"norm": NORM, "rank": "rank"}, reads.last):
         norm, read = part.columns["norm"], reads.before(part)
         is_known = (read >= part.start) & ~reads.are(part)
-        weight = np.where(is_known, norm[np.maximum(read, 0)], 0)
+        row = np.maximum(read, 0)
+        weight = np.where(is_known, np.maximum(norm[row], floor[part.columns["site"][row]]), 0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = norm / (weight + _EPSILON)
         tally.add(part, is_known & (weight > 0) & is_broken(ratio), ratio)

@@ -7,7 +7,7 @@ have: severity, rule and thresholds, how many values there are, and where the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
 from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict
@@ -17,6 +17,9 @@ from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_va
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
+
+#: Names of tensors that an alert lists.
+_NAMED: Final = 50
 
 
 def by_urgency(verdicts: Sequence[Verdict]) -> list[Finding]:
@@ -49,17 +52,28 @@ def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[
             **values,
             "source": lines[stack].to_json() if stack in lines else None,
             "allowed": one.allowed,
+            "remark": one.hit.remark or None,
+            "num_tensors": one.num_tensors,
+            "tensors": [_tensor_name(snapshot, site) for site in one.sites[:_NAMED]],
         }
         for one in findings
         for (numbers, values), stack in [(found[one.hit[:2]], places[one.hit[:2]].stack)]
     ]
 
 
+def _tensor_name(snapshot: Snapshot, number: int) -> str:
+    site = snapshot.catalog.sites[number]
+    return f"{snapshot.catalog.ops[site.op].name}:{site.slot}"
+
+
 def place_words(alert: dict[str, Any]) -> str:
-    """Returns the tensor and the line of an alert: "Log:0 (Log), train.py:68"."""
+    """Returns the tensor, its variable and the line of an alert: "Mul:0, for dense/kernel, train.py:68"."""
     kind = display_name(alert["op_type"] or "?")
     name = alert["op_name"]
     tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
+    whose = alert["variable"] or " and ".join(alert["gradient_of"])
+    tensor += f" for {whose}" if whose else ""
+    tensor += f" and {alert['num_tensors'] - 1:,} more" if alert["num_tensors"] > 1 else ""
     source = alert["source"]
     if source is None:
         return tensor
@@ -90,7 +104,7 @@ def _counts(verdict: Verdict) -> dict[str, int | None]:
     if not verdict.is_asked:
         return dict.fromkeys(("num_tensors", "num_values", "num_allowed"))
     return {
-        "num_tensors": len(verdict.findings),
+        "num_tensors": sum(finding.num_tensors for finding in verdict.findings),
         "num_values": verdict.num_values,
         "num_allowed": len(verdict.allowed),
     }

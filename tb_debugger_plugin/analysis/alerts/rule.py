@@ -9,8 +9,8 @@ and returns at most one hit for each tensor, eager op and line, or function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.analysis.alerts.severity import Severity
@@ -106,6 +106,7 @@ class Hit(NamedTuple):
       measured: What was measured at the first one; None if the mode did not measure it.
       detail: More of what was measured, in words.
       severity: Of this hit; None = that of the rule.
+      remark: A sentence on why it is most likely harmless; empty if nothing says so.
     """
 
     position: int
@@ -115,6 +116,7 @@ class Hit(NamedTuple):
     measured: float | None = None
     detail: str = ""
     severity: Severity | None = None
+    remark: str = ""
 
 
 class TooSlowError(UsageError):
@@ -147,6 +149,8 @@ class AlertRule:
         default.
       advice: What usually helps.
       every: How every value that breaks it is listed; None for a rule about the history of a tensor.
+      leaves_out: Returns the sites that `find` leaves out, for a rule with `every`.
+      has_groups: Whether the tensors of a layer or variable that break it are one alert.
     """
 
     id: str
@@ -162,6 +166,8 @@ class AlertRule:
     recommends: tuple[Role, ...] | None = None
     advice: str | None = None
     every: Every | None = None
+    leaves_out: Callable[[Snapshot, Values], Collection[int]] | None = None
+    has_groups: bool = False
 
     @property
     def defaults(self) -> dict[str, Value]:
@@ -175,7 +181,13 @@ class AlertRule:
           hit: What was found; None for one value of many.
           values: The parameters; None = the defaults.
         """
-        return lambda subject: self.explain(subject, hit, values or self.defaults)
+        remark = (text(f"{hit.remark} "),) if hit is not None and hit.remark else ()
+
+        def explain(subject: Subject) -> Explanation:
+            found = self.explain(subject, hit, values or self.defaults)
+            return replace(found, why=(*remark, *found.why))
+
+        return explain
 
     def parameter(self, name: str) -> Parameter:
         """Returns a parameter.

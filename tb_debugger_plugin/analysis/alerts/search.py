@@ -9,13 +9,16 @@ does not depend on how often a program ran.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, Hit, Values
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.dtypes import NAMES
 
+#: Numbers of the dtypes of integers and truth values.
+INTEGERS: Final = ", ".join(str(number) for number, name in NAMES.items() if name == "bool" or "int" in name)
 #: The root mean square of the finite elements, which is never below the mean of their magnitudes.
 RMS = "sqrt(variance + mean * mean)"
 #: The norm of the finite elements.
@@ -46,6 +49,30 @@ def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bo
         return hits + (_eager(snapshot, where, select, used) if eager and not roles else [])
 
     return find
+
+
+def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Find) -> Find:
+    """Returns a search that leaves out some sites.
+
+    Args:
+      leaves_out: Returns them; called only if something was found.
+      find: The search.
+    """
+
+    def search(snapshot: Snapshot, values: Values) -> list[Hit]:
+        hits = find(snapshot, values)
+        left = leaves_out(snapshot, values) if hits else ()
+        return [hit for hit, site in zip(hits, sites_of(snapshot, hits), strict=True) if site not in left]
+
+    return search
+
+
+def sites_of(snapshot: Snapshot, hits: Sequence[Hit]) -> list[int]:
+    """Returns the site of each hit; -1 for an eager op."""
+    query = "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))"
+    positions = [hit.position for hit in hits if hit.slot < 0]
+    sites: dict[int, int] = dict(snapshot.rows(query, [positions])) if positions else {}
+    return [sites[hit.position] if hit.slot < 0 else -1 for hit in hits]
 
 
 def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) -> list[Hit]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
+from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, given_to
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
@@ -30,7 +31,7 @@ _CHANGES: Final = {
 }
 _RELUS: Final = frozenset({"Relu", "Relu6"})
 _SMOOTH: Final = frozenset({"Tanh", "Sigmoid"})
-_ACTIVATIONS: Final = frozenset({*_RELUS, *_SMOOTH, "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign"})
+_ACTIVATIONS: Final = frozenset({*_SMOOTH, "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign"})
 #: Ops that return their input, which may not be recorded themselves.
 _IDENTITIES: Final = frozenset({"Identity", "StopGradient", "PreventGradient"})
 _MAX_IDENTITIES: Final = 64
@@ -40,9 +41,10 @@ class Role(enum.Enum):
     """What a tensor is to the model."""
 
     GRADIENT = "gradients of variables"
+    SCALED_GRADIENT = "gradients of a loss that is scaled"
     WEIGHT = "trained variables that are read"
     UPDATE = "updates of variables"
-    ACTIVATION = "activations"
+    ACTIVATION = "activations other than ReLUs"
     RELU = "outputs of ReLUs"
     TANH_INPUT = "inputs of tanh"
     SIGMOID_INPUT = "inputs of sigmoids"
@@ -54,11 +56,13 @@ class Tensors:
 
     Attributes:
       sites: Numbers of sites.
-      variables: Of the sites of weights and updates: the variable.
+      variables: Of the sites of gradients, weights and updates: the variable.
+      layers: The layer of a variable, as far as one reads it.
     """
 
     sites: dict[Role, list[int]]
     variables: dict[int, str]
+    layers: dict[str, str]
 
     def of(self, *roles: Role) -> list[int]:
         """Returns the sites that have one of some roles."""
@@ -70,6 +74,13 @@ def tensors(snapshot: Snapshot) -> Tensors:
     return snapshot.remember_of_sites("tensors by role", lambda: _tensors(snapshot))
 
 
+def layer_of(snapshot: Snapshot, site: int) -> str | None:
+    """Returns the layer of a tensor: that of its op, or of the variable whose update or gradient it is."""
+    known = tensors(snapshot)
+    layer = snapshot.catalog.ops[snapshot.catalog.sites[site].op].layer
+    return known.layers.get(known.variables.get(site, ""), layer)
+
+
 def _tensors(snapshot: Snapshot) -> Tensors:
     sites: dict[Role, list[int]] = defaultdict(list)
     variables: dict[int, str] = {}
@@ -77,16 +88,21 @@ def _tensors(snapshot: Snapshot) -> Tensors:
         sites[role].append(site)
         if variable is not None:
             variables[site] = variable
-    return Tensors(dict(sites), variables)
+    layers = {op.variable: op.layer for op in snapshot.catalog.ops if op.variable and op.layer}
+    return Tensors(dict(sites), variables, layers)
 
 
 def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
     catalog = snapshot.catalog
     trained = {variable for names in catalog.gradients.values() for variable in names}
+    unscaled = _unscaled(snapshot)
     for site in catalog.sites:
         op = catalog.ops[site.op]
-        if catalog.gradients.get((site.op, site.slot)):
-            yield Role.GRADIENT, site.number, None
+        if names := catalog.gradients.get((site.op, site.slot)):
+            is_scaled = (site.op, site.slot) in unscaled
+            yield Role.SCALED_GRADIENT if is_scaled else Role.GRADIENT, site.number, names[0]
+            for other in unscaled.get((site.op, site.slot), ()):
+                yield Role.GRADIENT, other, names[0]
         elif op.type in _READS and op.variable is not None and _is_trained(op, trained):
             yield Role.WEIGHT, site.number, op.variable
         elif not is_gradient(op.name) and site.slot == 0:
@@ -95,6 +111,44 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
     inputs = _inputs(snapshot)
     for op in catalog.ops:
         yield from _around(catalog, inputs, op, trained)
+
+
+def _unscaled(snapshot: Snapshot) -> dict[tuple[int, int], list[int]]:
+    """The sites of gradients that are divided by a scalar, the scale of the loss, by what is divided."""
+    found: dict[tuple[int, int], list[int]] = {}
+    if not any(op.type == "RealDiv" for op in snapshot.catalog.ops):
+        return found
+    for op, slot in snapshot.catalog.gradients:
+        divisions = _divisions(snapshot, op, slot)
+        sites = [site.number for one in divisions for site in snapshot.catalog.op_sites.get(one, ())]
+        if sites:
+            found[op, slot] = sites
+    return found
+
+
+def _divisions(snapshot: Snapshot, op: int, slot: int) -> list[int]:
+    """The ops that divide a tensor by a scalar, also in a function that gets it, such as a branch."""
+    edges, found = adjacency(snapshot), []
+    seen, waiting = {op}, [(op, slot)]
+    while waiting:
+        tensor = waiting.pop()
+        for output, other, position in edges.numbered_consumers(tensor[0]):
+            if output != tensor[1] or other in seen:
+                continue
+            seen.add(other)
+            if snapshot.catalog.ops[other].type == "RealDiv":
+                found += [other] if position == 0 and _is_scalar(snapshot, edges.inputs(other)[1:]) else []
+            elif snapshot.catalog.ops[other].type in _IDENTITIES:
+                waiting.append((other, 0))
+            else:
+                waiting += [(one, 0) for one in given_to(snapshot, other, position)]
+    return found
+
+
+def _is_scalar(snapshot: Snapshot, tensors: list[Neighbour]) -> bool:
+    catalog = snapshot.catalog
+    statics = [catalog.statics.get((one.op, one.slot)) for one in tensors]
+    return bool(statics) and all(one is not None and catalog.dims(one.shape) == [] for one in statics)
 
 
 #: The source of an op's input, an op and a slot, by op and input slot.
@@ -119,7 +173,7 @@ def _is_trained(op: Op, trained: set[str]) -> bool:
 def _of_activation(op: Op) -> Iterator[Role]:
     if op.type in _RELUS:
         yield Role.RELU
-    if op.type in _ACTIVATIONS:
+    elif op.type in _ACTIVATIONS:
         yield Role.ACTIVATION
 
 

@@ -155,6 +155,19 @@ def after_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
     return found
 
 
+def given_to(snapshot: Snapshot, op: int, position: int) -> list[int]:
+    """Returns the arguments, inside the functions that an op calls, that get one of its inputs.
+
+    Args:
+      snapshot: The run.
+      op: The op.
+      position: The slot of the input.
+    """
+    calls = graph_calls(snapshot).graphs.get(op, ())
+    found = [(_arguments(snapshot, graph), position - first) for graph, first in calls]
+    return [arguments[at] for arguments, at in found if 0 <= at < len(arguments)]
+
+
 def _arguments(snapshot: Snapshot, graph: int) -> list[int]:
     return _of_graphs(snapshot)[graph][0]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.excuses import converged, excused, seldom
+from tb_debugger_plugin.analysis.alerts.flows import after_dead_relu
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Parameter, Values, explanation
 from tb_debugger_plugin.analysis.alerts.saturation import saturated
 from tb_debugger_plugin.analysis.alerts.search import by_value
@@ -52,10 +54,16 @@ ALL_ZERO: Final = AlertRule(
     id="AllZeroAlert",
     title="All zero",
     severity=Severity.MEDIUM,
-    description="The share of zeros in a gradient or an activation reaches the limit.",
-    find=by_value(
-        f"size > 0 AND {_share('zero')} >= $share", _share("zero"), roles=(Role.GRADIENT, Role.ACTIVATION)
+    description="The share of zeros in a gradient, or in an activation other than ReLU, reaches the limit.",
+    find=excused(
+        by_value(
+            f"size > 0 AND {_share('zero')} >= $share", _share("zero"), roles=(Role.GRADIENT, Role.ACTIVATION)
+        ),
+        converged,
+        seldom,
+        after_dead_relu,
     ),
+    has_groups=True,
     words=_zero_words,
     explain=_explain_zero,
     parameters=(Parameter("share", 1.0, 0.0, 1.0, "of the elements"),),
@@ -84,7 +92,10 @@ DEAD_RELU: Final = AlertRule(
     title="Dead ReLU",
     severity=Severity.MEDIUM,
     description="The share of elements that a ReLU lets through is below the limit.",
-    find=by_value(f"size > 0 AND 1 - {_share('zero')} < $active", _share("zero"), roles=(Role.RELU,)),
+    find=excused(
+        by_value(f"size > 0 AND 1 - {_share('zero')} < $active", _share("zero"), roles=(Role.RELU,)), seldom
+    ),
+    has_groups=True,
     words=_dead_words,
     explain=_explain_dead,
     parameters=(Parameter("active", 0.01, 0.0, 1.0, "of the elements"),),
@@ -124,7 +135,8 @@ def _saturated(name: str, role: Role, low: Parameter, high: Parameter) -> AlertR
         title=f"Saturated {name}",
         severity=Severity.MEDIUM,
         description=f"The share of the inputs of a {name} that are outside of a range reaches the limit.",
-        find=saturated(role),
+        find=excused(saturated(role), seldom),
+        has_groups=True,
         words=_saturated_words,
         explain=_explain_saturated,
         parameters=(low, high, Parameter("share", 0.99, 0.01, 1.0, "of the elements")),

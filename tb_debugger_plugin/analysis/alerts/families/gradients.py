@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.excuses import came_down, converged, excused, seldom
+from tb_debugger_plugin.analysis.alerts.flows import cancelled
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Hit,
@@ -45,7 +47,13 @@ VANISHING: Final = AlertRule(
     severity=Severity.MEDIUM,
     description="The mean magnitude of a gradient is below the limit, but not all of it is zero.",
     # The mean of the magnitudes is not recorded; the root mean square is never below it.
-    find=by_value(f"health = {GOOD} AND zero < size AND {RMS} < $limit", RMS, roles=(Role.GRADIENT,)),
+    find=excused(
+        by_value(f"health = {GOOD} AND zero < size AND {RMS} < $limit", RMS, roles=(Role.GRADIENT,)),
+        cancelled,
+        converged,
+        seldom,
+    ),
+    has_groups=True,
     words=_vanishing_words,
     explain=_explain_vanishing,
     parameters=(Parameter("limit", 1e-7, 1e-30, 1.0, scale="log"),),
@@ -66,7 +74,8 @@ LARGE: Final = AlertRule(
     title="Large gradient",
     severity=Severity.MEDIUM,
     description="The largest magnitude of a gradient is beyond the limit.",
-    find=by_value(f"{LARGEST} > $limit", LARGEST, roles=(Role.GRADIENT,)),
+    find=excused(by_value(f"{LARGEST} > $limit", LARGEST, roles=(Role.GRADIENT,)), came_down),
+    has_groups=True,
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
     explain=_explain_large,
     parameters=(Parameter("limit", 1e3, 1e-10, 1e30, scale="log", source="the user"),),

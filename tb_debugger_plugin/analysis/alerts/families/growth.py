@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.excuses import came_down, excused
+from tb_debugger_plugin.analysis.alerts.flows import constants
 from tb_debugger_plugin.analysis.alerts.history import growing
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
@@ -13,17 +15,23 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     explanation,
     magnitude_words,
 )
-from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, every_value
+from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST, by_value, every_value, without
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, subject_phrases
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import GOOD
 
 #: From this magnitude on, a finite value is called exploding.
 EXPLODING_LIMIT: Final = 1e10
-_EXPLODING: Final = f"health = {GOOD} AND (max > $limit OR min < -$limit)"
+# Integers are hashes, seeds and times.
+_EXPLODING: Final = f"health = {GOOD} AND (max > $limit OR min < -$limit) AND dtype NOT IN ({INTEGERS})"
+
+
+def _masks(snapshot: Snapshot, values: Values) -> set[int]:
+    return constants(snapshot, values, _EXPLODING)
 
 
 def _explain_exploding(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
@@ -50,8 +58,8 @@ EXPLODING: Final = AlertRule(
     id="ExplodingAlert",
     title="Exploding",
     severity=Severity.HIGH,
-    description="The tensor is finite and has a magnitude beyond the limit.",
-    find=by_value(_EXPLODING, LARGEST),
+    description="The tensor is finite and has a magnitude beyond the limit, not that of a constant or mask.",
+    find=without(_masks, by_value(_EXPLODING, LARGEST)),
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
     explain=_explain_exploding,
     parameters=(Parameter("limit", EXPLODING_LIMIT, 1.0, 1e38, scale="log"),),
@@ -59,6 +67,8 @@ EXPLODING: Final = AlertRule(
     recommends=(),
     advice=RANGE.words,
     every=every_value(_EXPLODING),
+    has_groups=True,
+    leaves_out=_masks,
 )
 
 _GROWS: Final = (
@@ -77,8 +87,9 @@ GROWING: Final = AlertRule(
     id="GrowingAlert",
     title="Growing",
     severity=Severity.HIGH,
-    description="The norm of a gradient or of a trained variable grows by a factor within some steps.",
-    find=growing,
+    description="The norm of a gradient or trained variable grows steadily, by a factor within some steps.",
+    find=excused(growing, came_down),
+    has_groups=True,
     words=lambda numbers, hit, values: (
         "growing" if hit is None else f"norm × {magnitude_words(hit.measured)}"
     ),

@@ -6,8 +6,12 @@ The limits are those of the dtype of the tensor, or of one that the user is abou
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.alerts.excuses import converged, excused, seldom
+from tb_debugger_plugin.analysis.alerts.flows import added, cancelled, constants, of_loss_scaling
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Find,
@@ -17,7 +21,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     explanation,
     magnitude_words,
 )
-from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value
+from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.float_formats import FORMATS
@@ -39,7 +43,7 @@ _SCALE: Final = (
 )
 
 
-def _of_dtype(where: str, measured: str) -> Find:
+def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[int]] | None = None) -> Find:
     """A search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
 
     def find(snapshot: Snapshot, values: Values) -> list[Hit]:
@@ -48,7 +52,10 @@ def _of_dtype(where: str, measured: str) -> Find:
             # A dtype of its own, or any floating one that is to be replaced.
             numbers = _numbers([name] if values["dtype"] == _OWN else _FLOATS)
             limits = {"largest": FORMATS[name].largest, "smallest": FORMATS[name].smallest_normal}
-            search = by_value(f"dtype IN ({numbers}) AND {where}", measured)
+            of_dtype = f"dtype IN ({numbers}) AND {where}"
+            search = by_value(of_dtype, measured)
+            if leaves_out is not None:
+                search = without(partial(leaves_out, where=of_dtype), search)
             hits += search(snapshot, {**values, **limits})
         return hits
 
@@ -81,7 +88,16 @@ HEADROOM: Final = AlertRule(
     title="Near overflow",
     severity=Severity.MEDIUM,
     description="Few powers of two are left from the largest magnitude of the tensor to that of its dtype.",
-    find=_of_dtype(f"{LARGEST} > 0 AND log2($largest / {LARGEST}) < $bits", f"log2($largest / {LARGEST})"),
+    find=excused(
+        _of_dtype(
+            f"{LARGEST} > 0 AND log2($largest / {LARGEST}) < $bits",
+            f"log2($largest / {LARGEST})",
+            constants,
+        ),
+        of_loss_scaling,
+        seldom,
+    ),
+    has_groups=True,
     words=lambda numbers, hit, values: f"{_bits(hit)} bits of headroom",
     explain=_explain_headroom,
     parameters=(Parameter("bits", 2.0, 0.0, 16.0, "powers of two"), _DTYPE),
@@ -105,7 +121,10 @@ UNDERFLOW: Final = AlertRule(
     title="Underflow",
     severity=Severity.MEDIUM,
     description="Every element that is not 0 is below the smallest normal number of the dtype.",
-    find=_of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST),
+    find=excused(
+        _of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST), cancelled, added, converged, seldom
+    ),
+    has_groups=True,
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
     explain=_explain_underflow,
     parameters=(_DTYPE,),

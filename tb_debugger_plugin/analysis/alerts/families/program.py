@@ -77,6 +77,7 @@ SHAPE_CHANGE: Final = AlertRule(
     words=lambda numbers, hit, values: "another shape" if hit is None else hit.detail,
     explain=_explain_changed,
     columns=("size",),
+    has_groups=True,
     advice=_SHAPE,
 )
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from tb_debugger_plugin.analysis.alerts.history import large_updates, small_updates, unchanged, uneven_starts
+from tb_debugger_plugin.analysis.alerts.excuses import changed, excused
+from tb_debugger_plugin.analysis.alerts.flows import without_gradient
+from tb_debugger_plugin.analysis.alerts.history import (
+    first_steps,
+    large_updates,
+    small_updates,
+    unchanged,
+    uneven_starts,
+)
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Hit,
@@ -79,7 +87,8 @@ LARGE_UPDATE: Final = AlertRule(
     title="Large update",
     severity=Severity.MEDIUM,
     description="The norm of the update of a matrix, over the norm of the matrix, is above the limit.",
-    find=large_updates,
+    find=excused(large_updates, first_steps),
+    has_groups=True,
     words=_ratio_words,
     explain=_explain_large,
     parameters=(Parameter("limit", 0.1, 1e-6, 1e3, scale="log"),),
@@ -94,6 +103,7 @@ SMALL_UPDATE: Final = AlertRule(
     severity=Severity.LOW,
     description="The norm of the update of a matrix, over the norm of the matrix, is below the limit.",
     find=small_updates,
+    has_groups=True,
     words=_ratio_words,
     explain=_explain_small,
     parameters=(Parameter("limit", 1e-4, 1e-12, 1.0, scale="log"),),
@@ -114,7 +124,8 @@ UNCHANGED: Final = AlertRule(
     title="Unchanged",
     severity=Severity.MEDIUM,
     description="A trained variable is equal for some steps in a row.",
-    find=unchanged,
+    find=excused(unchanged, changed, without_gradient),
+    has_groups=True,
     words=lambda numbers, hit, values: f"equal {values['steps']:g} times",
     explain=_explain_unchanged,
     parameters=(
