@@ -12,6 +12,7 @@ import pytest
 from tb_debugger_plugin.analysis.diagnosis.cause import ANY
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES, causes_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import COMPLEX_DIVISION
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
 from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 from tests.support.oracles import (
@@ -33,6 +34,7 @@ NOT_COMPUTED = {
     *(cause.because for cause in CAUSES if cause.gives is ANY),
     WRONG_LABEL,
     NO_INFINITY,
+    COMPLEX_DIVISION,
     "a label of 0 times a logit of −∞ is NaN",
 }
 #: Causes that are never called proven: the numbers of whole tensors cannot show them.

@@ -97,6 +97,7 @@ def test_what_the_value_is(op_type: str, changes: dict[str, Any], what: str) -> 
 BASE, TWO = given("x:0", negative=500, positive=500), given("y:0", 1, positive=1)
 OVER, UNDER = given("a:0", zero=4, positive=996), given("b:0", zero=4, positive=996)
 FINITE = Input("x:0", Numbers(bad=False))
+HANDLE, PACKED = Input("w:0", Numbers("resource")), Input("o:0", Numbers("variant"))
 
 
 @pytest.mark.parametrize(
@@ -237,6 +238,14 @@ FINITE = Input("x:0", Numbers(bad=False))
         ("MyOp", {"nan": 1}, [given("x:0", positive=3)], "Its input was finite."),
         ("MyOp", {"nan": 1}, [NOT_MEASURED], "Its input was not measured."),
         ("MyOp", {"nan": 1}, [], "MyOp has no input: it made the value itself."),
+        (
+            "AssignSubVariableOp",
+            {"nan": 1},
+            [HANDLE, given("x:0", positive=3)],
+            "What was measured of its inputs was finite; what the variable held was not measured.",
+        ),
+        ("OptionalGetValue", {"nan": 1}, [PACKED], "It was packed into an optional earlier."),
+        ("MyOp", {"nan": 1}, [PACKED], "Its input was not measured."),
     ],
 )
 def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sentence: str) -> None:
@@ -271,6 +280,7 @@ def test_why_it_is_bad(op_type: str, output: Any, inputs: Sequence[Input], sente
         ),
         ("MyOp", {"nan": 1}, [given("x:0", positive=1)], "possible", None),
         ("Log", CURT, [FINITE], "possible", 'Record with tensor_debug_mode="FULL_HEALTH" to know how many'),
+        ("AssignAddVariableOp", Numbers("float32"), [HANDLE, FINITE], "possible", None),
         ("Log", {"nan": 1}, [NOT_MEASURED], "likely", "The values of x:0 are not on record: watch it"),
         (
             "Pow",
@@ -289,6 +299,17 @@ def test_an_answer_says_how_certain_it_is_and_what_would_decide(
     assert (explanation.missing or "").startswith(missing or "") and bool(explanation.missing) == bool(
         missing
     )
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("counts_zeros", [True, False], ids=["FULL_HEALTH", "CONCISE_HEALTH"])
+def test_a_complex_number_divided_by_zero_is_nan_for_a_reason(dtype: str, counts_zeros: bool) -> None:
+    kinds = {kind: 0 for kind in (KINDS if counts_zeros else BAD_KINDS)}
+    over = Input("a:0", Numbers(dtype, 1, kinds | ({"positive": 1} if counts_zeros else {}), bad=False))
+    under = Input("b:0", Numbers(dtype, 1, kinds | ({"zero": 1} if counts_zeros else {}), bad=False))
+    said = why("RealDiv", Numbers(dtype, 1, kinds | {"nan": 1}, bad=True), [over, under])
+    assert "a complex number divided by 0 is NaN" in said
+    assert said.startswith("Its input b:0 held 1 zero") == counts_zeros
 
 
 def values(name: str, *elements: float, dtype: str = "float32") -> Input:

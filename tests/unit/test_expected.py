@@ -297,6 +297,23 @@ def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan
     assert first.source is not None and first.source.line == 42
 
 
+def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
+    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("less", "Less", ["sqrt", "x"], dict(_BOOL)),
+            ("Identity", "Identity", ["less"], dict(_BOOL)),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN)
+    program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("swallowed", "nan", "sqrt")]
+
+
 def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
     program.graph(

@@ -50,6 +50,8 @@ def missing_of(op_type: str, causes: Causes, inputs: Inputs, output: Numbers) ->
     if not may_be_of_one_run(op_type, inputs, output):
         return _OTHER_RUN
     if new_kinds(inputs, output) is None:
+        if output.bad is None:
+            return None  # it was not measured, which no mode changes
         return f"{_COUNTS} to know how many of the values are NaN and how many are infinite."
     if not causes.possible:
         return None

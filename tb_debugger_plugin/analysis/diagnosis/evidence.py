@@ -233,6 +233,11 @@ def of_dtype(name: str) -> Check:
     return check
 
 
+def is_complex(inputs: Inputs, output: Numbers) -> Finding:
+    """The output is known to be complex."""
+    return () if output.dtype is not None and output.dtype.startswith("complex") else None
+
+
 def divided_by_zero(*, over: int, under: int, zero_over_zero: Literal["nan", "finite"]) -> Check:
     """A number other than 0 is divided by 0.
 

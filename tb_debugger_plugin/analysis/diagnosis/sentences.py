@@ -168,10 +168,22 @@ def _holding(input_: Input, held: str) -> Phrases:
 
 
 def _finite_inputs(inputs: Inputs) -> str:
-    """That the inputs were finite; empty when there are none, or when that is not known."""
-    if not inputs or not all(each.is_finite for each in inputs):
+    """That the inputs were finite; empty when there are none, or when that is not known.
+
+    A handle is no number: what the variable held, which an op that adds to it takes as well, is not measured.
+    """
+    numbers = [each for each in inputs if not _is_of(each, "resource", "variant")]
+    if not numbers or not all(each.is_finite for each in numbers):
         return ""
+    if len(numbers) < len(inputs):
+        is_of_variable = any(_is_of(each, "resource") for each in inputs)
+        held = "; what the variable held was not measured" if is_of_variable else ""
+        return f"What was measured of its inputs was finite{held}."
     return "Its input was finite." if len(inputs) == 1 else "Its inputs were all finite."
+
+
+def _is_of(input_: Input, *dtypes: str) -> bool:
+    return input_.numbers is not None and input_.numbers.dtype in dtypes
 
 
 def _joined(*sentences: str) -> str:

@@ -197,7 +197,7 @@ class Births:
         op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
         if op is not None and op_type in op_kinds.CONSTANTS:
             return self._feeds.structure.constant_kind(op.number)
-        return "nan" if op_type in op_kinds.NAN_ONLY else "inf" if op_type in op_kinds.INF_ONLY else None
+        return "nan" if op_type in op_kinds.NAN_OF_FINITE else "inf" if op_type in op_kinds.INF_ONLY else None
 
     def is_meant(self, value: Value) -> bool:
         """Whether the program wrote an infinity itself: a constant, an argument, the log of a mask."""

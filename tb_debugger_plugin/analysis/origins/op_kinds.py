@@ -38,6 +38,8 @@ NAN_ONLY: Final = frozenset(
     """Softmax Sigmoid Tanh Sin Cos Erf Erfc Acos Asin Atan Atan2 Sign Softsign Relu6 Betainc
     Igamma Igammac""".split()
 )
+#: Ops that make no infinities of finite inputs, but NaN.
+NAN_OF_FINITE: Final = NAN_ONLY | {"Sqrt", "Acosh", "Fmod", "Mod", "FloorMod"}
 #: Ops that often make NaN of infinities that are meant, such as those of a mask.
 NAN_OF_INF: Final = frozenset(
     """Sub Mul RealDiv Softmax LogSoftmax MatMul BatchMatMulV2 Einsum SoftmaxCrossEntropyWithLogits

@@ -62,7 +62,7 @@ def _find(snapshot: Snapshot) -> list[Origin]:
         return []
     search = _Search(feeds, sinks)
     telling = Telling(feeds, Lines(feeds))
-    return [telling.origin(*found) for found in Ranking(feeds, search.run()).ranked()]
+    return [telling.origin(found) for found in Ranking(feeds, search.run()).ranked()]
 
 
 class _Search:
@@ -200,6 +200,8 @@ class _Search:
         """A birth with what the table says of the ways in which its values ended."""
         if is_hidden and self._category(birth) != "expected":
             return Found(birth, self._category(birth), None)
+        if birth.kind == "nan":
+            takings = [each if each.is_known else each.of_nan() for each in takings]
         wrong = [each for each in takings if each.row(is_written=birth.meant) is None]
         if wrong:
             return Found(birth, "swallowed", None, tuple(wrong))

@@ -31,12 +31,14 @@ class Found(NamedTuple):
       category: What it is to the program.
       sink: The value that matters from which it was found; None for what reaches none.
       takings: Where a value that reaches none ended.
+      same: Other ops of the same line and type in which the same was born, as for each variable.
     """
 
     birth: Birth
     category: Category
     sink: Sink | None
     takings: tuple[Taking, ...] = ()
+    same: tuple[Op, ...] = ()
 
 
 @dataclass
@@ -84,7 +86,7 @@ class Ranking:
 
     def __init__(self, feeds: Feeds, found: Iterable[Found]) -> None:
         self._feeds = feeds
-        self._cases = [self._case(*each) for each in found]
+        self._cases = [self._case(each) for each in found]
 
     def ranked(self) -> list[Found]:
         """The births with their categories, the most important first."""
@@ -97,15 +99,27 @@ class Ranking:
             self._cases,
             key=lambda case: (*self._rank(case, gradients_of, moments), *_turn(case, times)),
         )
-        return [Found(case.birth, case.category, case.sink, case.takings) for case in ranked]
+        return self._merged(ranked)
 
-    def _case(
-        self, birth: Birth, category: Category, sink: Sink | None, takings: tuple[Taking, ...]
-    ) -> _Case:
+    @staticmethod
+    def _merged(ranked: list[_Case]) -> list[Found]:
+        """One for all births of the same line, such as a division that a loop makes for each variable."""
+        found: dict[tuple[object, ...], Found] = {}
+        for number, case in enumerate(ranked):
+            op = case.op
+            key = (number,) if op is None or op.stack < 0 else _line_of(case, op)
+            first = found.setdefault(key, Found(case.birth, case.category, case.sink, case.takings))
+            if op is not None and first.birth is not case.birth:
+                takings = tuple(dict.fromkeys((*first.takings, *case.takings)))
+                found[key] = first._replace(takings=takings, same=(*first.same, op))
+        return list(found.values())
+
+    def _case(self, found: Found) -> _Case:
+        birth = found.birth
         op = self._feeds.op_of(birth.value)
         forward = None if op is None else self._feeds.structure.forward(op)
         return _Case(
-            *(birth, category, sink, takings, op, forward),
+            *(birth, found.category, found.sink, found.takings, op, forward),
             is_opaque=self._is_opaque(birth, op),
             moment=self._moment(birth),
             time=self._feeds.time(birth.entry),
@@ -196,6 +210,13 @@ class Ranking:
                 key = (case.moment, case.op.graph)
                 times[key] = min(case.time, times.get(key, math.inf))
         return times
+
+
+def _line_of(case: _Case, op: Op) -> tuple[object, ...]:
+    """What is the same of births that are listed once."""
+    forward = None if case.forward is None else case.forward.stack
+    outside = case.birth.value.outside
+    return (case.category, case.birth.kind, outside, op.graph, op.type, op.layer, op.stack, forward)
 
 
 def _turn(case: _Case, times: dict[tuple[float, int], float]) -> tuple[float, int]:

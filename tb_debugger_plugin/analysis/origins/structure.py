@@ -32,6 +32,7 @@ _TRANSFER: Final = re.compile(r"(.+)/_\d+", re.ASCII)
 _PASSING: Final = frozenset(
     "Identity IdentityN StopGradient PreventGradient Enter Exit OptionalFromValue".split()
 )
+_OPTIONALS: Final = frozenset({"OptionalFromValue", "OptionalNone"})
 #: The name that TensorFlow gives to the op of a result.
 _RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
@@ -318,6 +319,8 @@ class Structure:
         # Results that a gradient needs, and arguments of a loop that it does not change.
         static = None if outside is None else self._snapshot.catalog.statics.get(outside)
         statics = self._snapshot.catalog.statics
+        if static is not None and dtype_name(static.dtype) == "variant":
+            return self._packed(graph, slot - len(ends))
         return [
             (op.number, number)
             for op in self._graph_ops.get(graph, ())
@@ -326,3 +329,9 @@ class Structure:
             and self.is_watched(op.number, number)
             and (static is None or statics[op.number, number].dtype == static.dtype)
         ]
+
+    def _packed(self, graph: int, position: int) -> list[tuple[int, int]]:
+        """What a branch keeps for its gradient; the other branch has an empty optional in its place."""
+        optionals = [op for op in self._graph_ops.get(graph, ()) if op.type in _OPTIONALS]
+        kept = optionals[position:][:1]
+        return [(op.number, 0) for op in kept if op.type == "OptionalFromValue"]

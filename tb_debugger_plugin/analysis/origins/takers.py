@@ -59,6 +59,10 @@ class Taking(NamedTuple):
     is_measured: bool = True
     decided: str = ""
 
+    def of_nan(self) -> Taking:
+        """The same, where the op that made the value tells that it was NaN."""
+        return self._replace(elements=frozenset({"nan"}), is_known=True)
+
     def row(self, *, is_written: bool) -> Row | None:
         """The row of the table that allows it.
 

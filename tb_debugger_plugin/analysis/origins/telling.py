@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.kinds import Kinds
 from tb_debugger_plugin.analysis.origins.lines import Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Origin
+from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.swallowed import expected_words, swallowed_words, unmeasured
 from tb_debugger_plugin.analysis.origins.takers import Taking
@@ -39,7 +40,11 @@ _OUTSIDE: Final = {
     "a Python function": "A Python function returned it.",
     "a constant": "It is a constant of the program.",
 }
+_KIND_UNCOUNTED: Final = 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
+_KIND_UNMEASURED: Final = "The value itself was not measured: what it was follows from what came of it."
 _UNMEASURED: Final = "Record what {} made of it, without a filter, to know whether it did harm."
+#: Other ops of the same line that are named.
+_MAX_NAMED: Final = 3
 _PASSED: Final = "Check what the program passes in, for example with numpy.isfinite."
 _HELP: Final = {
     "a value of Python": _PASSED,
@@ -65,15 +70,13 @@ class Telling:
         self._kinds = Kinds(feeds)
         self._chains = Chains(feeds, lines)
 
-    def origin(self, birth: Birth, category: Category, sink: Sink | None, takings: Takings = ()) -> Origin:
+    def origin(self, found: Found) -> Origin:
         """Write one origin.
 
         Args:
-          birth: The birth.
-          category: Its category.
-          sink: The value that matters from which it was found; None for what reaches none.
-          takings: Where a value that reaches none ended.
+          found: What was born, and what is known of it.
         """
+        birth, category, sink, takings = found.birth, found.category, found.sink, found.takings
         value = birth.value
         # What came from outside is shown at the value that it came in by.
         shown = birth.entry
@@ -87,6 +90,8 @@ class Telling:
         why = (text(_OUTSIDE[brought]),) if brought in _OUTSIDE else explanation.why
         if sink is not None and sink.why == "divisor":
             why = (*why, text(" A division by it gives 0, which hides the overflow."))
+        if found.same:
+            why = (*why, text(f" {_repeated(found.same)}"))
         outcome = _outcome(birth, category, takings, kind_is_certain=is_certain)
         if outcome is not None:
             why = (*why, text(f" {outcome}"))
@@ -109,7 +114,7 @@ class Telling:
             step=self._feeds.step(shown),
             execution_index=self._feeds.call_of(shown),
             graph_execution_index=shown.trace if shown.trace >= 0 else None,
-            count=self._count(shown, kind),
+            count=self._count(shown, kind, found.same),
             headline=_headline(subject, place.source),
             what=_with_kind(explanation.what, kind) if is_certain else explanation.what,
             why=why,
@@ -166,12 +171,15 @@ class Telling:
             return None
         return health.health(self._snapshot, health.as_row(rows[0]), index=None, eager=True)
 
-    def _count(self, value: Value, kind: BadKind) -> int:
+    def _count(self, value: Value, kind: BadKind, same: tuple[Op, ...]) -> int:
         condition = "nan > 0 OR nan IS NULL" if kind == "nan" else "pos_inf + neg_inf > 0 OR nan IS NULL"
         if value.trace >= 0:
+            of_ops = self._snapshot.catalog.op_sites
+            sites = [site.number for op in same for site in of_ops.get(op.number, ())]
             rows = self._snapshot.rows(
-                f"SELECT count(*) FROM graph_executions WHERE site = ? AND health = {BAD} AND ({condition})",
-                [self._feeds.traces.site(value.trace)],
+                "SELECT count(*) FROM graph_executions WHERE site IN (SELECT unnest(?::INTEGER[]))"
+                f" AND health = {BAD} AND ({condition})",
+                [[self._feeds.traces.site(value.trace), *sites]],
             )
             return int(rows[0][0])
         if value.execution >= 0 and value.slot >= 0:
@@ -204,6 +212,10 @@ class Telling:
         line = place.source.text
         return (*before, link, text(" "), code(line)) if line else (*before, link)
 
+    def _was_counted(self, birth: Birth) -> bool:
+        """Whether the mode tells NaN and infinity apart: in what came of a value, if not in the value."""
+        return any(self._feeds.measured(value).has_nan is not None for (value, _), _ in birth.chain())
+
     def _certainty(
         self, birth: Birth, sink: Sink | None, kind_is_certain: bool, explanation: Explanation
     ) -> tuple[Certainty, str | None]:
@@ -214,12 +226,18 @@ class Telling:
         if not birth.is_explained:
             return "possible", "It is not explained further: what it was made from is not on record."
         if not kind_is_certain:
-            return "likely", 'Record with tensor_debug_mode="FULL_HEALTH" to tell NaN and infinity apart.'
+            return "likely", _KIND_UNMEASURED if self._was_counted(birth) else _KIND_UNCOUNTED
         if self._feeds.measured(birth.entry).bad is None:
             return "proven", None  # no mode measures what is assigned
         if not birth.is_certain:
             return "likely", "Some inputs of the op were not measured; they may have been bad already."
         return "proven", explanation.missing
+
+
+def _repeated(same: tuple[Op, ...]) -> str:
+    names = ", ".join(op.name for op in same[:_MAX_NAMED])
+    more = "" if len(same) <= _MAX_NAMED else f" and {len(same) - _MAX_NAMED:,} more"
+    return f"The same line made it in {len(same):,} more {'op' if len(same) == 1 else 'ops'}: {names}{more}."
 
 
 def _outcome(birth: Birth, category: Category, takings: Takings, *, kind_is_certain: bool) -> str | None:

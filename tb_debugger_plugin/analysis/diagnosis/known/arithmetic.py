@@ -17,6 +17,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     holds,
     infinite_in,
     infinities,
+    is_complex,
     is_fraction,
     of_dtype,
     unless,
@@ -49,6 +50,7 @@ PRODUCTS: Final = ("Prod", "Cumprod")
 #: Ops that compute with their first input only: the others are indices, axes or labels.
 FIRST_INPUT_ONLY: Final = frozenset({*SUMS, *PRODUCTS, "Max", "Min", "EuclideanNorm"} - {"AddN"})
 
+COMPLEX_DIVISION: Final = "a complex number divided by 0 is NaN"
 _EMPTY_EXTREME: Final = Advice(
     "Check that there is something to choose from, or join the values with a limit of your own first."
 )
@@ -75,6 +77,14 @@ DIVISIONS: Final = (
         divided_by_zero(over=0, under=1, zero_over_zero="finite"),
         DIVIDE,
     ),
+    Cause(
+        ("RealDiv", "Div"),
+        NAN,
+        COMPLEX_DIVISION,
+        both(holds(1, "zero"), is_complex),
+        DIVIDE,
+    ),
+    Cause(("Reciprocal", "Inv"), NAN, COMPLEX_DIVISION, both(holds(0, "zero"), is_complex), DIVIDE),
     Cause((*DIVIDING, "Xdivy"), INFINITE, BEYOND, unless(holds(1, "zero"), finite_in), DIVIDE),
     Cause(("DivNoNan",), INFINITE, BEYOND, finite_in, RANGE),
     Cause((*DIVIDING, "DivNoNan"), NAN, "∞ / ∞ is NaN", unless(BOTH_ZERO, BOTH_INFINITE)),

@@ -10,7 +10,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, gu
 from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
-READING: Final = (*sorted(op_kinds.DATA | op_kinds.ELEMENTS), "OptionalGetValue", "InfeedDequeue")
+READING: Final = (*sorted(op_kinds.DATA | op_kinds.ELEMENTS), "InfeedDequeue")
 _PYTHON: Final = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 _LISTS: Final = (
     *("TensorListGetItem", "TensorListStack", "TensorListPopBack", "TensorListConcatV2"),
@@ -64,6 +64,7 @@ CAUSES: Final = (
         Advice("Restore an earlier checkpoint, from before the values became bad."),
     ),
     Cause(_LISTS, ANY, "it was put in the list earlier", always),
+    Cause(("OptionalGetValue",), ANY, "it was packed into an optional earlier", always),
     Cause(
         ("Empty", "EmptyV2"),
         ANY,
