@@ -189,3 +189,25 @@ def test_an_infinity_from_python_is_wrong_if_a_variable_is_changed_by_it(
     program.run(g_label=[INF, 1.0], g_error=[-INF, -1.0])
     program.call("__inference_step_1", 1.0, "g", inputs=[7, 3], ids=[8])
     assert {one.category for one in program.origins()} == {category}
+
+
+def test_a_gradient_that_all_replicas_share_leads_to_the_replica_that_made_it_bad(program: Program) -> None:
+    keys: tuple[Any, ...] = ("size", "key")
+    program.graph(
+        "g",
+        "step",
+        [
+            ("x", "Placeholder"),
+            *((key, "Const", [], {"outputs": [(3, [])]}) for key in keys),
+            ("good", "Neg", ["x"]),
+            ("bad", "Log", ["x"]),
+            ("shared", "CollectiveReduceV2", ["good", *keys]),
+            ("shared_1", "CollectiveReduceV2", ["bad", *keys]),
+            ("out", "Identity", ["shared"]),
+        ],
+    )
+    program.run(g_x=0.0, g_good=0.0, g_bad=-INF)
+    program.trace("g", "shared", -INF)
+    program.trace("g", "shared_1", -INF)
+    program.call("__inference_step_1", -INF, "g", inputs=[7], ids=[8])
+    assert ops_of(program.origins()) == [("origin", "inf", "bad")]

@@ -85,13 +85,19 @@ class Feeds(Record):
             slot = self.slot_of(Value(trace=trace))
             found = self._copied(self.structure.before(op.number, slot), trace, kind)
             return [feed for feed in found if op.type != "Const" or self._is_made(feed.value, kind)]
-        return [
+        own = [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
             for feed in self._chosen(
                 [source._replace(is_loose=is_loose or source.is_loose)], op, trace, kind, trace
             )
         ]
+        of_others = [
+            source
+            for other in self.structure.replicas(op)
+            for source in self.structure.sources(*self.structure.inputs(other)[0])
+        ]
+        return own + self._chosen(of_others, op, trace, kind, trace)
 
     def _is_made(self, value: Value, kind: BadKind | None) -> bool:
         """Whether an op on record made what a function captured; of a constant, its own line says more."""

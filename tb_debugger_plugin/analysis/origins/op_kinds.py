@@ -30,6 +30,11 @@ TRIVIAL: Final = frozenset(
 )
 #: Ops that take one tensor out of a value that packs several, which is never measured itself.
 UNPACKS: Final = frozenset({"OptionalGetValue"})
+#: Ops that combine their inputs with those that the same op of the other replicas takes.
+COLLECTIVES: Final = frozenset(
+    """CollectiveReduce CollectiveReduceV2 CollectiveReduceV3 CollectiveGather CollectiveGatherV2
+    NcclAllReduce""".split()
+)
 CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 LOOPS: Final = frozenset({"While", "StatelessWhile"})
 BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})

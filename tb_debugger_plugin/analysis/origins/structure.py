@@ -103,6 +103,20 @@ class Structure:
         number = self._senders.get(sender[1])
         return [] if number is None else [(number, 0)]
 
+    def replicas(self, op: Op) -> list[int]:
+        """The ops of other replicas with which a collective op computes: those alike in its graph."""
+        if op.type not in op_kinds.COLLECTIVES or not self.inputs(op.number):
+            return []
+        alike = self._kind(op)
+        ops = self._graph_ops.get(op.graph, ())
+        return [other.number for other in ops if other is not op and self._kind(other) == alike]
+
+    def _kind(self, op: Op) -> tuple[object, ...]:
+        """Type of an op, dtype and shape of its first output, and whether it takes anything."""
+        static = self._snapshot.catalog.statics.get((op.number, 0))
+        dtype_and_shape = None if static is None else (static.dtype, static.shape)
+        return op.type, dtype_and_shape, bool(self.inputs(op.number))
+
     def consumers(self, op: int) -> list[int]:
         """The ops that take a tensor of an op."""
         return [one.op for one in self._edges.consumers(op)]
