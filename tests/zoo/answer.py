@@ -15,6 +15,9 @@ from tests.zoo.truth import Cause, Program
 
 #: Categories of origins that are answers; the others explain why a value is none.
 _ANSWERS: Final = ("origin", "came_in", "swallowed")
+_COUNTS: Final = {"nan": ("nan",), "inf": ("neg_inf", "pos_inf")}
+#: Ops that do not pass on infinities of their second input.
+_QUOTIENTS: Final = ("RealDiv", "Div", "DivNoNan", "Xdivy")
 _HEADLINE = re.compile(r"(?P<op_type>\w+)(?: in (?P<function>.+?))?, (?P<file>[^,]+):(?P<line>\d+)")
 
 
@@ -42,6 +45,7 @@ class Answer(NamedTuple):
       kind: "nan" or "inf"; empty if it does not say.
       category: "origin", "came_in" or "swallowed"; empty if it does not say.
       edit: The change that it offers; None if it offers none.
+      is_contradicted: Whether the evidence of an origin says that an input was bad in the same way before.
     """
 
     op_type: str
@@ -50,10 +54,13 @@ class Answer(NamedTuple):
     kind: str = ""
     category: str = ""
     edit: Edit | None = None
+    is_contradicted: bool = False
 
     def __str__(self) -> str:
         said = [self.op_type or "no op", self.kind, f"{self.file}:{self.line}" if self.file else "no line"]
-        return " ".join([*filter(None, said), *(["came in"] if self.category == "came_in" else [])])
+        said += ["came in"] if self.category == "came_in" else []
+        said += ["against its evidence"] if self.is_contradicted else []
+        return " ".join(filter(None, said))
 
 
 def first_answer(logdir: str) -> Answer | None:
@@ -61,7 +68,8 @@ def first_answer(logdir: str) -> Answer | None:
     with tb_debugger_plugin.open_run(logdir) as run:
         if hasattr(run, "origins"):
             entries = [_fields(entry) for entry in run.origins()]
-            return next((_of_origin(entry) for entry in entries if entry["category"] in _ANSWERS), None)
+            answer = next((_of_origin(entry) for entry in entries if entry["category"] in _ANSWERS), None)
+            return answer and answer._replace(is_contradicted=any(map(_contradicts_itself, entries)))
         explanation = run.why()
         return None if explanation is None else _of_headline(explanation.headline)
 
@@ -85,7 +93,7 @@ def is_right(answer: Answer | None, program: Program) -> bool:
     """Tell whether an answer is the true cause of a program, or rightly none."""
     if answer is None or program.cause is None:
         return answer is None and program.cause is None
-    return answer.file == program.path.name and _names(answer, program.cause)
+    return not answer.is_contradicted and answer.file == program.path.name and _names(answer, program.cause)
 
 
 def _names(answer: Answer, cause: Cause) -> bool:
@@ -94,6 +102,26 @@ def _names(answer: Answer, cause: Cause) -> bool:
     if cause.came_in:
         return answer.category in ("", "came_in")
     return answer.category in ("", "origin", "swallowed") and answer.op_type in cause.op_types
+
+
+def _contradicts_itself(entry: Mapping[str, Any]) -> bool:
+    """Whether an origin says that one of its inputs had bad elements of its kind already.
+
+    An op of one input may have made more of them.
+    """
+    if entry["category"] not in ("origin", "came_in"):
+        return False
+    evidence = entry.get("evidence") or {"output": None, "inputs": []}
+    made = _count(evidence["output"], entry["kind"])
+    had = [_count(one["health"], entry["kind"]) for one in evidence["inputs"]]
+    if len(had) == 1:
+        return bool(had[0]) and made <= had[0]
+    return any(had[:1] if entry["op_type"] in _QUOTIENTS else had)
+
+
+def _count(health: Mapping[str, Any] | None, kind: str) -> int:
+    """Number of bad elements of a kind; 0 if nothing is known."""
+    return sum(int((health or {}).get(name) or 0) for name in _COUNTS[kind])
 
 
 def _of_headline(headline: str) -> Answer:

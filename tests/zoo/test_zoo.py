@@ -193,6 +193,30 @@ def test_an_edit_is_judged_by_running_it(server, name, before, after, verdict):
     assert trial(_named(name), Edit(0, before, after)).verdict == verdict
 
 
+def _evidence(made: int, *had: int) -> dict[str, object]:
+    inputs = [{"name": "x:0", "health": {"pos_inf": count, "neg_inf": 0, "nan": 7}} for count in had]
+    return {"output": {"pos_inf": 0, "neg_inf": made}, "inputs": inputs}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "is_contradicted"),
+    [
+        (_evidence(1, 0), False),
+        (_evidence(1, 1), True),
+        (_evidence(2, 1), False),  # an op of one input may make more of them
+        (_evidence(1, 0, 1), True),
+        ({"output": None, "inputs": [{"name": "x:0", "health": None}]}, False),
+    ],
+)
+def test_an_origin_whose_input_was_bad_before_is_not_right(monkeypatch, evidence, is_contradicted):
+    run = _Run([_origin("came_in"), _origin("origin", evidence=evidence)])
+    monkeypatch.setattr(tb_debugger_plugin, "open_run", lambda _: run)
+    answer = first_answer("logdir")
+    assert answer is not None and answer.is_contradicted is is_contradicted
+    cause = Cause(frozenset({"inf"}), frozenset(), frozenset({3}))
+    assert is_right(answer, Program(Path("a.py"), cause, frozenset())) is not is_contradicted
+
+
 def test_any_answer_for_a_healthy_program_is_wrong():
     healthy = Program(Path("a.py"), None, frozenset())
     assert is_right(None, healthy)
