@@ -12,6 +12,7 @@ of tables, and those of the folders that its caller names. DuckDB keeps this, fo
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -286,6 +287,22 @@ def remove_database(path: Path) -> None:
     for suffix in _SUFFIXES:
         path.with_suffix(suffix).unlink(missing_ok=True)
     shutil.rmtree(copies_folder(path), ignore_errors=True)  # of a viewer that was killed
+
+
+def explained(error: BaseException, path: Path) -> BaseException:
+    """Returns the error that ended the use of a database; one that says what to do if its disk is full.
+
+    Args:
+      error: What was raised.
+      path: The file of the database.
+    """
+    # DuckDB has no type for it, but quotes the operating system.
+    if not any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT)):
+        return error
+    return OSError(
+        f"the disk with the folder of the tables, {path.parent}, is full. Make room there (`tbdbg clean`"
+        f" deletes tables that can be built again), or set {_ENVIRONMENT} to a folder on another disk"
+    )
 
 
 @functools.cache

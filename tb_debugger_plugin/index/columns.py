@@ -68,10 +68,9 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     arrays, values = _plain(columns)
     names = ", ".join(f'"{name}"' for name in values)
     connection.register("_batch", arrays)
-    try:
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
-    finally:
-        connection.unregister("_batch")
+    # If this fails, the transaction is aborted, and `unregister` would fail too, with another reason.
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
+    connection.unregister("_batch")
     return True
 
 

@@ -28,7 +28,7 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
-from tb_debugger_plugin.index.cache import Database, open_database, remove_database
+from tb_debugger_plugin.index.cache import Database, explained, open_database, remove_database
 from tb_debugger_plugin.index.eviction import keep_cache_small
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
 from tb_debugger_plugin.index.run_readers import READERS, Reader
@@ -332,10 +332,10 @@ class RunLoader:
                 self._follow(reader)
             finally:
                 reader.close()
-        except BaseException:
+        except BaseException as error:
             # After a failure, memory and tables may disagree, so the next attempt begins with empty tables.
             self._close_database(database, remove=True)
-            raise
+            raise explained(error, database.path) from error
         self._close_database(database, remove=False)
 
     def _close_database(self, database: Database, *, remove: bool) -> None:

@@ -160,7 +160,9 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # A COMMIT that failed has ended the transaction; the reason is its error, not that of the ROLLBACK.
+        with contextlib.suppress(duckdb.Error):
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -57,6 +57,15 @@ def test_what_was_not_measured_is_null(numbers):
         assert [value for (value,) in rows] == [value if np.isfinite(value) else None for value in numbers]
 
 
+def test_what_is_wrong_with_rows_is_what_is_raised_also_in_a_transaction():
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE found (number INTEGER NOT NULL)")
+        connection.execute("BEGIN")
+        column = np.ma.array(np.zeros(_MANY, np.int32), mask=np.arange(_MANY) == 7)
+        with pytest.raises(duckdb.ConstraintException):
+            insert(connection, "found", {"number": column})
+
+
 class _Taker:
     """Stands in for a connection, and keeps what it is handed."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import threading
 import time
@@ -284,6 +286,22 @@ def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, mo
     clock.now += 59.0
     _until(lambda: not loader.failure)
     assert _num_graph_executions(loader) == 8
+    loader.close()
+
+
+def test_a_full_disk_is_named_with_its_folder_and_what_to_do(tmp_path, monkeypatch):
+    small_program(tmp_path).close()
+    (run,) = find_runs(tmp_path)
+    folder = database_path(run).parent
+
+    def fail(self):
+        raise duckdb.IOException(f'IO Error: Could not write file "{folder}/x": {os.strerror(errno.ENOSPC)}')
+
+    monkeypatch.setattr(Indexer, "step", fail)
+    loader = RunLoader(run, poll_seconds=0.001)
+    assert loader.wait(PATIENCE_S)
+    expected = f"the disk with the folder of the tables, {folder}, is full. Make room there"
+    assert expected in loader.failure and "TB_DEBUGGER_CACHE" in loader.failure
     loader.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import duckdb
+import pytest
 
 from tb_debugger_plugin.index import schema
 
@@ -45,3 +46,11 @@ def test_readers_see_all_facts_of_a_commit_while_the_tables_are_emptied_and_fill
         reader.join()
     connection.close()
     assert torn == []
+
+
+def test_what_ends_a_transaction_is_what_is_raised():
+    connection = duckdb.connect()
+    with pytest.raises(ValueError, match="the disk"), schema.transaction(connection):
+        connection.execute("COMMIT")  # like a COMMIT that fails: there is nothing left to roll back
+        raise ValueError("the disk")
+    connection.close()
