@@ -35,6 +35,7 @@ NOT_COMPUTED = {
     WRONG_LABEL,
     NO_INFINITY,
     COMPLEX_DIVISION,
+    *(cause.because for cause in CAUSES if "Const" in cause.ops),
     "a label of 0 times a logit of −∞ is NaN",
 }
 #: Causes that are never called proven: the numbers of whole tensors cannot show them.

@@ -238,7 +238,12 @@ def test_a_declared_cause_that_is_not_true_is_noticed(server):
 
 @pytest.mark.long
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("program", _PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize(
+    "program",
+    # The functions of a loaded model run as graphs, into which the oracle does not see.
+    [program for program in _PROGRAMS if program.name != "saturated_in_a_saved_model"],
+    ids=lambda program: program.name,
+)
 def test_every_declared_cause_is_true(server, program):
     assert forking.call(disagreement, program) == ""
 
