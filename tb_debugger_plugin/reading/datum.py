@@ -108,7 +108,9 @@ def has_inf_or_nan(datum: DebugTensorDatum, tensor: Any) -> bool:
     if isinstance(tensor, NoTensor) or tensor is None:
         return bool(datum.is_bad)
     values = np.asarray(tensor)
-    if values.dtype.kind == "V":
+    if values.dtype.names is not None:  # a structured array has a field for each of several numbers
+        return any(has_inf_or_nan(datum, values[name]) for name in values.dtype.names)
+    if values.dtype.kind == "V" and values.dtype.subdtype is None and values.dtype.type is not np.void:
         values = values.astype(np.float32)
     if values.dtype.kind not in "fc":
         return False

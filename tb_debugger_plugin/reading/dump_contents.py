@@ -24,6 +24,7 @@ class Partition:
       graph: Its nodes.
       attributes: Returns the attributes of a node.
       graph_def: Returns TensorBoard's ``GraphDef``.
+      non_debug_graph_def: Returns it without the debugger's nodes.
     """
 
     device: str
@@ -31,6 +32,7 @@ class Partition:
     graph: DebugGraph
     attributes: Callable[[str], dict[str, Any]] = field(compare=False)
     graph_def: Callable[[], Any] = field(compare=False)
+    non_debug_graph_def: Callable[[], Any] = field(compare=False)
 
     def device_of(self, name: str) -> str:
         """Returns the device of a node."""

@@ -7,10 +7,12 @@ arrays, attributes are TensorBoard's messages. What differs from TensorFlow's cl
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index.runs import Run as FoundRun
@@ -27,6 +29,10 @@ from tb_debugger_plugin.reading.run import Run
 T = TypeVar("T")
 
 
+class MissingDumpRootError(NotFoundError, FileNotFoundError):
+    """There is no folder of the name that was given as a dump root."""
+
+
 class DebugDumpDir(DumpedData, DumpedGraphs):
     """Dumped tensors and their graphs, as tfdbg v1 gives them to scripts.
 
@@ -40,35 +46,49 @@ class DebugDumpDir(DumpedData, DumpedGraphs):
     that several of them have is refused: choose a graph with ``graph_id``.
 
     Args:
-      source: The folder of one call of ``Session.run`` (``run_<time>_<counter>``), a session root with
-        several, the folder of a recording; or a run from ``open_run``.
+      dump_root: The folder of one call of ``Session.run`` (``run_<time>_<counter>``), a session root with
+        several, the folder of a recording; or a run from ``open_run``. An empty folder has no dumps.
+      partition_graphs: The ``GraphDef`` messages of the call (``RunMetadata.partition_graphs``), for devices
+        whose graph is not in the folder.
+      validate: Has no effect: the order of the dumps is not checked against the graph.
       call: Of a session root, only this call: its position (-1 is the last one), or the name of its folder.
         None = all calls, of which a tensor has the dumps in order of time.
       graph_id: Of a recording, only this graph; None = all.
 
     Raises:
+      MissingDumpRootError: There is no such folder. It is a `NotFoundError` and an `OSError`.
       NotFoundError: The folder holds no dumps and no recording, or several runs.
       UsageError: There is no such call, or no such graph.
     """
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Run,
+        dump_root: str | os.PathLike[str] | Run,
+        partition_graphs: Iterable[Any] | None = None,
+        validate: bool = True,
         *,
         call: int | str | None = None,
         graph_id: str | None = None,
     ) -> None:
         self._own_run: Run | None = None
         self._python_graph: Any = None
-        contents = self._open(source, call, graph_id)
+        del validate
+        contents = self._open(dump_root, call, graph_id, partition_graphs or ())
         DumpedData.__init__(self, contents)
         DumpedGraphs.__init__(self, contents)
 
     def _open(
-        self, source: str | os.PathLike[str] | Run, call: int | str | None, graph_id: str | None
+        self,
+        source: str | os.PathLike[str] | Run,
+        call: int | str | None,
+        graph_id: str | None,
+        graphs: Iterable[Any],
     ) -> DumpContents:
         if not isinstance(source, Run):
-            found = _only_run(location(os.fspath(source)))
+            folder = _existing(source)
+            if isinstance(folder, Path) and not any(folder.iterdir()):
+                return DumpSource(folder, call)
+            found = _only_run(folder)
             if found.kind is not RunKind.DUMPS:
                 source = self._own_run = Run(found)
         else:
@@ -77,7 +97,7 @@ class DebugDumpDir(DumpedData, DumpedGraphs):
         if found.kind is RunKind.DUMPS:
             if graph_id is not None:
                 raise UsageError("A dump folder has no graph ids; choose a call instead.")
-            return DumpSource(found.folder, call)
+            return DumpSource(found.folder, call, graphs)
         if call is not None:
             raise UsageError("Only dump folders of tfdbg v1 have calls; use graph_id to choose a graph.")
         assert isinstance(source, Run)
@@ -151,6 +171,13 @@ class DebugDumpDir(DumpedData, DumpedGraphs):
     def run_feed_keys_info(self) -> str | list[str]:
         """The names of the feeds as Python prints them: one text for one call, else a list."""
         return _single(self._contents.feeds)
+
+
+def _existing(source: str | os.PathLike[str]) -> Location:
+    folder = location(os.fspath(source))
+    if isinstance(folder, Path) and not folder.is_dir():
+        raise MissingDumpRootError(f"Debug dump root directory {folder} does not exist.")
+    return folder
 
 
 def _only_run(folder: Location) -> FoundRun:

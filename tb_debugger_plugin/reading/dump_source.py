@@ -7,13 +7,13 @@ read when their content is wanted.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
 from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.dumps import files
-from tb_debugger_plugin.events.dumps.files import CoreMetadata
+from tb_debugger_plugin.events.dumps.files import CoreMetadata, Place
 from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
 from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, partition_graph
 from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
@@ -35,13 +35,15 @@ class DumpSource:
     Args:
       folder: The folder of a call, or a session root.
       call: Which call: its position, or the name of its folder; None for all.
+      graphs: The ``GraphDef`` messages of the call, for devices whose graph is not in the folder.
 
     Raises:
       UsageError: There is no such call.
     """
 
-    def __init__(self, folder: Location, call: int | str | None = None) -> None:
+    def __init__(self, folder: Location, call: int | str | None = None, graphs: Iterable[Any] = ()) -> None:
         self.folder = folder
+        self._given = list(graphs)
         self.calls = _chosen(call_folders(folder), call)
         self._files = {name: call_files(below(folder, name)) for name in self.calls}
 
@@ -80,24 +82,22 @@ class DumpSource:
             for device, path in listed.graphs.items():
                 key, partition = self._partition(call, device, path)
                 found.setdefault(key, partition)
+        has_graph = {partition.device for partition in found.values()}
+        for device in self.devices:
+            if device not in has_graph:
+                found.update(self._given_partition(device))
         return list(found.values())
 
     def _partition(self, call: str, device: str, path: str) -> tuple[str, Partition]:
         file = below(below(self.folder, call), path)
-        data = _content(file)
-        place = files.graph_place(data)
-        graph = partition_graph(data, place)
-        key = fingerprint(graph, device)
+        return _partition(device, lambda: _content(file), files.graph_place(_content(file)))
 
-        def attributes_of(name: str) -> dict[str, Any]:
-            return attributes(_content(file), graph.nodes[name])
-
-        def graph_def() -> Any:
-            from tensorboard.compat.proto.graph_pb2 import GraphDef
-
-            return GraphDef.FromString(_content(file)[place.offset : place.offset + place.length])
-
-        return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def)
+    def _given_partition(self, device: str) -> Iterator[tuple[str, Partition]]:
+        own = (given for given in self._given if any(node.device == device for node in given.node))
+        given = next(own, None)
+        if given is not None:
+            data = given.SerializeToString()
+            yield _partition(device, lambda: data, Place(0, len(data)))
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
         """Returns where a node was made: file, line, function and text of each frame, outermost first.
@@ -152,6 +152,36 @@ def _content(file: Location) -> bytes:
     if not whole:
         raise FormatError(f"{file} has more than {MAX_PAYLOAD >> 20} MiB.")
     return data
+
+
+def _partition(device: str, content: Callable[[], bytes], place: Place) -> tuple[str, Partition]:
+    """Returns the fingerprint of a graph, and the graph.
+
+    Args:
+      device: Its device.
+      content: Returns the bytes in which it is.
+      place: Where its ``GraphDef`` is.
+    """
+    graph = partition_graph(content(), place)
+
+    def attributes_of(name: str) -> dict[str, Any]:
+        return attributes(content(), graph.nodes[name])
+
+    def graph_def() -> Any:
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+        return GraphDef.FromString(content()[place.offset : place.offset + place.length])
+
+    def non_debug_graph_def() -> Any:
+        definition = graph_def()
+        nodes = [node for node in definition.node if node.name in graph.nodes]
+        for node in nodes:
+            plain = graph.nodes[node.name]
+            node.input[:] = [*plain.inputs, *(f"^{name}" for name in plain.controls)]
+        return type(definition)(node=nodes, versions=definition.versions, library=definition.library)
+
+    key = fingerprint(graph, device)
+    return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def, non_debug_graph_def)
 
 
 def _tensor(file: Location) -> Any:

@@ -41,6 +41,17 @@ class DumpedGraphs:
         """
         return [partition.graph_def() for partition in self._partitions()]
 
+    def reconstructed_non_debug_partition_graphs(self) -> dict[str, Any]:
+        """Returns the graphs of a dump folder as TensorBoard's ``GraphDef``, without the debugger's nodes.
+
+        Returns:
+          The graph of each device, by the name of the device. Of several calls, the last one.
+
+        Raises:
+          LookupError: There are none, as in a recording.
+        """
+        return {partition.device: partition.non_debug_graph_def() for partition in self._partitions()}
+
     def nodes(self, device_name: str | None = None) -> list[str]:
         """Returns the names of all nodes.
 

@@ -86,6 +86,7 @@ class RecordingSource:
                 DebugGraph(nodes.get(graph.number, ())),
                 functools.partial(self._attributes, graph.graph_id),
                 _no_graph_def,
+                _no_graph_def,
             )
             for graph in self._graphs
         ]

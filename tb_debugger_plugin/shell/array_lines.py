@@ -178,6 +178,10 @@ class ArrayLines(LazySequence[Line]):
                 line -= self._heights[number + 1] - 1
         return line + (self._axes[-1].entry(indices[-1]) // self._in_line if indices else 0)
 
+    def is_left_out(self, indices: tuple[int, ...]) -> bool:
+        """Whether an element of the array is in a gap."""
+        return any(axis.is_gap(axis.entry(one)) for axis, one in zip(self._axes, indices, strict=True))
+
     def indices_at(self, line: int) -> tuple[int, ...] | None:
         """Returns the indices of the first element of a line; None for a line without elements."""
         if not self._array.size or not 0 <= line < len(self):

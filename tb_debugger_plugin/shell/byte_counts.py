@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_UNITS = (("G", 1 << 30), ("M", 1 << 20), ("k", 1 << 10))
+from tb_debugger_plugin.shell.times import BYTE_UNITS
 
 
 def byte_text(count: int | None) -> str:
@@ -13,7 +13,7 @@ def byte_text(count: int | None) -> str:
     """
     if count is None:
         return "?"
-    for letter, size in _UNITS:
-        if count >= size:
+    for letter, size in reversed(BYTE_UNITS.items()):
+        if letter and count >= size:
             return f"{count / size:.2f}{letter}"
     return str(count)

@@ -56,10 +56,12 @@ class Places(NamedTuple):
     Attributes:
       line_of: Returns the line of an element, counted from the first line of the screen.
       indices_at: Returns the indices of the first element of a line; None for a line without elements.
+      is_left_out: Whether an element is in a gap, of which only the line is shown.
     """
 
     line_of: Callable[[tuple[int, ...]], int]
     indices_at: Callable[[int], tuple[int, ...] | None]
+    is_left_out: Callable[[tuple[int, ...]], bool] = lambda indices: False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Times and intervals of times, as users write and read them."""
+"""Times, numbers of bytes, and intervals of them, as users write and read them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from tb_debugger_plugin.errors import UsageError
 #: Microseconds of each unit.
 UNITS: Final = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
-_TIME: Final = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*(us|ms|s)?\s*")
+#: Bytes of each unit.
+BYTE_UNITS: Final = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+_NUMBER: Final = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]*)\s*")
 _SIGNS: Final = ("<=", "<", ">=", ">")
 
 
 class Interval(NamedTuple):
-    """An interval of times in microseconds.
+    """An interval of times in microseconds, or of bytes.
 
     Attributes:
       begin: Where it begins.
@@ -31,11 +34,29 @@ class Interval(NamedTuple):
     end: float
     has_end: bool
 
-    def has(self, micros: float) -> bool:
-        """Whether a time is in the interval."""
-        above = micros >= self.begin if self.has_begin else micros > self.begin
-        below = micros <= self.end if self.has_end else micros < self.end
+    def has(self, number: float) -> bool:
+        """Whether a number is in the interval."""
+        above = number >= self.begin if self.has_begin else number > self.begin
+        below = number <= self.end if self.has_end else number < self.end
         return above and below
+
+
+class _Kind(NamedTuple):
+    """What an interval is of.
+
+    Attributes:
+      units: The size of each unit.
+      plain: The unit of a number without one.
+      advice: What the user should write instead of a text that is none.
+    """
+
+    units: dict[str, int]
+    plain: str
+    advice: str
+
+
+_TIMES: Final = _Kind(UNITS, "us", "no interval of times: write '>100ms', '<=3s' or '[100us, 2ms]'.")
+_BYTES: Final = _Kind(BYTE_UNITS, "", "no interval of sizes: write '>100k', '<=3M' or '[2k, 6k]'.")
 
 
 def parse_interval(text: str) -> Interval:
@@ -44,31 +65,40 @@ def parse_interval(text: str) -> Interval:
     Raises:
       UsageError: The text has another form, or the interval ends before it begins.
     """
+    return _parse(text, _TIMES)
+
+
+def parse_byte_interval(text: str) -> Interval:
+    """Parse ``>100k``, ``<=3M`` or ``[2k, 6k]``; a number without a unit is one of bytes.
+
+    Raises:
+      UsageError: The text has another form, or the interval ends before it begins.
+    """
+    return _parse(text, _BYTES)
+
+
+def _parse(text: str, kind: _Kind) -> Interval:
     plain = text.strip()
     for sign in _SIGNS:
         if plain.startswith(sign):
-            bound = _micros(plain[len(sign) :], text)
+            bound = _number(plain[len(sign) :], text, kind)
             if sign[0] == "<":
                 return Interval(0, True, bound, sign == "<=")
             return Interval(bound, sign == ">=", math.inf, False)
     bounds = plain[1:-1].split(",")
     if plain[:1] not in ("[", "(") or plain[-1:] not in ("]", ")") or len(bounds) != 2:
-        raise _no_interval(text)
-    begin, end = (_micros(bound, text) for bound in bounds)
+        raise UsageError(f"{text!r} is {kind.advice}")
+    begin, end = (_number(bound, text, kind) for bound in bounds)
     if begin > end:
         raise UsageError(f"The interval {text} ends before it begins.")
     return Interval(begin, plain[0] == "[", end, plain[-1] == "]")
 
 
-def _micros(text: str, whole: str) -> float:
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise _no_interval(whole)
-    return float(match[1]) * UNITS[match[2] or "us"]
-
-
-def _no_interval(text: str) -> UsageError:
-    return UsageError(f"{text!r} is no interval of times: write '>100ms', '<=3s' or '[100us, 2ms]'.")
+def _number(text: str, whole: str, kind: _Kind) -> float:
+    match = _NUMBER.fullmatch(text)
+    if match is None or (match[2] or kind.plain) not in kind.units:
+        raise UsageError(f"{whole!r} is {kind.advice}")
+    return float(match[1]) * kind.units[match[2] or kind.plain]
 
 
 def in_unit(micros: float, unit: str) -> str:

@@ -163,7 +163,9 @@ def array_screen(head: Sequence[Line], lines: ArrayLines) -> Screen:
     """Returns a screen with some lines and an array below them."""
     above = len(head)
     places = Places(
-        lambda indices: above + lines.line_of(indices), lambda line: lines.indices_at(line - above)
+        lambda indices: above + lines.line_of(indices),
+        lambda line: lines.indices_at(line - above),
+        lines.is_left_out,
     )
     return Screen(LazyLines(head, lines, lambda line: line), places=places)
 

@@ -19,9 +19,12 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tb_debugger_plugin.errors import DebuggerError
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.tfdbg.function_shell import FunctionShell
 
 
 class Settings(NamedTuple):
@@ -74,7 +77,7 @@ def _begin(settings: Settings) -> Callable[[], None]:
 
             opened = shell(settings.logdir, ui=settings.ui)
             opened.start()
-            return opened.stop
+            return lambda: _end_shell(opened)
         from tb_debugger_plugin.capture import api
 
         if settings.interactive:
@@ -85,6 +88,18 @@ def _begin(settings: Settings) -> Callable[[], None]:
     except DebuggerError as error:
         print(f"tbdbg: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _end_shell(shell: FunctionShell) -> None:
+    """End the shell, and say so if it has never opened."""
+    if shell.is_on and not shell.num_calls:
+        print(
+            "tbdbg: The shell did not open, because the program called no tf.function. Mark its steps with"
+            " tb_debugger_plugin.step(); or record it with `tbdbg run`, and look at the recording with"
+            " `tbdbg shell`.",
+            file=sys.stderr,
+        )
+    shell.stop()
 
 
 def _enable_breakpoints(settings: Settings) -> Callable[[], None]:

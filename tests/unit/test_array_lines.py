@@ -63,6 +63,13 @@ def test_other_arrays_have_their_own_texts(array, expected):
     assert text(ArrayLines(np.asarray(array))) == expected
 
 
+def test_elements_that_are_left_out_are_known():
+    lines = ArrayLines(np.zeros((6, 6)), (20, 20))
+    assert not lines.is_left_out((0, 0)) and not lines.is_left_out((19, 2))
+    assert lines.is_left_out((10, 0)) and lines.is_left_out((0, 10))
+    assert not ArrayLines(np.zeros((20, 2))).is_left_out((10, 0))
+
+
 @given(shape=arrays.array_shapes(min_dims=1, max_dims=3, max_side=9), are_edges=st.booleans())
 @settings(deadline=None, max_examples=40)
 def test_the_line_of_an_element_begins_at_most_at_that_element(shape, are_edges):

@@ -88,6 +88,11 @@ def test_of_a_large_tensor_only_what_is_selected_is_read(text, most_read):
     assert sum(end - begin for begin, end in source.ranges) <= most_read
 
 
+def test_a_shape_that_no_array_has_is_refused():
+    with pytest.raises(BadQueryError, match="no arrays of shape"):
+        read_slice(_Counted(np.zeros(0, np.float32)), slicing_of((), (0, 1 << 62)))
+
+
 def test_a_tensor_may_have_more_dimensions_than_an_array():
     source = _Counted(np.arange(6, dtype=np.float32))
     dims = (1,) * 120 + (2,) + (1,) * 100 + (3,) + (1,) * 32

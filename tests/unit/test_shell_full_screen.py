@@ -302,7 +302,9 @@ def test_an_element_is_scrolled_to_and_the_status_line_says_where_one_is(shell):
             raise UsageError("There is no element [600]; the shape is (500,).")
         return indices[0] + 1
 
-    places = Places(line_of, lambda line: (line - 1,) if line else None)
+    places = Places(
+        line_of, lambda line: (line - 1,) if line else None, lambda indices: 300 < indices[0] < 400
+    )
     shell.screens["array @[300]"] = shell.screens["array"] = Screen(Lines(501), places=places)
 
     async def scenario(seen: Seen) -> None:
@@ -312,6 +314,9 @@ def test_an_element_is_scrolled_to_and_the_status_line_says_where_one_is(shell):
         assert seen.output[0] == "line 201" and "[200] to [219]" in seen.status
         await seen.run("array @[300]")
         assert seen.output[0] == "line 301"
+        await seen.run("@350")
+        assert "[350] is left out here" in seen.status
+        await seen.run("@300")
         await seen.run("@600")
         assert "There is no element [600]" in seen.status and seen.output[0] == "line 301"
         await seen.run("ver")

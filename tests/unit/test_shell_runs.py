@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -504,6 +506,14 @@ def test_every_example_can_be_parsed():
 def test_version_names_the_tensorflow_of_the_recording(opened):
     assert "the recording: TensorFlow 2.21.0" in lines_of(opened["small"].answer("version"))
     assert len(lines_of(Shell(None).answer("ver"))) == 2
+
+
+def test_version_names_the_tensorflow_of_the_program_that_is_stopped(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__version__="2.99.0"))
+    shell = Shell(None)
+    assert not any("TensorFlow" in line for line in lines_of(shell.answer("ver")))
+    shell.look_at(None, Call(1, "Session.run()", is_over=False))
+    assert "the program: TensorFlow 2.99.0" in lines_of(shell.answer("ver"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

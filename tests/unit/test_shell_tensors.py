@@ -108,6 +108,35 @@ def test_options_choose_and_sort(shell, options, expected):
     assert names(shell, f"lt {options}") == expected
 
 
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        ("[1k, 2k]", ["Read:0"]),
+        (">1k", ["Read:0"]),
+        ("<1k", ["layer_2/MatMul:0", "layer_1/Log:0", "layer_1/Log:0"]),
+        ("[4,8] -n layer_1", ["layer_1/Log:0", "layer_1/Log:0"]),
+        ("(8, 1k)", ["layer_2/MatMul:0"]),
+    ],
+)
+def test_a_list_may_be_of_tensors_of_some_sizes(shell, interval, expected):
+    size, _, more = interval.partition(" -")
+    assert names(shell, f'lt --size "{size}"{" -" if more else ""}{more}') == expected
+
+
+def test_the_type_of_an_op_is_that_of_the_program(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g1", "step")
+    for number, kind in enumerate(
+        ["_MklMatMul", "_FusedMatMul", "MatMul", "_MklNativeFusedMatMul", "BatchMatMul"]
+    ):
+        recording.op("g1", f"op_{number}", kind, ids=[number], outputs=[(1, [2])])
+        recording.trace("g1", f"op_{number}", full_health([1.0]))
+    recording.close()
+    with opened(tmp_path) as shell:
+        assert names(shell, "lt -t MatMul") == ["op_0:0", "op_1:0", "op_2:0", "op_3:0"]
+        assert names(shell, "lt -t _Mkl") == ["op_0:0", "op_3:0"]
+
+
 def test_the_lines_above_the_list_say_what_was_chosen(shell):
     assert texts(shell.answer("lt -f has_inf_or_nan -t L -n l --dtype float32"))[:5] == [
         '1 dumped tensor(s) passing filter "has_inf_or_nan":',
@@ -151,6 +180,7 @@ def test_a_sorted_list_is_cut_and_says_so(shell, monkeypatch):
         ("lt -f has_inf", "tensor filter 'has_inf' does not exist; did you mean 'has_inf_or_nan'?"),
         ("lt -fenn x", "-fenn (--filter_exclude_node_names) needs -f (--tensor_filter)."),
         ("lt -n '('", "--node_name_filter ( is not a regular expression: missing ): (."),
+        ("lt --size 2q", "'2q' is no interval of sizes: write '>100k', '<=3M' or '[2k, 6k]'"),
         ("lt -t '*'", "--op_type_filter * is not a regular expression"),
         ("lt -s size", "lt cannot sort by 'size': choose one of timestamp, dump_size, op_type, tensor_name."),
         ("lt --where nan", "where must be like 'nan>0'"),

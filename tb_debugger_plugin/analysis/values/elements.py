@@ -8,6 +8,7 @@ few megabytes are in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,8 @@ Array = npt.NDArray[Any]
 
 #: The most dimensions of an array.
 _MAX_DIMS: Final = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
+#: The most elements of an array; each has 16 bytes at most.
+_MAX_SIZE: Final = (1 << 59) - 1
 #: Bytes between two elements up to which it is faster to read what lies between them.
 _NEAR_BYTES: Final = 1 << 12
 #: Bytes that are read at once.
@@ -37,7 +40,7 @@ def read_slice(elements: Elements, slicing: Slicing) -> Array:
       slicing: Which of them.
 
     Raises:
-      BadQueryError: NumPy has no arrays of so many dimensions.
+      BadQueryError: NumPy has no arrays of so many dimensions, or of such a shape.
       FormatError: The file has changed.
     """
     check_dims(slicing)
@@ -48,8 +51,11 @@ def check_dims(slicing: Slicing) -> None:
     """Check that a slice can be an array.
 
     Raises:
-      BadQueryError: NumPy has no arrays of so many dimensions.
+      BadQueryError: NumPy has no arrays of so many dimensions, or of such a shape.
     """
+    # NumPy multiplies the sizes but for those that are 0.
+    if math.prod(size for size in slicing.shape if size) > _MAX_SIZE:
+        raise BadQueryError(f"There are no arrays of shape {list(slicing.shape)}: choose a smaller slice.")
     if len(slicing.shape) > _MAX_DIMS:
         raise BadQueryError(
             f"The slice has {len(slicing.shape)} dimensions, but an array has at most {_MAX_DIMS}: put an"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,10 +57,14 @@ def _of_command(command: Command) -> list[Line]:
 def _version(shell: Shell, args: argparse.Namespace) -> Answer:
     del args
     lines = [f"tb-debugger-plugin {__version__}", f"numpy {np.__version__}"]
+    running = getattr(sys.modules.get("tensorflow"), "__version__", None)
+    if running is not None and shell.call is not None:
+        lines.append(f"the program: TensorFlow {running}")
     # Without a recording, and with several, there is nothing more to say.
     with contextlib.suppress(DebuggerError):
         facts = shell.run.status()
-        lines.append(f"the recording: TensorFlow {facts['tensorflow_version'] or 'of an unknown version'}")
+        version = facts["tensorflow_version"] or ("" if shell.call is not None else "of an unknown version")
+        lines += [f"the recording: TensorFlow {version}"] if version else []
         lines += [f"recorded by {facts['recorder']}"] if facts["recorder"] else []
     return of_text("\n".join(lines))
 

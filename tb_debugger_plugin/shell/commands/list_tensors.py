@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.lists.filters import check_regex
@@ -24,6 +24,7 @@ from tb_debugger_plugin.shell.tensor_table import (
     columns_of,
     line_of,
 )
+from tb_debugger_plugin.shell.times import parse_byte_interval
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
@@ -62,6 +63,10 @@ _PATTERNS: Final = (
     _Pattern("variable", "variable", False, "Variable"),
 )
 _PLAIN: Final = ("dtype", "where")
+#: The options that choose tensors, beside those with patterns.
+_OTHERS: Final = (*_PLAIN, "size")
+#: Names of libraries that TensorFlow puts before the type of an op which they compute.
+_LIBRARIES: Final = "_(?:MklNative|Mkl)?(?:Fused)?"
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +83,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variable", metavar="RE", help="only ops that read or assign such a variable")
     parser.add_argument("--dtype", metavar="NAME", help="only this dtype, such as float32")
     parser.add_argument("--where", metavar="COMPARISONS", help='such as "nan>0,size>=100"')
+    parser.add_argument("--size", metavar="INTERVAL", help='only so many bytes, such as ">1M" or "[2k, 6k]"')
     parser.add_argument("-s", "--sort_by", metavar="KEY", default="timestamp", help=", ".join(_SORTS))
     parser.add_argument("-r", "--reverse", action="store_true", help="the last or the largest first")
 
@@ -140,12 +146,18 @@ def _rows(shell: Shell, args: argparse.Namespace) -> Rows[GraphExecution]:
     sort = None if args.sort_by == "timestamp" else _SORTS[args.sort_by]
     order: dict[str, Any] = {"sort": sort, "descending": args.reverse and sort is not None}
     run = shell.run
-    if not args.tensor_filter:
+    chosen = shell.filters.get(args.tensor_filter) if args.tensor_filter else None
+    if chosen is not None and chosen.health is not None:
+        filters["health"] = chosen.health
+    is_asked = chosen is not None and chosen.health is None
+    if not (is_asked or args.size):
         return run.graph_executions(**order, **filters)
-    chosen = shell.filters.get(args.tensor_filter)
-    if chosen.health is not None:
-        return run.graph_executions(**order, **filters, health=chosen.health)
-    found = passing(run, run.graph_executions(**filters), chosen.predicate, chosen.name)
+    found: Iterable[GraphExecution] = run.graph_executions(**filters)
+    if args.size:
+        sizes = parse_byte_interval(args.size)
+        found = (row for row in found if row.bytes is not None and sizes.has(row.bytes))
+    if is_asked and chosen is not None:
+        found = passing(run, found, chosen.predicate, chosen.name)
     return run.graph_executions_at([row.index for row in found], **order)
 
 
@@ -154,7 +166,9 @@ def _filters(args: argparse.Namespace) -> dict[str, Any]:
     for one in _PATTERNS:
         pattern = getattr(args, one.option)
         if pattern:
-            filters[one.filter] = f"^(?:{pattern})" if one.is_anchored else pattern
+            # The type of an op that the program wrote, whatever library computes it.
+            library = f"(?:{_LIBRARIES})?" if one.filter == "op_type" else ""
+            filters[one.filter] = f"^{library}(?:{pattern})" if one.is_anchored else pattern
     return filters
 
 
@@ -166,7 +180,7 @@ def _heading(args: argparse.Namespace, count: int) -> list[Line]:
     lines += [
         plain(f'{one.heading}: "{getattr(args, one.option)}"') for one in _PATTERNS if _is_set(args, one)
     ]
-    return lines + [plain(f"{name}: {getattr(args, name)}") for name in _PLAIN if getattr(args, name)]
+    return lines + [plain(f"{name}: {getattr(args, name)}") for name in _OTHERS if getattr(args, name)]
 
 
 def _is_set(args: argparse.Namespace, pattern: _Pattern) -> bool:
@@ -190,7 +204,7 @@ def _head(args: argparse.Namespace, columns: Columns) -> Line:
 
 def _options(args: argparse.Namespace) -> str:
     """The options that choose tensors, as they are typed."""
-    names = ("tensor_filter", *(one.option for one in _PATTERNS), *_PLAIN)
+    names = ("tensor_filter", *(one.option for one in _PATTERNS), *_OTHERS)
     given = [(name, getattr(args, name)) for name in names if getattr(args, name)]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in given)
 
@@ -212,5 +226,6 @@ COMMAND: Final = Command(
         "lt -f has_inf_or_nan -fenn .*gradients.*",
         "lt -n loss/ -s dump_size -r",
         'lt --where "nan>0,size>=100"',
+        'lt --size "[2k, 6k]"',
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tensorflow.python import debug as tf_debug
 from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.debug.lib import debug_data, debug_utils
 
+from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dumps.references import REFERENCES
 from tb_debugger_plugin.index.runs import RunKind, find_runs
 from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
@@ -267,6 +269,46 @@ def test_a_session_root_has_the_dumps_of_all_calls(session_root, calls):
     assert ours.node_inputs("signs") == DebugDumpDir(session_root, call=2).node_inputs("signs")
     with pytest.raises(ValueError, match="call="):
         ours.node_inputs("y")
+
+
+def test_graphs_without_the_debuggers_nodes_are_those_of_tensorflow(calls):
+    for theirs, ours in calls:
+        wanted = theirs.reconstructed_non_debug_partition_graphs()
+        found = ours.reconstructed_non_debug_partition_graphs()
+        assert sorted(found) == sorted(wanted)
+        for device, graph in wanted.items():
+            assert [node.SerializeToString(deterministic=True) for node in found[device].node] == [
+                node.SerializeToString(deterministic=True) for node in graph.node
+            ]
+
+
+def test_the_constructor_is_tensorflows(calls, tmp_path):
+    theirs, ours = calls[-1]
+    folder = ours._contents.folder
+    without = tmp_path / "call"
+    shutil.copytree(folder, without)
+    for path in without.rglob("_tfdbg_graph_*"):
+        path.unlink()
+    graphs = theirs.partition_graphs()
+    assert not DebugDumpDir(dump_root=str(without)).loaded_partition_graphs()
+    given = DebugDumpDir(str(without), partition_graphs=graphs, validate=False)
+    expected = debug_data.DebugDumpDir(str(without), partition_graphs=graphs, validate=False)
+    assert sorted(given.nodes()) == sorted(expected.nodes())
+    assert given.node_inputs("logs") == expected.node_inputs("logs")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert DebugDumpDir(str(empty)).size == debug_data.DebugDumpDir(str(empty)).size == 0
+    with pytest.raises(IOError, match="does not exist"):
+        DebugDumpDir(str(tmp_path / "absent"))
+    with pytest.raises(NotFoundError, match="does not exist"):
+        DebugDumpDir(tmp_path / "absent")
+
+
+def test_fields_of_structured_arrays_are_looked_at():
+    fields = [("count", np.int32), ("share", np.float32), ("name", "S3")]
+    good, bad = np.array([(1, 0.5, b"a")], fields), np.array([(1, np.nan, b"a")], fields)
+    assert not has_inf_or_nan(None, good) and has_inf_or_nan(None, bad)
+    assert not has_inf_or_nan(None, np.zeros(2, "V4"))
 
 
 def test_stacks_come_from_the_graph_of_the_program(tmp_path):

@@ -72,9 +72,12 @@ def _element(app: ShellApp, argument: str) -> None:
     page = app.pages.current
     if page is None or page.screen.places is None:
         raise UsageError("This screen shows no array; `pt` does.")
-    page.marked = page.screen.places.line_of(words.parse_element(argument))
+    element = words.parse_element(argument)
+    page.marked = page.screen.places.line_of(element)
     app.output.go_to(page.marked)
     app.output.refresh()
+    if page.screen.places.is_left_out(element):
+        app.say(f"{list(element)} is left out here: `pt -a` shows all elements, a slice shows a part.")
 
 
 #: What each action does with what stands after its name.
