@@ -46,8 +46,19 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="what to record of each tensor, without --shell (default: FULL_HEALTH, with --interactive "
         "FULL_NUMERICS)",
     )
-    parser.add_argument(
+    waits = parser.add_mutually_exclusive_group()
+    waits.add_argument(
         "--no-wait", action="store_true", help="with --interactive, do not wait before the first call or op"
+    )
+    waits.add_argument(
+        "--wait", type=float, metavar="S", help="with --interactive, wait there at most so many seconds"
+    )
+    parser.add_argument(
+        "--when-alone",
+        type=float,
+        metavar="S",
+        help="with --interactive, seconds that a paused program waits when its last debugger has left "
+        "(default: 5)",
     )
     parser.add_argument(
         "--may-change-values", action="store_true", help="with --interactive, let the page change values"
@@ -65,8 +76,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("tbdbg run needs a program: a script, or -m and a module.")
     if not (args.shell or args.interactive) and args.logdir is None:
         raise UsageError("Give --logdir, the folder for the recording; or --shell, or --interactive.")
-    if (args.no_wait or args.may_change_values) and not args.interactive:
-        raise UsageError("--no-wait and --may-change-values are only for --interactive.")
+    times = (args.wait, args.when_alone)
+    if not all(one is None or 0 <= one < 1e9 for one in times):
+        raise UsageError("--wait and --when-alone take a number of seconds from 0 on.")
+    if (args.no_wait or args.may_change_values or times != (None, None)) and not args.interactive:
+        raise UsageError(
+            "--no-wait, --wait, --when-alone and --may-change-values are only for --interactive."
+        )
     if program[0] != "-m" and not os.path.exists(program[0]):
         raise NotFoundError(f"There is no program {program[0]}.")
     settings = {
@@ -75,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
         "mode": args.mode,
         "ui": args.ui,
         "interactive": args.interactive,
-        "wait": not args.no_wait,
+        "wait": not args.no_wait if args.wait is None else args.wait,
+        "when_alone": args.when_alone,
         "may_change_values": args.may_change_values,
     }
     sys.stdout.flush()

@@ -9,9 +9,10 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.cli.reading import a_location, check_folder, say
+from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.program import Leave
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
     from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
+
+
+#: Seconds that a paused program waits for the next single call.
+_KEEP_S: Final = 300.0
 
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,6 +53,12 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-c", dest="commands", action="append", metavar="COMMAND", help="run this and leave; may be repeated"
     )
+    parser.add_argument(
+        "--keep",
+        type=float,
+        metavar="S",
+        help="with --attach, seconds that a paused program waits after this call (default: 300 with -c)",
+    )
     parser.add_argument("--ui", choices=tuple(UIS), help="a full screen, or plain lines (default: what fits)")
     parser.set_defaults(run=run)
 
@@ -55,26 +66,40 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer command lines; returns the exit code."""
     check_folder(args.logdir)
+    if args.keep is not None and not (args.attach and 0 <= args.keep < 1e9):
+        raise UsageError("--keep takes a number of seconds from 0 on, and is only for --attach.")
+    keep_s = args.keep if args.keep is not None else _KEEP_S if args.commands else 0.0
     filters = TensorFilters()
     for file in args.filters:
         add_filters_of(file, filters)
     with contextlib.ExitStack() as stack:
-        attached = stack.enter_context(_attached(args.logdir)) if args.attach else None
+        attached = stack.enter_context(_attached(args.logdir, keep_s)) if args.attach else None
         settings = Settings(user_file())
         shell = Shell(args.logdir, args.name, filters=filters, settings=settings, attached=attached)
         stack.enter_context(shell)
         if args.commands:
-            return run_commands(shell, args.commands, sys.stdout)
+            code = run_commands(shell, args.commands, sys.stdout)
+            if attached is not None:
+                _say_how_long(attached, keep_s)
+            return code
         if shell.settings.problem is not None:
             say(shell.settings.problem)
         end = converse(shell, ui=args.ui)
         return end.code if isinstance(end, Leave) else 0
 
 
+def _say_how_long(attached: AttachedPrograms, keep_s: float) -> None:
+    """Say how long a paused program waits for the next call of `tbdbg shell`."""
+    with contextlib.suppress(DebuggerError):
+        state = attached.chosen()["state"]
+        if keep_s and state is not None and state["phase"] == "paused":
+            say(f"The program stays paused for {keep_s:g} s (--keep S), and then runs on.")
+
+
 @contextlib.contextmanager
-def _attached(logdir: Location) -> Iterator[AttachedPrograms]:
+def _attached(logdir: Location, keep_s: float) -> Iterator[AttachedPrograms]:
     # Others need no gRPC, which takes long to import.
     from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
 
-    with contextlib.closing(AttachedPrograms(logdir)) as programs:
+    with contextlib.closing(AttachedPrograms(logdir, keep_s)) as programs:
         yield programs

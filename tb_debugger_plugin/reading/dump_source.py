@@ -178,7 +178,10 @@ def _partition(device: str, content: Callable[[], bytes], place: Place) -> tuple
         for node in nodes:
             plain = graph.nodes[node.name]
             node.input[:] = [*plain.inputs, *(f"^{name}" for name in plain.controls)]
-        return type(definition)(node=nodes, versions=definition.versions, library=definition.library)
+        kept = [type(node).FromString(node.SerializeToString()) for node in nodes]
+        del definition.node[:]
+        definition.node.extend(kept)
+        return definition
 
     key = fingerprint(graph, device)
     return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def, non_debug_graph_def)

@@ -82,8 +82,24 @@ __all__ = [
 ]
 
 
+#: Names of ``tensorflow.python.debug`` that are not here, and what replaces them.
+_REPLACED: Final = {
+    "GradientsDebugger": "gradients are on record of any recording, by the name of their tensor or variable"
+    " (docs/guide/techniques.md), and gradient_of() returns those of one function; TensorFlow's class works"
+    " beside our wrappers",
+    "GrpcDebugHook": "use TensorBoardDebugHook, which needs no server, or DumpingDebugHook",
+    "GrpcDebugWrapperSession": "use TensorBoardDebugWrapperSession, which needs no server, or"
+    " DumpingDebugWrapperSession",
+    "load_tensor_from_event": "use DebugDumpDir(folder).dumped_tensor_data, whose get_tensor() reads a value",
+    "load_tensor_from_event_file": "use DebugDumpDir(folder).dumped_tensor_data, whose get_tensor() reads a"
+    " value",
+}
+
+
 def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
+    if name in _REPLACED:
+        raise AttributeError(f"There is no tfdbg.{name}: {_REPLACED[name]}.", name=name, obj=None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if module.startswith("tb_debugger_plugin.reading."):

@@ -37,7 +37,8 @@ class Settings(NamedTuple):
       mode: What to record of each tensor, without the shell; None for what is usual.
       ui: The user interface of the shell; None to choose.
       interactive: Whether the page of the debugger can stop the program.
-      wait: Whether the program then waits before its first call or op.
+      wait: Whether the program then waits before its first call or op; or the most seconds.
+      when_alone: Seconds that it waits when its last debugger has left; None for what is usual.
       may_change_values: Whether the page may change values.
     """
 
@@ -46,7 +47,8 @@ class Settings(NamedTuple):
     mode: str | None
     ui: str | None
     interactive: bool = False
-    wait: bool = True
+    wait: bool | float = True
+    when_alone: float | None = None
     may_change_values: bool = False
 
 
@@ -105,7 +107,8 @@ def _end_shell(shell: FunctionShell) -> None:
 def _enable_breakpoints(settings: Settings) -> Callable[[], None]:
     from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, enable_breakpoints
 
-    options: dict[str, Any] = {} if settings.mode is None else {"tensor_debug_mode": settings.mode}
+    given = {"tensor_debug_mode": settings.mode, "when_alone": settings.when_alone}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return enable_breakpoints(
         settings.logdir or DEFAULT_LOGDIR,
         wait=settings.wait,

@@ -68,7 +68,7 @@ class HostileProgram:
         return state
 
     @contextmanager
-    def connected(self, follower: str) -> Iterator[None]:
+    def connected(self, follower: str, keep_s: float = 0.0) -> Iterator[None]:
         """Counts nothing."""
         yield
 

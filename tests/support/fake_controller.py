@@ -85,7 +85,7 @@ class FakeController:
         return Evaluation(done=True, text=text)
 
     @contextlib.contextmanager
-    def connected(self, follower: str) -> Iterator[None]:
+    def connected(self, follower: str, keep_s: float = 0.0) -> Iterator[None]:
         self._note(f"+{follower}", 1)
         try:
             yield

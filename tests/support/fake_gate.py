@@ -274,6 +274,10 @@ class FakeProgram:
     recording: FakeRecording
     sees_eager_ops: bool = False
     flushes: int = 0
+    told: list[bool] = field(default_factory=list)
+
+    def tell_waiting(self, *, is_over: bool) -> None:
+        self.told.append(is_over)
 
     def flush(self) -> None:
         self.flushes += 1

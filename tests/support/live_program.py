@@ -205,7 +205,7 @@ class ScriptedProgram:
             return self._copy()
 
     @contextmanager
-    def connected(self, follower: str) -> Iterator[None]:
+    def connected(self, follower: str, keep_s: float = 0.0) -> Iterator[None]:
         """Counts a follower during the block."""
         self._count_follower(1)
         try:

@@ -36,12 +36,13 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
         ["run", "--shell", "--ui", "plain", str(script), "--logdir", "its own", "-m"],
         ["run", "--logdir", "log", "--mode", "SHAPE", "-m", "package", "--shell"],
         ["run", "--interactive", "--no-wait", "--may-change-values", str(script), "--interactive"],
+        ["run", "--interactive", "--wait", "60", "--when-alone", "1.5", str(script)],
     ):
         with pytest.raises(SystemExit):
             main(line)
     settings = [json.loads(line[3]) for line in started]
     usual = {
-        **dict.fromkeys(("logdir", "mode", "ui")),
+        **dict.fromkeys(("logdir", "mode", "ui", "when_alone")),
         **dict.fromkeys(("shell", "interactive", "may_change_values"), False),
         "wait": True,
     }
@@ -49,11 +50,13 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
         {**usual, "shell": True, "ui": "plain"},
         {**usual, "logdir": "log", "mode": "SHAPE"},
         {**usual, "interactive": True, "wait": False, "may_change_values": True},
+        {**usual, "interactive": True, "wait": 60.0, "when_alone": 1.5},
     ]
     assert [line[4:] for line in started] == [
         [str(script), "--logdir", "its own", "-m"],
         ["-m", "package", "--shell"],
         [str(script), "--interactive"],
+        [str(script)],
     ]
 
 
@@ -67,6 +70,8 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
             "Give --logdir, the folder for the recording; or --shell, or --interactive.",
         ),
         (["run", "--shell", "--no-wait", "x.py"], "are only for --interactive."),
+        (["run", "--shell", "--wait", "3", "x.py"], "are only for --interactive."),
+        (["run", "--interactive", "--wait", "-1", "x.py"], "a number of seconds from 0 on."),
     ],
 )
 def test_what_is_missing_is_said_in_a_sentence(

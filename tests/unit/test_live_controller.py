@@ -747,6 +747,54 @@ def test_a_paused_program_runs_on_when_no_debugger_comes_back(tmp_path):
     session.close()
 
 
+def test_the_last_debugger_may_keep_the_program_paused_for_longer(tmp_path):
+    session = Session(tmp_path, has_thread=False, when_alone=5)
+    with session.controller.connected("tbdbg shell", 300.0):
+        session.do(pause={})
+        thread = session.start(lambda: session.call())
+        session.paused()
+    session.clock.seconds += 299
+    session.controller.tick()
+    assert session.controller.is_paused
+    session.clock.seconds += 2
+    session.controller.tick()
+    thread.join(20)
+    assert session.controller.state().phase == RUNNING
+    session.close()
+
+
+def test_a_program_waits_for_its_first_debugger_as_long_as_it_is_told(tmp_path):
+    session = Session(tmp_path, has_thread=False, wait=True, wait_s=90.0)
+    thread = session.start(lambda: session.call(), lambda: session.call())
+    session.until(lambda state: state.phase == WAITING)
+    for seconds in (0, 61, 20):  # it says once that it still waits
+        session.clock.seconds += seconds
+        session.controller.tick()
+    assert session.program.told == [False] and session.controller.is_paused
+    with session.controller.connected("page"):
+        session.clock.seconds += 1000
+        session.controller.tick()
+        assert session.controller.is_paused
+    session.controller.tick()
+    session.clock.seconds += 91
+    session.controller.tick()
+    thread.join(20)
+    state = session.controller.state()
+    assert session.program.told == [False, True] and "No debugger came in time" in state.notices[-1].sentence
+    session.close()
+
+
+def test_a_program_that_waits_for_ever_says_so_each_minute(tmp_path):
+    session = Session(tmp_path, has_thread=False, wait=True)
+    session.start(lambda: session.call())
+    session.until(lambda state: state.phase == WAITING)
+    for _ in range(7):
+        session.controller.tick()
+        session.clock.seconds += 30
+    assert session.program.told == [False] * 3 and session.controller.is_paused
+    session.close()
+
+
 def test_a_program_may_wait_for_ever_when_it_is_alone(tmp_path):
     session = Session(tmp_path, has_thread=False, when_alone=None)
     with session.controller.connected("page"):

@@ -89,3 +89,19 @@ def test_tbdbg_names_the_version(capsys):
         main(["--version"])
     assert exit_.value.code == 0
     assert capsys.readouterr().out == f"tb-debugger-plugin {tb_debugger_plugin.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("GrpcDebugHook", "TensorBoardDebugHook"),
+        ("GrpcDebugWrapperSession", "TensorBoardDebugWrapperSession"),
+        ("GradientsDebugger", "gradient_of"),
+        ("load_tensor_from_event", "DebugDumpDir"),
+        ("load_tensor_from_event_file", "DebugDumpDir"),
+    ],
+)
+def test_names_that_are_no_more_say_what_replaces_them(name, instead):
+    with pytest.raises(AttributeError, match=f"There is no tfdbg.{name}: .*{instead}"):
+        getattr(tb_debugger_plugin.tfdbg, name)
+    assert not hasattr(tb_debugger_plugin.tfdbg, name)

@@ -191,17 +191,31 @@ class Breakpoints:
         if self._calls is not None:
             self._calls.see_eager_ops(wanted)
 
+    def tell_waiting(self, *, is_over: bool) -> None:
+        """Print that the program still waits for a debugger, where nobody is at a terminal, or runs on.
+
+        Args:
+          is_over: Whether it runs on.
+        """
+        if is_over:
+            _tell("No debugger came in time: the program runs on.")
+        elif not _is_at_terminal():
+            _tell(
+                f"The program is still waiting for the debugger at {self.recording.dump_root}. Without a "
+                "debugger, run it with wait=False or a number of seconds (tbdbg run --no-wait, --wait S)."
+            )
+
     def _is_paused(self) -> bool:
         return self._controller.is_paused or (self._calls is not None and self._calls.is_at_first)
 
     def _before_first_call(self) -> None:
         if self._settings.wait:
-            print(
-                f"tbdbg: The program is waiting for the debugger at {self.recording.dump_root} "
+            most = self._settings.wait_s
+            limit = "" if most is None else f" for at most {most:g} seconds"
+            _tell(
+                f"The program is waiting for the debugger at {self.recording.dump_root}{limit} "
                 f"(tensorboard --logdir {self.recording.dump_root}); Ctrl-C runs on without."
-                f"{notebook_words()}",
-                file=sys.stderr,
-                flush=True,
+                f"{notebook_words()}"
             )
 
     def __enter__(self) -> Breakpoints:
@@ -221,7 +235,7 @@ def enable_breakpoints(
     logdir: str | os.PathLike[str],
     *,
     address: str | None = None,
-    wait: bool = True,
+    wait: bool | float = True,
     when_alone: float | None = WHEN_ALONE_S,
     may_change_values: bool = False,
     read_only: bool = False,
@@ -245,8 +259,9 @@ def enable_breakpoints(
         programs of this machine. What travels to other machines can be read on the way.
       wait: If True (the default), the program waits before its first call, or its first eager op if that
         comes before, until a debugger lets it go on, or until Ctrl-C. If False, it runs until a debugger
-        stops it. Calls are those of functions that Python makes, runs of sessions, and, in a program without
-        either, the steps between calls of `step()`.
+        stops it. A number: it waits so many seconds at most for a debugger to come. Calls are those of
+        functions that Python makes, runs of sessions, and, in a program without either, the steps between
+        calls of `step()`.
       when_alone: Seconds that a paused program waits after its last debugger has left, before it runs on
         without stopping again. None: until a debugger is back. The default: 5.
       may_change_values: Whether debuggers may change the value at which the program is stopped.
@@ -420,6 +435,17 @@ def _say_what_does_not_stop() -> None:
         "not at tensors inside graphs, and conditions have no minimum, maximum, mean and variance.",
         native.unavailable_reason(),
     )
+
+
+def _tell(sentence: str) -> None:
+    print(f"tbdbg: {sentence}", file=sys.stderr, flush=True)
+
+
+def _is_at_terminal() -> bool:
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except (ValueError, OSError):  # it is closed
+        return False
 
 
 def _abandon_in_child() -> None:

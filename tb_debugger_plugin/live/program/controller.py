@@ -39,8 +39,13 @@ class Controller(Stops):
             return self._status.message()
 
     @contextlib.contextmanager
-    def connected(self, follower: str) -> Iterator[None]:
-        """Counts a debugger as connected inside a block."""
+    def connected(self, follower: str, keep_s: float = 0.0) -> Iterator[None]:
+        """Counts a debugger as connected inside a block.
+
+        Args:
+          follower: What it is, for the log.
+          keep_s: Seconds that a paused program waits at least when it leaves as the last one.
+        """
         status = self._status
         with self._lock:
             status.followers.join()
@@ -54,7 +59,7 @@ class Controller(Stops):
             yield
         finally:
             with self._lock:
-                status.followers.leave()
+                status.followers.leave(keep_s)
                 if status.phase == State.PAUSED and not status.has_begun and not status.followers.count:
                     status.phase = int(State.WAITING)
                 status.news()

@@ -31,6 +31,7 @@ class Settings:
 
     Attributes:
       wait: Whether the program waits before its first call until a debugger lets it go on.
+      wait_s: Seconds that it waits at most while no debugger is there; None for ever.
       waits_at_ops: Whether it waits before its first eager op, if that comes before the first call.
       when_alone: Seconds that a paused program waits when its last debugger has left, before it runs on; None
         to wait until a debugger is back. The wait before the first call is not meant.
@@ -40,6 +41,7 @@ class Settings:
     """
 
     wait: bool = True
+    wait_s: float | None = None
     waits_at_ops: bool = False
     when_alone: float | None = WHEN_ALONE_S
     may_change_values: bool = False
@@ -164,6 +166,13 @@ class Program(Protocol):
           wanted: Whether it is called. A program that nobody debugs pays for no such call.
         """
 
+    def tell_waiting(self, *, is_over: bool) -> None:
+        """Tell whoever runs the program that it still waits for a debugger, or that it waits no longer.
+
+        Args:
+          is_over: Whether it runs on.
+        """
+
 
 class Controller(Protocol):
     """Stops and steers one program; see `Settings`, and `State` and `Command` of `live.proto`.
@@ -209,11 +218,12 @@ class Controller(Protocol):
     def evaluate(self, text: str) -> Message:
         """The `Evaluation` of an expression over the tensors at hand."""
 
-    def connected(self, follower: str) -> AbstractContextManager[None]:
+    def connected(self, follower: str, keep_s: float = 0.0) -> AbstractContextManager[None]:
         """Count a debugger as connected inside a block.
 
         Args:
           follower: What it is, for the log.
+          keep_s: Seconds that a paused program waits at least when it leaves as the last one.
         """
 
     def before_first_op(self, op_type: str, frame: FrameType) -> None:

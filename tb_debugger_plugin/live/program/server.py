@@ -34,6 +34,8 @@ MAX_CONNECTIONS: Final = 64
 #: Seconds after which a follower that has disappeared is noticed, if its connection does not say so.
 _FOLLOW_S: Final = 0.5
 _NAME_CHARACTERS: Final = 100
+#: Most seconds for which a follower that leaves may keep the program paused.
+_MOST_KEPT_S: Final = 86_400.0
 _OPTIONS: Final = {
     "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
     # A state with all its breakpoints and curves is bounded by the controller.
@@ -282,7 +284,8 @@ class _Answers:
 
     def _follow(self, request: Message, context: _Context) -> Iterator[Message]:
         name = request.follower[:_NAME_CHARACTERS]
-        with self._followers.one(), self._controller.connected(name):
+        keep_s = min(max(0.0, request.keep_seconds), _MOST_KEPT_S)  # NaN is 0
+        with self._followers.one(), self._controller.connected(name, keep_s):
             state = self._controller.state()
             yield state
             while context.is_active():

@@ -19,7 +19,9 @@ def checked_settings(
     Raises:
       UsageError: An argument cannot be used.
     """
-    flags = {"wait": wait, "may_change_values": may_change_values, "read_only": read_only}
+    if not isinstance(wait, bool) and not (_is_number(wait) and 0 <= wait < 1e9):  # type: ignore[operator]
+        raise UsageError(f"wait is {wait!r}: give True, False, or a number of seconds from 0 on.")
+    flags = {"may_change_values": may_change_values, "read_only": read_only}
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise UsageError(f"{name} is {flag!r}: give True or False.")
@@ -28,7 +30,8 @@ def checked_settings(
     if not (type(max_held_bytes) is int and max_held_bytes >= 0):
         raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
     return Settings(
-        wait=bool(wait) and not read_only,
+        wait=wait is not False and not read_only,
+        wait_s=None if isinstance(wait, bool) else wait,  # type: ignore[arg-type]
         when_alone=when_alone,  # type: ignore[arg-type]
         may_change_values=bool(may_change_values),
         read_only=bool(read_only),

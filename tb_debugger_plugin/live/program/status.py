@@ -19,7 +19,7 @@ from tb_debugger_plugin.live.messages.messages import Message, State
 from tb_debugger_plugin.live.program.aims import Aims
 from tb_debugger_plugin.live.program.clock import Clock
 from tb_debugger_plugin.live.program.counted_calls import CountedCalls
-from tb_debugger_plugin.live.program.followers import Followers
+from tb_debugger_plugin.live.program.followers import Followers, Waiting
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
 from tb_debugger_plugin.live.program.notices import Notices
 from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
@@ -61,6 +61,7 @@ class Status:
       version: Rises with each change.
       has_news: Whether counts have changed since the last version.
       has_begun: Whether the program has been let go for the first time.
+      waiting: How long it has waited for its first debugger.
       unseen: Lets calls pass at which nobody looks.
       open_calls: The numbers of the calls that run, but for those.
       wants_a_call: Whether the facts of the next call are wanted, for the state.
@@ -97,6 +98,7 @@ class Status:
         self.version = 1
         self.has_news = False
         self.has_begun = not settings.wait
+        self.waiting = Waiting(settings.wait_s, clock)
         self.call: ProgramCall | None = None
         self.call_message: Message | None = None
         self.is_over = True

@@ -23,6 +23,7 @@ from tb_debugger_plugin.live.program import eager_ops
 from tb_debugger_plugin.live.program.call_stops import CallStops
 from tb_debugger_plugin.live.program.clock import Clock
 from tb_debugger_plugin.live.program.eager_stops import EagerStops
+from tb_debugger_plugin.live.program.followers import Waits
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.pauses import Pauses
@@ -169,6 +170,10 @@ class Stops:
                 self._pauses.go_on(Order())
             else:
                 status.apply_if_time_changes_it()
+            waits = status.waiting.look(is_waiting=status.phase == State.WAITING)
+            if waits is Waits.OVER:
+                status.notices.add("No debugger came in time: the program ran on.")
+                self._pauses.go_on(Order())
             if status.phase == State.RUNNING:
                 status.follow_graphs()
             status.tell_counts()
@@ -176,5 +181,7 @@ class Stops:
             if is_late:
                 status.told_to_end = None
                 status.settle()
+        if waits is not None:
+            status.program.tell_waiting(is_over=waits is Waits.OVER)
         if is_late:
             _thread.interrupt_main()

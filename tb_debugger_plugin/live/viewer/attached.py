@@ -21,6 +21,7 @@ from tb_debugger_plugin.live.viewer.elements import elements_of
 from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
 from tb_debugger_plugin.live.viewer.live_value import all_tensors, find_live_value
 from tb_debugger_plugin.live.viewer.programs import Listing, Programs
+from tb_debugger_plugin.live.viewer.service import Follower
 
 Facts = Mapping[str, Any]
 
@@ -32,11 +33,12 @@ class AttachedPrograms:
 
     Args:
       logdir: The logdir.
+      keep_s: Seconds that a paused program waits at least after :meth:`close`.
     """
 
-    def __init__(self, logdir: Location) -> None:
+    def __init__(self, logdir: Location, keep_s: float = 0.0) -> None:
         self._library = Library(Logdir(str(logdir), (("", logdir),)), is_mark=is_live_file)
-        self._programs = Programs(self._library, follower="tbdbg shell", patience=math.inf)
+        self._programs = Programs(self._library, follower=Follower("tbdbg shell", keep_s), patience=math.inf)
         self._id: str | None = None
         self._wait_for(
             lambda listing: all(one.state or one.problem for one in listing.programs), _FIRST_STATE_S

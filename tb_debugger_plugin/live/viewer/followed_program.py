@@ -19,7 +19,7 @@ import grpc
 from tb_debugger_plugin.live.messages import json
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
 from tb_debugger_plugin.live.messages.messages import Call, Evaluation, Message, Pause, State, Tensor
-from tb_debugger_plugin.live.viewer.service import Service, States, as_query_error
+from tb_debugger_plugin.live.viewer.service import Follower, Service, States, as_query_error
 
 _logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class FollowedProgram:
       ended: When it ended, in monotonic seconds; None while it runs.
     """
 
-    def __init__(self, found: LiveProgram, follower: str, on_change: Callable[[bool], None]) -> None:
+    def __init__(self, found: LiveProgram, follower: Follower, on_change: Callable[[bool], None]) -> None:
         self.id = id_of(found)
         self.found = found
         self.service = Service(found)

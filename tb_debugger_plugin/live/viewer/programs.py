@@ -23,6 +23,7 @@ from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages.discovery import LiveFile
 from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram, id_of
+from tb_debugger_plugin.live.viewer.service import Follower
 
 _logger = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ _SHOWN_AFTER_END_S: Final = 60.0
 _UNHURRIED_S: Final = 0.1
 #: Seconds that such a change waits for more: a program that is stepped is soon paused again.
 _SOON_S: Final = 0.03
+_TENSORBOARD: Final = Follower("TensorBoard")
 #: Programs that are followed; a logdir may hold the leftovers of many.
 _MAX_PROGRAMS: Final = 64
 #: Files of which the log says why they are left out.
@@ -68,7 +70,7 @@ class Programs:
         self,
         library: Library,
         *,
-        follower: str = "TensorBoard",
+        follower: Follower = _TENSORBOARD,
         find: Callable[[Path], list[LiveFile]] = discovery.find,
         patience: float = _PATIENCE_S,
     ) -> None:

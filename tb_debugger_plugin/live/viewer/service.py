@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import grpc
 
@@ -67,6 +67,18 @@ _ERRORS: Final[dict[Any, tuple[type[QueryError], str]]] = {
 }
 
 
+class Follower(NamedTuple):
+    """What follows a program.
+
+    Attributes:
+      name: Its name, for the log of the program.
+      keep_s: Seconds that a paused program waits at least when it leaves as the last one.
+    """
+
+    name: str
+    keep_s: float = 0.0
+
+
 class States(Protocol):
     """The states of a program that is followed."""
 
@@ -104,13 +116,13 @@ class Service:
         """End all calls."""
         self._channel.close()
 
-    def follow(self, follower: str) -> States:
+    def follow(self, follower: Follower) -> States:
         """Returns the states of the program, from now on; iterating may raise ``grpc.RpcError``.
 
         Args:
-          follower: What follows, for the log of the program.
+          follower: What follows.
         """
-        request = messages.FollowRequest(follower=follower)
+        request = messages.FollowRequest(follower=follower.name, keep_seconds=follower.keep_s)
         states: States = self._methods["Follow"](request, metadata=self._metadata)
         return states
 
