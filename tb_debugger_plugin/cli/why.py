@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.alerts.pages import broken_sentence
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
@@ -51,7 +52,8 @@ def _facts(snapshot: Snapshot) -> dict[str, Any]:
     alerts, facts = alert_list(snapshot), status(snapshot)
     diagnosis, found = diagnose_alert(snapshot), origins(snapshot)
     if diagnosis is None:
-        sentences = _of_expected(found) if len(alerts) else _nothing_found(facts)
+        broken = broken_sentence(snapshot)
+        sentences = _of_expected(found, broken) if len(alerts) else _nothing_found(facts, broken)
     else:
         swallowed = [one.outcome for one in found[:1] if one.category == "swallowed" and one.outcome]
         sentences = [*swallowed, *diagnosis.sentences]
@@ -63,17 +65,19 @@ def _facts(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _of_expected(found: list[Origin]) -> list[str]:
+def _of_expected(found: list[Origin], broken: str) -> list[str]:
     """What is said of bad values without a first cause: all are expected only if each of them is known."""
     wrong = next((one for one in found if one.category != "expected"), None)
     if wrong is not None:
         return [f"First bad value: {wrong.headline}", wrong.explanation]
     if not found:
         return ["Bad values are on record, but not where they come from. `tbdbg alerts` lists them."]
+    if broken:
+        return ["All bad values are expected: `tbdbg origins` says why.", broken]
     return ["Nothing is wrong: all bad values are expected. `tbdbg origins` says why."]
 
 
-def _nothing_found(facts: dict[str, Any]) -> list[str]:
+def _nothing_found(facts: dict[str, Any], broken: str) -> list[str]:
     mode = facts["tensor_debug_mode"]
     if mode in _BLIND:
         return [
@@ -81,7 +85,7 @@ def _nothing_found(facts: dict[str, Any]) -> list[str]:
             ' tensor_debug_mode="FULL_HEALTH".'
         ]
     count = f"{facts['num_executions']:,} executions and {facts['num_graph_executions']:,} graph executions"
-    return [f"No alert in {count}."]
+    return [f"No NaN or infinity in {count}.", broken] if broken else [f"No alert in {count}."]
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:

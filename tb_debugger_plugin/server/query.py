@@ -202,17 +202,20 @@ class Query:
             raise BadQueryError(f"The parameter {name} lists more than {_MAX_LIST} entries.")
         return words
 
-    def range(self, total: int, limit: int = JSON_ROWS) -> Range:
+    def range(self, total: int, limit: int = JSON_ROWS, *, may_end_later: bool = False) -> Range:
         """Returns the range of the parameters ``begin`` and ``end``.
 
         Args:
           total: The length of the list.
           limit: The largest number of rows in a page.
+          may_end_later: Whether an end after that of the list means the end of the list.
 
         Raises:
           BadQueryError: They are not whole numbers, or the range is not in the list, or it is too long.
         """
         begin, end = self.optional_integer("begin"), self.optional_integer("end")
+        if may_end_later and end is not None:
+            end = min(end, total)
         return resolve_range(0 if begin is None else begin, -1 if end is None else end, total, limit)
 
 

@@ -61,7 +61,7 @@ def _alerts(snapshot: Snapshot, query: Query) -> Answer:
     alert_type = query.optional_choice("alert_type", tuple(listed))
     every = alerts.alert_list(snapshot, rules.settings_of(snapshot, query))
     chosen = every if alert_type is None else every.of_rule(listed[alert_type])
-    page = query.range(len(chosen))
+    page = query.range(len(chosen), may_end_later=True)
     counts = {rule.id: every.count(rule) for rule in LISTED}
     return {
         **_ends(page),

@@ -69,7 +69,7 @@ def found(snapshot: Snapshot, query: Query) -> Answer:
 
 def _found(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
     every = pages.by_urgency(findings.verdicts(snapshot, settings))
-    page = query.range(len(every))
+    page = query.range(len(every), may_end_later=True)
     return {
         "begin": page.begin,
         "end": page.end,

@@ -18,6 +18,7 @@ from tb_debugger_plugin.index.cache import database_path, databases
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import TABLES
 from tests.support.events import Recording, full_health, loaded, small_program, values_program
+from tests.support.numerics import training
 
 
 def test_info_shows_each_run(tmp_path, capsys):
@@ -369,6 +370,25 @@ def test_why_explains_the_first_bad_value_of_each_run(tmp_path, capsys):
         "good\n"
         "  No alert in 0 executions and 0 graph executions.\n"
     )
+
+
+def test_why_does_not_say_that_there_is_no_alert_where_rules_are_broken(tmp_path, capsys):
+    training(tmp_path / "dead", [{"Relu": [0.0, 0.0]}] * 4).close()
+    training(tmp_path / "low", [{"Relu": [0.0, 0.0]}, *[{"Relu": [1.0, 2.0]}] * 4]).close()
+    assert main(["why", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == (
+        "dead\n"
+        "  No NaN or infinity in 4 executions and 4 graph executions.\n"
+        f"  Alert rules found 1 alert above low: `tbdbg alerts {tmp_path / 'dead'}` lists them.\n"
+        "\n"
+        "low\n"
+        "  No alert in 5 executions and 5 graph executions.\n"
+    )
+    (tmp_path / "dead" / "tbdbg_allow.toml").write_text(
+        '[[allow]]\nrule = "DeadReluAlert"\nreason = "It is meant."\n'
+    )
+    assert main(["why", str(tmp_path), "--run", "dead"]) == 0
+    assert "No alert in 4 executions" in capsys.readouterr().out
 
 
 def test_why_says_that_all_bad_values_are_expected(tmp_path, capsys):

@@ -95,7 +95,7 @@ def test_alerts(page):
         *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
         *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
         *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
-        *("measured", "bad"),
+        *("measured", "bad", "process"),
     }
     assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
         "Log",
@@ -105,6 +105,9 @@ def test_alerts(page):
 
 
 def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
+    assert page.json("/alerts", **_RUN, end=50)["end"] == page.json("/alerts", **_RUN)["num_alerts"] < 50
+    assert page.json("/alerts/found", **_RUN, end=50)["end"] < 50
+    assert page.get("/execution/digests", **_RUN, end=50).status_code == 400
     answer = page.json("/alerts", **_RUN, begin=0, end=0, alert_type="InfNanAlert")
     assert (answer["alerts"], answer["num_alerts"], answer["alert_type"]) == ([], 8, "InfNanAlert")
 
@@ -294,7 +297,6 @@ _RANGED = (
         {"end": "0x2"},
         {"begin": -1},
         {"end": -2},
-        {"end": 99},
         {"begin": 99},
         {"begin": 2, "end": 1},
         {"begin": 10**30},
@@ -304,6 +306,12 @@ _RANGED = (
 def test_a_bad_range_is_a_bad_request(page, path, query):
     status, sentence = page.refusal(path, **_RUN, **query)
     assert status == 400 and any(name in sentence for name in query)
+
+
+@pytest.mark.parametrize("path", [path for path in _RANGED if path != "/alerts"])
+def test_an_end_after_that_of_the_list_is_a_bad_request_but_of_alerts(page, path):
+    status, sentence = page.refusal(path, **_RUN, end=99)
+    assert status == 400 and "end is 99, but the list has only" in sentence
 
 
 def _chosen(page, path: str, **query: object) -> tuple[dict, dict[str, list]]:

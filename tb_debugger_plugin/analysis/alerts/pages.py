@@ -10,21 +10,25 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
-from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict
+from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict, verdicts
+from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, own_files
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
+from tb_debugger_plugin.analysis.alerts.settings import make_settings
+from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_lines
+from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: Names of tensors that an alert lists.
 _NAMED: Final = 50
 
 
-def by_urgency(verdicts: Sequence[Verdict]) -> list[Finding]:
+def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
     """Returns all findings: the most severe ones first, and last those that are meant."""
-    findings = [finding for one in verdicts for finding in (*one.findings, *one.allowed)]
+    findings = [finding for one in judged for finding in (*one.findings, *one.allowed)]
     # Positions of the two lists have no common order; those of one list do.
     return sorted(
         findings,
@@ -59,6 +63,21 @@ def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[
         for one in findings
         for (numbers, values), stack in [(found[one.hit[:2]], places[one.hit[:2]].stack)]
     ]
+
+
+def broken_sentence(snapshot: Snapshot) -> str:
+    """Returns a sentence on what the recommended rules find above *low*; empty if that is nothing."""
+    run = snapshot.loader.run
+    try:
+        own = own_files(run)
+    except UsageError:  # `tbdbg alerts` says what is wrong with the file
+        own = NO_FILES
+    findings = by_urgency(verdicts(snapshot, make_settings((), None, own)))
+    count = sum(one.allowed is None and one.severity > Severity.LOW for one in findings)
+    if not count:
+        return ""
+    found = "1 alert" if count == 1 else f"{count:,} alerts"
+    return f"Alert rules found {found} above low: `tbdbg alerts {run.folder}` lists them."
 
 
 def _tensor_name(snapshot: Snapshot, number: int) -> str:

@@ -62,7 +62,8 @@ def facts_of(report: Report) -> str:
 def nothing_found(report: Report) -> str:
     """What is said of a run without bad values."""
     missing = " Not all of the program was recorded." if report.status["not_recorded"] else ""
-    return f"No NaN and no infinity is on record.{missing}"
+    broken = f" {report.broken}" if report.broken else ""
+    return f"No NaN and no infinity is on record.{broken}{missing}"
 
 
 def numbers_of(origin: Origin) -> list[tuple[str, str]]:
