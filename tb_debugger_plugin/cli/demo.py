@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tb_debugger_plugin.cli import child
+from tb_debugger_plugin.live.messages.key import fragment, users_key
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -125,7 +126,8 @@ def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
         print(f"TensorBoard did not start. Its output was:\n{log.read()}", file=sys.stderr)
         return 1
     print(
-        f"\nOpen http://localhost:{port} to see the first bad value explained.   Ctrl-C ends TensorBoard.",
+        f"\nOpen http://localhost:{port} to see the first bad value explained.   Ctrl-C ends TensorBoard.\n"
+        f"With the key that commands need: http://localhost:{port}/{fragment(users_key())}",
         flush=True,
     )
     while server.poll() is None:

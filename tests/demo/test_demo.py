@@ -14,7 +14,7 @@ import pytest
 
 from tb_debugger_plugin.cli import demo
 from tests.support.processes import wait_until
-from tests.support.serving import free_port
+from tests.support.serving import KEY, free_port
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 _DEMO = (str(Path(sys.executable).with_name("tbdbg")), "demo")
@@ -51,6 +51,7 @@ def serving(tmp_path):
             stack.callback(demo.kill)
             address = next(line for line in demo.stdout if line.startswith("Open http"))
             assert f"http://localhost:{port} " in address and "first bad value" in address
+            assert f"http://localhost:{port}/#debugger&p.debugger.key={KEY}" in next(demo.stdout)
             return demo, port
 
         yield start
