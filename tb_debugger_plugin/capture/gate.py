@@ -228,6 +228,13 @@ class Gate(Protocol):
         """Threads that wait because another thread is held."""
 
 
+class Line(NamedTuple):
+    """A line of a source file."""
+
+    path: str
+    line: int
+
+
 class TensorOfGraph(NamedTuple):
     """A watched tensor of a graph, as it is known before the graph runs.
 
@@ -248,6 +255,8 @@ class TensorOfGraph(NamedTuple):
       in_pipeline: Whether it is part of an input pipeline.
       is_constant: Whether it is a constant, which does not pass the gate.
       is_recorded: Whether it is recorded. Another one passes the gate only with a watch op of its own.
+      lines: The lines of the program that led to the op inside of its function, outermost first; in a graph
+        of a session, all.
     """
 
     tensor_id: int
@@ -266,6 +275,7 @@ class TensorOfGraph(NamedTuple):
     in_pipeline: bool = False
     is_constant: bool = False
     is_recorded: bool = True
+    lines: tuple[Line, ...] = ()
 
 
 #: Takes tensors that are new. Called by a thread that makes a function, without a lock; it must not raise.

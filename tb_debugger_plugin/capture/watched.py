@@ -8,15 +8,34 @@ Invariant: a tensor is described once, also when several functions share its gra
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
-from tb_debugger_plugin.capture.gate import AtNewTensors, TensorOfGraph
+from tb_debugger_plugin.capture.gate import AtNewTensors, Line, TensorOfGraph
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownOps
 from tb_debugger_plugin.capture.sinks.protocol import NewTensor, Sink
 from tb_debugger_plugin.capture.stacks.frames import Frame, Frames, is_library
 
+#: The function of TensorFlow that makes the graph of a function: its callees run inside of that.
+_MAKES_GRAPH: Final = ("func_graph.py", "func_graph_from_py_func")
+
 _log = logging.getLogger("tb_debugger_plugin")
+
+
+class _Origin(NamedTuple):
+    """Where an op was made.
+
+    Attributes:
+      innermost: The innermost line of the program; of a library, if there is no other.
+      lines: The lines of the program, outermost first.
+      inside: Those inside of the innermost function that is made.
+    """
+
+    innermost: Line
+    lines: tuple[Line, ...]
+    inside: tuple[Line, ...]
 
 
 class WatchedTensors:
@@ -75,7 +94,7 @@ class WatchedTensors:
                 _log.debug("A debugger failed at new tensors:", exc_info=error)
 
     def _described(self, new: Iterable[NewTensor]) -> list[TensorOfGraph]:
-        lines: dict[tuple[str, ...], Frame] = {}
+        origins: dict[tuple[str, ...], _Origin] = {}
         ops: dict[str, KnownOps | None] = {}
         described = []
         for tensor, is_constant in new:
@@ -86,8 +105,8 @@ class WatchedTensors:
                 continue  # the graph was deleted
             op_type, device = of_graph.type_and_device(tensor.op_name)
             stack = of_graph.known.stacks.get(tensor.op_name, ())
-            if stack not in lines:
-                lines[stack] = self._innermost(stack)
+            if stack not in origins:
+                origins[stack] = _origin(self._frames.of_ids(stack))
             described.append(
                 TensorOfGraph(
                     tensor_id=tensor.tensor_id,
@@ -100,18 +119,38 @@ class WatchedTensors:
                     device=device,
                     function=of_graph.name,
                     layer=of_graph.known.layers.get(tensor.op_name, ""),
-                    path=lines[stack].path,
-                    line=lines[stack].line,
+                    path=origins[stack].innermost.path,
+                    line=origins[stack].innermost.line,
                     is_compiled=tensor.graph_id in self._compiled,
                     in_pipeline=tensor.in_pipeline,
                     is_constant=is_constant,
                     is_recorded=tensor.is_recorded,
+                    lines=_lines_of(origins[stack], op_type, is_function=bool(of_graph.name)),
                 )
             )
         return described
 
-    def _innermost(self, stack: tuple[str, ...]) -> Frame:
-        """The innermost line of the program in a stack; of a library, if there is no other."""
-        frames = self._frames.of_ids(stack)
-        own = [frame for frame in frames if not is_library(frame.path)]
-        return (own or frames or [Frame("", 0, "")])[-1]
+
+def _origin(stack: Sequence[Frame]) -> _Origin:
+    begins = [at for at, frame in enumerate(stack) if _makes_graph(frame)]
+    own = _own_lines(stack)
+    return _Origin(
+        (own or [Line(*frame[:2]) for frame in stack] or [Line("", 0)])[-1],
+        tuple(own),
+        tuple(_own_lines(stack[begins[-1] :])) if begins else (),
+    )
+
+
+def _lines_of(origin: _Origin, op_type: str, *, is_function: bool) -> tuple[Line, ...]:
+    """See `TensorOfGraph.lines`. Arguments of functions are made outside of them."""
+    if not is_function:
+        return origin.lines
+    return () if op_type == "Placeholder" else origin.inside
+
+
+def _makes_graph(frame: Frame) -> bool:
+    return (os.path.basename(frame.path), frame.function) == _MAKES_GRAPH
+
+
+def _own_lines(stack: Iterable[Frame]) -> list[Line]:
+    return [Line(frame.path, frame.line) for frame in stack if not is_library(frame.path)]

@@ -21,6 +21,7 @@ from tb_debugger_plugin.capture.gate import (
     StepKind,
     TensorOfGraph,
 )
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.live.program.numbers import numbers_of
 from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
@@ -327,12 +328,16 @@ class FakeEager:
     """Eager ops of a test: their names begin with a capital letter, and all are on one line."""
 
     line = 7
+    callers: Sequence[RunningLine] = ()
 
     def is_op(self, op_type: str) -> bool:
         return op_type[:1].isupper()
 
     def place(self, frame: FrameType) -> tuple[str, int]:
         return "/home/user/train.py", self.line
+
+    def lines(self, frame: FrameType) -> list[RunningLine]:
+        return [RunningLine(*self.place(frame), frame, frame), *self.callers]
 
     def read(self, tensor: FakeTensor) -> np.ndarray[Any, Any]:
         return tensor.array

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
@@ -218,6 +219,90 @@ def test_a_place_has_words(where, words):
 
 def test_the_place_of_a_tensor_is_that_of_its_op():
     assert place_of(LOG) == Place("dense/Log", 0, "Log", "model/dense", ("train",), "/home/user/train.py", 68)
+
+
+# Lines that make no op themselves.
+
+SOURCE = """def forward(images):
+    return relu(images)
+
+
+@tf.function
+def train_step(images):
+    print("traced")
+    probs = forward(images)
+    print("between")
+    log = tf.math.log(probs)
+    return log
+
+
+def unused():
+    pass
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+def made_at(script, tensor_id, *lines, **facts):
+    """A tensor of `train_step` to which some lines lead; the last one makes it."""
+    stack = tuple(Line(script, line) for line in lines)
+    return tensor_of_graph(tensor_id, f"op{tensor_id}", path=script, line=lines[-1], lines=stack, **facts)
+
+
+def set_at(breakpoints, script, line, **facts):
+    number = breakpoints.set(breakpoint_at(path=script, line=line, **facts))
+    return breakpoints.get(number), breakpoints.messages({}, has_gate=True)[-1]
+
+
+def test_a_line_that_calls_something_stops_at_the_first_op_of_that_in_each_graph(script):
+    first, second = made_at(script, 4, 8, 2), made_at(script, 3, 8, 2)
+    traced_again = made_at(script, 9, 8, 2, graph_id="again")
+    constant = made_at(script, 1, 8, is_constant=True)
+    breakpoints = known(first, second, constant, made_at(script, 5, 10), traced_again)
+    entry, message = set_at(breakpoints, script, 8)
+    assert set(entry.tensors) == breakpoints.isolated() == {3, 9}
+    assert "first op that the line leads to" in message.note and not message.problem
+    entry, message = set_at(breakpoints, script, 8, condition="nan > 0")
+    assert set(entry.tensors) == {3, 4, 9} and "ops that the line leads to" in message.note
+    entry, message = set_at(breakpoints, script, 2)
+    assert set(entry.tensors) == {3, 4, 9} and not message.note
+
+
+def test_a_line_without_ops_moves_to_the_next_one_of_its_function_or_is_refused(script):
+    breakpoints = known(made_at(script, 3, 8, 2), made_at(script, 5, 10), made_at(script, 6, 1))
+    entry, message = set_at(breakpoints, script, 9)
+    assert set(entry.tensors) == {5} and message.where.line == 9
+    assert message.note == "Line 9 leads to no tensor: it stops at the next one that does, 10."
+    for line in (5, 6, 7):
+        assert set(set_at(breakpoints, script, line)[0].tensors) == {3}
+    with pytest.raises(DebuggerError, match=r"^Neither line 11 of train.py nor a line of train_step below"):
+        breakpoints.set(breakpoint_at(path=script, line=11))
+    for line in (13, 15):  # outside of functions, and in one that is not made
+        assert "fits yet" in set_at(breakpoints, script, line)[1].problem
+
+
+def test_a_line_is_found_when_its_function_is_made_and_comes_back_when_it_is_made_again(script):
+    breakpoints = Breakpoints()
+    entry, message = set_at(breakpoints, script, 9)
+    last, _ = set_at(breakpoints, script, 11)
+    assert "fits yet" in message.problem
+    breakpoints.take_in([made_at(script, 5, 10)])
+    assert set(entry.tensors) == {5} and "at the next one that does, 10" in entry.note
+    assert last.problem(has_gate=True).startswith("Neither line 11 of train.py nor")
+    breakpoints.take_in([made_at(script, 7, 9, graph_id="again")])
+    assert set(entry.tensors) == {7} and not entry.note
+    breakpoints.take_in([made_at(script, 8, 11, graph_id="third")])
+    assert set(last.tensors) == {8} and not last.problem(has_gate=True)
+
+
+def test_graphs_of_sessions_are_built_by_no_function_that_is_made(script):
+    breakpoints = known(made_at(script, 5, 10, function=""))
+    assert "fits yet" in set_at(breakpoints, script, 9)[1].problem
 
 
 # The file of the next run.

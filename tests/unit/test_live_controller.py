@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program.controller import Controller
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
@@ -366,6 +367,52 @@ def test_eager_ops_stop_at_lines_types_conditions_and_steps(session):
     assert names == ["Log", "Log_1", "Exp"]
     session.do(**ON)
     assert session.finished()
+
+
+def test_a_line_of_an_eager_program_stops_once_when_it_begins_to_run_whatever_it_calls(session):
+    def frame():
+        return sys._getframe()
+
+    def running(line, callee):
+        return [RunningLine("/home/user/main.py", line, here, callee)]
+
+    def ops_below(callee, line=30):
+        session.controller._status.eager.callers = running(line, callee)
+        session.op("Mul", GOOD)
+        session.op("Log", GOOD)
+
+    here, first, second = frame(), frame(), frame()
+    session.do(set_breakpoint={"where": {"path": "main.py", "line": 30}, "enabled": True})
+    session.start(lambda: ops_below(first), lambda: ops_below(second), lambda: ops_below(second, line=31))
+    pauses = []
+    for _ in range(2):
+        pauses.append(session.paused(pauses[-1].number if pauses else 0))
+        session.do(**ON)
+    assert [pause.tensor.op_type for pause in pauses] == ["Mul", "Mul"]
+    assert session.finished() and session.controller.state().breakpoints[0].hits == 2
+
+
+def test_a_line_that_calls_a_function_stops_before_the_call(session):
+    here = sys._getframe()
+
+    def call(line):
+        call = ProgramCall(
+            next(session.numbers),
+            CallKind.FUNCTION,
+            "train",
+            thread="MainThread",
+            find_lines=lambda: [RunningLine("/home/user/main.py", line, here, here)],
+        )
+        session.controller.before_call(call)
+        session.controller.after_call(call, None)
+
+    session.do(set_breakpoint={"where": {"path": "main.py", "line": 30}, "enabled": True})
+    session.start(lambda: call(29), lambda: call(30), lambda: call(31))
+    pause = session.paused()
+    assert pause.reason == Pause.BREAKPOINT and pause.breakpoint == 1
+    assert pause.sentence.startswith("Paused before train (call 1): breakpoint 1")
+    session.do(**ON)
+    assert session.finished() and session.controller.state().breakpoints[0].hits == 1
 
 
 def test_functions_handles_and_ops_without_outputs_are_no_eager_tensors(session):

@@ -101,6 +101,7 @@ const breakpoint = object({
   hits: number,
   num_tensors: number,
   problem: text,
+  note: text,
 });
 export type Breakpoint = Checked<typeof breakpoint>;
 

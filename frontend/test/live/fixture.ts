@@ -101,6 +101,7 @@ export const breakpoint = (where: Parameters<typeof place>[0], over = {}) => ({
   hits: 0,
   num_tensors: 1,
   problem: "",
+  note: "",
   ...over,
 });
 

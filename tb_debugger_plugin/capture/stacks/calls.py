@@ -1,13 +1,30 @@
-"""Tracks whether a call of the program is still running."""
+"""What the program runs at this moment: lines of a thread, and whether a call is still running."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from types import FrameType
+from typing import NamedTuple
 
 #: The Keras functions that call callbacks.
 _KERAS_FUNCTIONS = ("fit", "evaluate", "predict")
+
+
+class RunningLine(NamedTuple):
+    """A line of the program that a thread runs.
+
+    Attributes:
+      path: The source file.
+      line: The line.
+      frame: Its frame.
+      callee: The frame that it has called, another one each time; its own if it is the innermost.
+    """
+
+    path: str
+    line: int
+    frame: FrameType
+    callee: FrameType
 
 
 class Call:

@@ -14,7 +14,7 @@ import linecache
 import os
 import sysconfig
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import NamedTuple, Protocol
 
@@ -23,6 +23,7 @@ from tensorflow.python.util import tf_stack
 
 import tb_debugger_plugin
 from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
 from tb_debugger_plugin.capture.tf_types import StackFrame, TfOp
@@ -258,13 +259,24 @@ def user_place(innermost: FrameType) -> tuple[str, int]:
     Returns:
       Those of the innermost frame of the program; empty and 0 if there is none.
     """
+    running = next(running_lines(innermost), None)
+    return ("", 0) if running is None else (running.path, running.line)
+
+
+def running_lines(innermost: FrameType) -> Iterator[RunningLine]:
+    """Yields the lines of the program in a running stack, which may be another thread's, innermost first.
+
+    Args:
+      innermost: The innermost frame of the stack.
+    """
     frame: FrameType | None = innermost
+    callee = innermost
     while frame is not None:
         path = _path(frame.f_code.co_filename)
         if not path.startswith(_OWN) and not is_library(path):
-            return path, frame.f_lineno
+            yield RunningLine(path, frame.f_lineno, frame, callee)
+        callee = frame
         frame = frame.f_back
-    return "", 0
 
 
 def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:

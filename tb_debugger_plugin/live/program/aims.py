@@ -7,10 +7,11 @@ Not thread-safe: the controller holds its lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
 from tb_debugger_plugin.live.program.conditions import Condition
@@ -153,15 +154,26 @@ class Aims:
         entry = self.breakpoints.get(hit.rule)
         return _why_breakpoint(entry) if entry is not None and entry.enabled else None
 
-    def why_eager(self, place: Place, numbers: Callable[[], Mapping[str, float]]) -> Why | None:
+    @property
+    def looks_at_lines(self) -> bool:
+        """Whether it matters which lines the threads of the program run."""
+        return any(one.target is not None and one.target.line for one in self.breakpoints.enabled)
+
+    def why_eager(
+        self,
+        place: Place,
+        numbers: Callable[[], Mapping[str, float]],
+        lines: Sequence[RunningLine] = (),
+    ) -> Why | None:
         """Returns why an output of an eager op stops the program; None if it does not.
 
         Args:
           place: Where it was made.
           numbers: Returns its numbers.
+          lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
         """
         for entry in self.breakpoints.enabled:
-            if _is_at(entry, place) and _holds(entry.condition, numbers) and not entry.ignores():
+            if _is_at(entry, place, lines) and _holds(entry.condition, numbers) and not entry.ignores():
                 return _why_breakpoint(entry)
         if self.order.condition is not None and _holds(self.order.condition, numbers):
             return self._until_condition()
@@ -170,14 +182,20 @@ class Aims:
             return self._until_tensor()
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
-    def why_call(self, name: str) -> Why | None:
-        """Returns why the program stops before a call; None if it does not. Counts the call."""
+    def why_call(self, name: str, lines: Sequence[RunningLine] = ()) -> Why | None:
+        """Returns why the program stops before a call; None if it does not. Counts the call.
+
+        Args:
+          name: The name of what is called.
+          lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
+        """
         if self.calls_left:
             self.calls_left -= 1
             if not self.calls_left:
                 return Why(int(Pause.BEFORE_CALL))
         for entry in self.breakpoints.enabled:
-            if entry.target is not None and entry.target.fits_call(name) and not entry.ignores():
+            is_at = entry.target is not None and entry.target.fits_call(name)
+            if (is_at or entry.begins_at(lines)) and not entry.ignores():
                 return _why_breakpoint(entry)
         if not self.order.at_next_call:
             return None
@@ -200,8 +218,16 @@ class Aims:
         return Why(int(Pause.CONDITION), "continued to this tensor")
 
 
-def _is_at(entry: Entry, place: Place) -> bool:
-    return entry.target is None or (entry.target.may_be_eager and entry.target.fits(place))
+def _is_at(entry: Entry, place: Place, lines: Sequence[RunningLine]) -> bool:
+    target = entry.target
+    begins = entry.begins_at(lines)  # asked of each op
+    if target is None or begins:
+        return True
+    if not target.may_be_eager or not target.fits_but_for_line(place):
+        return False
+    if target.fits(place):
+        return True
+    return not entry.condition.is_always and any(target.fits_line(one.path, one.line) for one in lines)
 
 
 def _holds(condition: Condition, numbers: Callable[[], Mapping[str, Any]]) -> bool:
@@ -211,6 +237,10 @@ def _holds(condition: Condition, numbers: Callable[[], Mapping[str, Any]]) -> bo
 def _why_breakpoint(entry: Entry) -> Why:
     label = entry.message.label or described(entry.message.where)
     text = f"breakpoint {entry.number} ({label})" if label else f"breakpoint {entry.number}"
+    if entry.moved_to:
+        text = f"{text}, moved to line {entry.moved_to}"
+    elif entry.led_to and not entry.fitting:
+        text = f"{text}, at {entry.led_words}"
     if not entry.condition.is_always:
         text = f"{text}, {entry.condition.text} holds"
     return Why(int(Pause.BREAKPOINT), text, entry.number)

@@ -8,16 +8,19 @@ Not thread-safe: the controller holds its lock.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
+from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
 from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
 from tb_debugger_plugin.native.arguments import GateRule
 
@@ -33,14 +36,18 @@ class Entry:
     Attributes:
       number: Names it.
       message: What the user asked for.
-      target: What it stops at; None for every tensor.
+      target: What it stops at; None for every tensor. Its line is that to which it has moved.
       condition: What must hold of a tensor.
-      tensors: The tensors of graphs that it is at.
+      tensors: The tensors of graphs that it is at: those that fit, and some of those that its line leads to.
+      fitting: The tensors of graphs that its target fits.
+      led_to: Those that its line leads to.
+      function: The function around its line, if it is made and the line leads to no tensor.
       hits: How often it was hit, but for the hits that the gate counts for its present rule.
       ignored: Of its hits, those since the user last said how many to ignore.
       rule: The rule that the gate has for it; None if it has none.
       refused: Why it cannot be used: it was kept from another run, and stays off; empty if it can.
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
+      runs: When threads that run eagerly begin to run its line.
     """
 
     number: int
@@ -48,11 +55,15 @@ class Entry:
     target: Target | None
     condition: Condition
     tensors: dict[int, TensorOfGraph] = field(default_factory=dict)
+    fitting: dict[int, TensorOfGraph] = field(default_factory=dict)
+    led_to: dict[int, TensorOfGraph] = field(default_factory=dict)
+    function: str = ""
     hits: int = 0
     ignored: int = 0
     rule: GateRule | None = None
     is_new: bool = False
     refused: str = ""
+    runs: Runs = field(default_factory=Runs)
 
     @property
     def enabled(self) -> bool:
@@ -70,18 +81,65 @@ class Entry:
         self.ignored += 1
         return self.ignored <= int(self.message.ignore)
 
+    def move_to(self, line: int) -> None:
+        """Be at another line, and at no tensor of it yet."""
+        assert self.target is not None, "it is at a line"
+        self.target = replace(self.target, line=line)
+        self.tensors, self.fitting, self.led_to, self.function = {}, {}, {}, ""
+
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
         """Take in new tensors; returns whether it is at any of them."""
-        fitting = {one.tensor_id: one for one in tensors if self._is_at(one)}
-        self.tensors.update(fitting)
-        return bool(fitting)
+        wanted = [one for one in tensors if self._may_be_at(one)]
+        fitting = {one.tensor_id: one for one in wanted if self._fits(one)}
+        led_to = {one.tensor_id: one for one in wanted if self._leads_to(one)}
+        self.fitting.update(fitting)
+        self.led_to.update(led_to)
+        if fitting or led_to:
+            self.tensors = self._led() | self.fitting
+        return bool(fitting or led_to)
 
-    def _is_at(self, tensor: TensorOfGraph) -> bool:
-        if self.refused:
+    def _led(self) -> dict[int, TensorOfGraph]:
+        """Of the tensors that its line leads to, the first of each graph in which none fits.
+
+        With a condition, which chooses itself, all of them.
+        """
+        direct = {one.graph_id for one in self.fitting.values()}
+        led = [one for one in self.led_to.values() if one.graph_id not in direct]
+        if self.condition.is_always:
+            led.sort(key=lambda one: -one.tensor_id)
+            led = list({one.graph_id: one for one in led}.values())
+        return {one.tensor_id: one for one in led}
+
+    def _may_be_at(self, tensor: TensorOfGraph) -> bool:
+        if self.refused or tensor.is_constant:
             return False
-        if tensor.is_constant or not (tensor.is_recorded or self._wants_unrecorded):
-            return False
+        return tensor.is_recorded or self._wants_unrecorded
+
+    def _fits(self, tensor: TensorOfGraph) -> bool:
         return self.target is None or self.target.fits(place_of(tensor))
+
+    def _leads_to(self, tensor: TensorOfGraph) -> bool:
+        target = self.target
+        if target is None or not target.line or not target.fits_but_for_line(place_of(tensor)):
+            return False
+        return any(target.fits_line(*line) for line in tensor.lines)
+
+    def begins_at(self, lines: Iterable[RunningLine]) -> bool:
+        """Whether a thread that runs eagerly begins to run the line of the breakpoint, which is nothing else.
+
+        Args:
+          lines: The lines that the thread runs.
+        """
+        if self.target is None or not self.target.is_line or not self.condition.is_always:
+            return False
+        fitting = (one for one in lines if self.target.fits_line(one.path, one.line))
+        return self.runs.begins(next(fitting, None))
+
+    @property
+    def moved_to(self) -> int:
+        """The line to which it has moved; 0 if it is where the user has set it."""
+        line = self.target.line if self.target is not None else 0
+        return line if line != self.message.where.line else 0
 
     @property
     def _wants_unrecorded(self) -> bool:
@@ -116,22 +174,47 @@ class Entry:
             return "Only eager ops and calls stop: the program has no native library."
         if any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
-        if self.tensors:
+        if self.tensors or self.hits:
             return ""
+        if self.function:
+            return no_tensor_on(self.message.where, self.function)
         eager = ", or when an eager op fits" if self.may_be_eager else ""
         return f"No tensor of a graph fits yet: it is set when a function that has one is made{eager}."
 
+    @property
+    def note(self) -> str:
+        """Returns where it stops in place of the line that was asked for, in one sentence; or nothing."""
+        if self.moved_to:
+            asked = self.message.where.line
+            return f"Line {asked} leads to no tensor: it stops at the next one that does, {self.moved_to}."
+        if not self.tensors or self.fitting:
+            return ""
+        return f"It stops at {self.led_words}."
+
+    @property
+    def led_words(self) -> str:
+        """Says at which of the tensors that its line leads to it stops."""
+        return f"{'the first op' if self.condition.is_always else 'ops'} that the line leads to"
+
+
+def no_tensor_on(where: Message, function: str) -> str:
+    """Returns the sentence about a line at which nothing can stop."""
+    file = os.path.basename(where.path)
+    return f"Neither line {where.line} of {file} nor a line of {function} below it leads to a tensor."
+
 
 def place_of(tensor: TensorOfGraph) -> Place:
-    """Returns where a tensor of a graph is made."""
+    """Returns where a tensor of a graph is made. An argument is made on no line of its function."""
+    is_argument = bool(tensor.function) and tensor.op_type == "Placeholder"
+    path, line = ("", 0) if is_argument else (tensor.path, tensor.line)
     return Place(
         tensor.op_name,
         tensor.slot,
         tensor.op_type,
         tensor.layer,
         (tensor.function or SESSION_GRAPH,),
-        tensor.path,
-        tensor.line,
+        path,
+        line,
     )
 
 
@@ -141,6 +224,7 @@ class Breakpoints:
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
         self._known: dict[int, TensorOfGraph] = {}
+        self._lines = LinesOfFunctions()
         self._last_number = 0
 
     def __iter__(self) -> Iterator[Entry]:
@@ -204,8 +288,35 @@ class Breakpoints:
         is_anywhere = says_nothing(where) and not condition.is_always
         entry = Entry(0, Breakpoint(), None if is_anywhere else make_target(where), condition)
         entry.message.CopyFrom(message)
-        entry.take_in(self._known.values())
+        self._place(entry)
+        if entry.function and not message.number:
+            raise UsageError(no_tensor_on(where, entry.function))
         return entry
+
+    def _place(self, entry: Entry) -> None:
+        """Find the tensors that a breakpoint is at, on its own line or on the next one that leads to some."""
+        target = entry.target
+        if target is None or not target.is_line:
+            entry.take_in(self._known.values())
+            return
+        entry.move_to(int(entry.message.where.line))
+        if not entry.take_in(self._known.values()):
+            self._move(entry)
+
+    def _move(self, entry: Entry) -> None:
+        """Move a breakpoint to the next line that leads to tensors, if that of its own leads to none."""
+        near = self._next_line(entry, int(entry.message.where.line) + 1)
+        if near is not None and near.line:
+            entry.move_to(near.line)
+            entry.take_in(self._known.values())
+        elif near is not None:
+            entry.function = near.function.name
+
+    def _next_line(self, entry: Entry, first: int) -> Near | None:
+        target = entry.target
+        assert target is not None, "it is at a line"
+        paths = [one for one in self._lines.paths if target.fits_line(one, target.line)]
+        return self._lines.near(paths, int(entry.message.where.line), first)
 
     def remove(self, number: int) -> None:
         """Remove a breakpoint.
@@ -220,7 +331,21 @@ class Breakpoints:
         """Take in tensors of graphs that are new, or of which more is known; returns whether any fits."""
         tensors = list(tensors)
         self._known.update((one.tensor_id, one) for one in tensors)
-        return any([one.take_in(tensors) for one in self])
+        self._lines.take_in(tensors)
+        return any([self._take_in(one, tensors) for one in self])
+
+    def _take_in(self, entry: Entry, tensors: list[TensorOfGraph]) -> bool:
+        if entry.moved_to:
+            near = self._next_line(entry, int(entry.message.where.line))
+            if near is not None and near.line != entry.moved_to:
+                self._place(entry)
+                return True
+        fits = entry.take_in(tensors)
+        if not entry.tensors and entry.target is not None and entry.target.is_line:
+            self._move(entry)
+        elif entry.tensors:
+            entry.function = ""
+        return fits
 
     def rules(self, counted: Mapping[int, int]) -> list[GateRule]:
         """Returns the rules that the gate should have from now on.
@@ -267,5 +392,6 @@ class Breakpoints:
             message.ignore = max(0, int(message.ignore) - one.ignored - at_gate)
             message.num_tensors = len(one.tensors)
             message.problem = one.problem(has_gate=has_gate)
+            message.note = one.note
             messages.append(message)
         return messages

@@ -92,7 +92,7 @@ class CallStops:
         status = self._status
         if not status.may_stop:
             return None
-        why = status.aims.why_call(call.name)
+        why = status.aims.why_call(call.name, call.lines if status.aims.looks_at_lines else ())
         if why is None and not status.has_begun:
             return Why(int(Pause.BEFORE_CALL))
         return why

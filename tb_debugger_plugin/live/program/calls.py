@@ -25,7 +25,8 @@ from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, Functi
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.capture.stacks.frames import user_place
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
+from tb_debugger_plugin.capture.stacks.frames import running_lines, user_place
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 from tb_debugger_plugin.live.program.interface import CallKind, Controller, Details, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import MakeCall
@@ -43,6 +44,7 @@ class _Facts(NamedTuple):
     find_place: Callable[[], tuple[str, int]]
     function: Any = None
     find_details: Callable[[], Details] = Details
+    find_lines: Callable[[], Sequence[RunningLine]] = tuple
 
 
 class _Thread(threading.local):
@@ -248,11 +250,17 @@ def _of_function(called: FunctionCall, frame: FrameType) -> _Facts:
         lambda: user_place(frame),
         called.function,
         lambda: Details(feeds=_texts(Arguments(called).described())),
+        lambda: list(running_lines(frame)),
     )
 
 
 def _of_run(called: SessionCall, frame: FrameType) -> _Facts:
-    return _Facts(lambda: user_place(frame), called.session, lambda: _details_of_run(called))
+    return _Facts(
+        lambda: user_place(frame),
+        called.session,
+        lambda: _details_of_run(called),
+        lambda: list(running_lines(frame)),
+    )
 
 
 def _name_of_run(called: SessionCall) -> str:

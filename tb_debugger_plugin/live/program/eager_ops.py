@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
+
 Array = npt.NDArray[Any]
 
 
@@ -25,6 +27,13 @@ def place(frame: FrameType) -> tuple[str, int]:
     from tb_debugger_plugin.capture.stacks.frames import user_place
 
     return user_place(frame)
+
+
+def lines(frame: FrameType) -> list[RunningLine]:
+    """Returns the lines of the program in a running stack, innermost first."""
+    from tb_debugger_plugin.capture.stacks.frames import running_lines
+
+    return list(running_lines(frame))
 
 
 def read(tensor: Any) -> Array:

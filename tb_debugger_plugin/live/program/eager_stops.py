@@ -7,6 +7,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.eager_lines import EagerLines
@@ -69,7 +70,8 @@ class EagerStops:
             entries = status.tensors.add_eager(op_type, outputs, path, line, held=status.aims.looks)
             status.has_news = True
             self._follow(entries)
-            found = self._why(entries) or self._why_line(entries, path, line)
+            lines = status.eager.lines(frame) if status.aims.looks_at_lines else ()
+            found = self._why(entries, lines) or self._why_line(entries, path, line)
             if found is None:
                 return None
             self._lines.stop_at(path, line)
@@ -84,10 +86,12 @@ class EagerStops:
             numbers = partial(status.tensors.eager_numbers, entry)
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
-    def _why(self, entries: Sequence[EagerTensor]) -> tuple[EagerTensor, Why] | None:
+    def _why(
+        self, entries: Sequence[EagerTensor], lines: Sequence[RunningLine]
+    ) -> tuple[EagerTensor, Why] | None:
         status = self._status
         for entry in entries:
-            why = status.aims.why_eager(entry.place, partial(status.tensors.eager_numbers, entry))
+            why = status.aims.why_eager(entry.place, partial(status.tensors.eager_numbers, entry), lines)
             if why is not None:
                 return entry, why
         return None

@@ -14,6 +14,7 @@ from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Call, Message
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class ProgramCall:
       function: The `tf.function`, concrete function or session; None for a step, and when the call is over.
       find_details: Finds what the call works on.
       find_place: Finds the path and the line of the program that calls.
+      find_lines: Finds the lines that its thread runs, innermost first.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class ProgramCall:
         function: Any = None,
         find_details: Callable[[], Details] = Details,
         find_place: Callable[[], tuple[str, int]] = lambda: ("", 0),
+        find_lines: Callable[[], Sequence[RunningLine]] = tuple,
     ) -> None:
         self.number = number
         self.kind = kind
@@ -107,6 +110,7 @@ class ProgramCall:
         self.function = function
         self._find_details = find_details
         self._find_place = find_place
+        self._find_lines = find_lines
 
     @cached_property
     def details(self) -> Details:
@@ -124,9 +128,18 @@ class ProgramCall:
         except Exception:
             return "", 0
 
+    @property
+    def lines(self) -> Sequence[RunningLine]:
+        """The lines that its thread runs, innermost first; for that thread, before the call."""
+        try:
+            return self._find_lines()
+        except Exception:
+            return ()
+
     def finish(self) -> None:
         """Let go of what the call holds on to; facts that nobody asked for are empty from now on."""
         self.function, self._find_details, self._find_place = None, Details, lambda: ("", 0)
+        self._find_lines = tuple
 
     def message(self, *, is_over: bool = False) -> Message:
         """The call as a `Call`.

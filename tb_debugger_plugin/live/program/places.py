@@ -8,7 +8,7 @@ call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
@@ -109,12 +109,15 @@ class Target:
 
     def fits(self, place: Place) -> bool:
         """Returns whether it is at a tensor."""
+        return self.fits_but_for_line(place) and (not self.path or self.fits_line(place.path, place.line))
+
+    def fits_but_for_line(self, place: Place) -> bool:
+        """Returns whether it is at a tensor, on whatever line."""
         return (
             not self.calls
             and (not self.op_type or self.op_type == place.op_type)
             and (not self.op_name or self.op_name == place.op_name)
             and (not self.op_name or self.slot in (-1, place.slot))
-            and (not self.path or self.fits_line(place.path, place.line))
             and (self.name is None or self.name.occurs_in(place.op_name))
             and (self.layer is None or self.layer.occurs_in(place.layer))
             and (self.function is None or any(map(self.function.occurs_in, place.functions)))
@@ -130,9 +133,17 @@ class Target:
         return self.calls and (self.function is None or self.function.occurs_in(name))
 
     @property
+    def is_line(self) -> bool:
+        """Whether it is a line and nothing else."""
+        return self.line > 0 and self == replace(_NOTHING, slot=self.slot, path=self.path, line=self.line)
+
+    @property
     def may_be_eager(self) -> bool:
         """Whether it may be at an output of an eager op."""
         return not self.calls and self.layer is None and self.function is None
+
+
+_NOTHING: Final = Target("", -1, "", None, None, None, "", 0, False)
 
 
 def says_nothing(where: Message) -> bool:

@@ -198,6 +198,57 @@ def test_a_line_stops_all_ops_that_it_made_and_hits_can_be_ignored(begin):
     debugger.finished()
 
 
+def of_lines(x):
+    """Lines that call something."""
+
+    def forward(images):
+        hidden = tf.nn.relu(images, name="hidden")
+        return tf.nn.softmax(hidden, name="probs")
+
+    @tf.function
+    def step(images):
+        print("traced")
+        probs = forward(images)
+
+        log = tf.math.log(probs, name="log")
+        for _ in range(2):
+            log = forward(log)
+        return tf.reduce_sum(log)
+
+    def run():
+        for _ in range(2):
+            step(x)
+        forward(x)
+        forward(x)
+
+    return run
+
+
+def test_a_line_that_calls_something_stops_once_a_call_in_functions_and_eagerly(begin):
+    debugger = begin(wait=False)
+    first = of_lines.__code__.co_firstlineno
+    for line in (9, 11, 14, 19, 20, 21):
+        where = {"path": "test_controller.py", "line": first + line}
+        debugger.do(set_breakpoint={"where": where, "enabled": True})
+    assert all("fits yet" in one.problem for one in debugger.controller.state().breakpoints)
+    debugger.start(of_lines(tf.constant([1.0, 2.0])))
+    seen = []
+    for _ in range(10):
+        state = debugger.paused()
+        line = state.breakpoints[state.pause.breakpoint - 1].where.line - first
+        seen.append((line, state.pause.tensor.op_name))
+        debugger.do(continue_={})
+    debugger.finished()
+    in_a_call = [(19, ""), (9, "hidden"), (11, "log"), (14, "hidden_1")]
+    assert seen == [*in_a_call, *in_a_call, (20, "Relu"), (21, "Relu_1")]
+    points = {one.where.line - first: one for one in debugger.controller.state().breakpoints}
+    assert {line: one.hits for line, one in points.items()} == {9: 2, 11: 2, 14: 2, 19: 2, 20: 1, 21: 1}
+    assert points[9].note.endswith(f"at the next one that does, {first + 10}.")
+    assert points[11].note.endswith(f"at the next one that does, {first + 12}.")
+    assert "first op that the line leads to" in points[14].note
+    assert not any(one.problem for one in points.values())
+
+
 def test_a_session_stops_inside_its_run(begin):
     debugger = begin()
 

@@ -73,8 +73,8 @@ interface WhatProps extends Omit<RowProps, "mayChange"> {
   readonly withCondition: boolean;
 }
 
-/** Where it is, its condition, and why it cannot hit. */
-function What({ store, breakpoint: { where, condition, problem }, words, withCondition }: WhatProps) {
+/** Where it is, its condition, where it stops instead, and why it cannot hit. */
+function What({ store, breakpoint: { where, condition, problem, note }, words, withCondition }: WhatProps) {
   return (
     <span class="breakpoint-what">
       {isOnePlace(where) ? (
@@ -97,6 +97,7 @@ function What({ store, breakpoint: { where, condition, problem }, words, withCon
           {ifWords(condition)}
         </span>
       )}
+      {note !== "" && <span class="dim breakpoint-note">{note}</span>}
       {problem !== "" && <span class="warning breakpoint-problem">⚠ {problem}</span>}
     </span>
   );
