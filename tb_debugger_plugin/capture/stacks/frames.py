@@ -14,10 +14,11 @@ import linecache
 import os
 import sysconfig
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import CodeType, FrameType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from tensorflow.python.autograph.impl import api as autograph
 from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
@@ -81,7 +82,7 @@ def is_library(path: str) -> bool:
     """Whether a source file belongs to a library or to Python, not to the user's program."""
     if path.startswith((_EXAMPLES, *_TYPED)) or path in CELLS or CELLS.path_of(path) is not None:
         return False
-    if path.startswith((_PACKAGE, *_LIBRARIES)) or not os.path.isabs(path):
+    if path.startswith((_PACKAGE, *_LIBRARIES)) or not os.path.isabs(path) or _is_generated(path):
         return True
     return any(folder in path for folder in _INSTALLED)
 
@@ -237,7 +238,7 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
 def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
     """The frames of a stack that TensorFlow extracted: it maps AutoGraph's code to the user's lines."""
     return [
-        Frame(_path(frame.filename), frame.lineno, frame.name)
+        _frame(frame.filename, frame.lineno, frame.name)
         for frame in stack
         if not frame.filename.startswith(_OWN)
     ]
@@ -272,9 +273,9 @@ def running_lines(innermost: FrameType) -> Iterator[RunningLine]:
     frame: FrameType | None = innermost
     callee = innermost
     while frame is not None:
-        path = _path(frame.f_code.co_filename)
+        path, line, _ = _frame(frame.f_code.co_filename, frame.f_lineno, "")
         if not path.startswith(_OWN) and not is_library(path):
-            yield RunningLine(path, frame.f_lineno, frame, callee)
+            yield RunningLine(path, line, frame, callee)
         callee = frame
         frame = frame.f_back
 
@@ -297,17 +298,50 @@ def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
         if traceback is not None:
             builder.AccumulateStackTrace("", op.name, traceback)
     info = builder.Build()
-    frames = {key: Frame(info.files[f.file_index], f.line, f.func) for key, f in info.frames_by_id.items()}
+    frames = {key: _frame(info.files[f.file_index], f.line, f.func) for key, f in info.frames_by_id.items()}
     stacks = {
-        stack_id: tuple(
-            Frame(_path(frames[key].path), *frames[key][1:])
-            for key in trace.frame_id
-            if not frames[key].path.startswith(_OWN)
-        )
+        stack_id: tuple(frames[key] for key in trace.frame_id if not frames[key].path.startswith(_OWN))
         for stack_id, trace in info.traces_by_id.items()
     }
     # The builder's keys are "op@function".
     return {name.removesuffix("@"): stacks[key] for name, key in info.name_to_trace_id.items()}
+
+
+def _frame(filename: str, line: int, function: str) -> Frame:
+    """A frame under the path that is recorded; in code that AutoGraph has converted, the program's line.
+
+    TensorFlow itself maps such lines, but only in the thread that converts, and until the function is made.
+    """
+    path = _path(filename)
+    if _is_generated(path):
+        origin = _source_map(path).get((path, line))
+        if origin is not None:
+            return Frame(_path(origin.loc.filename), origin.loc.lineno, origin.function_name or function)
+    return Frame(path, line, function)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_generated(path: str) -> bool:
+    """Whether AutoGraph has written a file."""
+    return os.path.basename(path).startswith("__autograph_generated_file")
+
+
+def _source_map(path: str) -> Mapping[tuple[str, int], Any]:
+    """AutoGraph's own map of a file that it has written: from lines of it to those of the program."""
+    try:
+        return _found_source_map(path)
+    except (LookupError, AttributeError, RuntimeError):
+        return {}  # another version of AutoGraph, or another thread converts a function now
+
+
+@functools.lru_cache(maxsize=1024)
+def _found_source_map(path: str) -> Mapping[tuple[str, int], Any]:
+    for by_options in list(autograph._TRANSPILER._cache._cache.values()):
+        for factory in list(by_options.values()):
+            if factory.module.__file__ == path:
+                source_map: Mapping[tuple[str, int], Any] = factory.source_map
+                return source_map
+    raise LookupError(path)
 
 
 def _path(filename: str) -> str:

@@ -192,3 +192,33 @@ def test_an_op_for_all_elements_of_a_vectorized_map_has_the_line_of_the_op_for_o
         (origin,) = run.origins()
     assert "/pfor/" in origin.op_name and origin.source is not None
     assert origin.source.line == root.__code__.co_firstlineno + 1
+
+
+def test_what_autograph_converts_for_a_replica_has_the_lines_of_the_program(tmp_path: Path) -> None:
+    def replica(x: tf.Tensor) -> tf.Tensor:
+        if tf.reduce_sum(x) > 0.0:
+            x = tf.sqrt(x, name="root")
+        return tf.math.log(x, name="log")
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    step = tf.function(lambda x: strategy.run(replica, args=(x,)))
+    with tb_debugger_plugin.record(tmp_path):
+        step(tf.ones([2]))
+    events = read(tmp_path).events
+    files = [event.source_file for event in events["source_files"]]
+    assert not [file.file_path for file in files if "autograph_generated" in file.file_path]
+    places = [event.stack_frame_with_id.file_line_col for event in events["stack_frames"]]
+    lines = {(place.func, place.line) for place in places if files[place.file_index].file_path == __file__}
+    first = replica.__code__.co_firstlineno
+    assert {line for name, line in lines if name == "replica"} == {first + 1, first + 2, first + 3}
+
+
+def test_a_line_that_runs_in_converted_code_is_that_of_the_program() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def looks(x: tf.Tensor) -> tf.Tensor:
+        seen.append(frames.user_place(sys._getframe()))
+        return x + 1.0
+
+    tf.function(looks)(tf.ones([2]))
+    assert seen == [(__file__, looks.__code__.co_firstlineno + 1)]
