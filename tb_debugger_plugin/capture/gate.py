@@ -257,6 +257,7 @@ class TensorOfGraph(NamedTuple):
       is_recorded: Whether it is recorded. Another one passes the gate only with a watch op of its own.
       lines: The lines of the program that led to the op inside of its function, outermost first; in a graph
         of a session, all.
+      inputs: Ids of the tensors that its op takes, where they were computed.
     """
 
     tensor_id: int
@@ -276,6 +277,7 @@ class TensorOfGraph(NamedTuple):
     is_constant: bool = False
     is_recorded: bool = True
     lines: tuple[Line, ...] = ()
+    inputs: tuple[int, ...] = ()
 
 
 #: Takes tensors that are new. Called by a thread that makes a function, without a lock; it must not raise.

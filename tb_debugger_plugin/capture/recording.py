@@ -313,6 +313,14 @@ class Recording:
         """Where threads that compute tensors of graphs are held; None without the native library."""
         return self._sink.gate
 
+    def note_running_stack(self, frame: FrameType) -> None:
+        """Record the running stack of this thread with its sources, for a debugger that stops there.
+
+        Args:
+          frame: Its innermost frame.
+        """
+        self._frames.current(frame)
+
     @property
     def watched(self) -> list[TensorOfGraph]:
         """All watched tensors so far; none unless the options are interactive."""

@@ -125,6 +125,7 @@ class WatchedTensors:
                     in_pipeline=tensor.in_pipeline,
                     is_constant=is_constant,
                     is_recorded=tensor.is_recorded,
+                    inputs=of_graph.inputs_of(tensor.op_name),
                     lines=_lines_of(origins[stack], op_type, is_function=bool(of_graph.name)),
                 )
             )

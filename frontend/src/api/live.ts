@@ -74,6 +74,10 @@ const pause = object({
   held_threads: number,
   others_may_have_passed: truth,
   wall_time: number,
+  failed: optional(tensor),
+  inputs: list(tensor),
+  path: text,
+  line: number,
 });
 export type Pause = Checked<typeof pause>;
 

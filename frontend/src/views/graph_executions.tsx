@@ -114,6 +114,9 @@ function emptyWords(store: Store, all: number): string {
   const filtered = Object.values(store.filter.value).some((text) => text !== undefined);
   if (filtered && all > 0) return "No tensor fulfils the filter.";
   if (store.onlyBad.value && all > 0) return "No recorded tensor holds NaN or ∞.";
+  const phase = store.live.state.value?.phase;
+  if (phase === "waiting" || phase === "paused")
+    return "No tensor of a graph is on record yet. To stop at a line, click beside it in the source code below, or set a breakpoint under Breakpoints; then Continue (F8).";
   return "No tensor of a graph is on record: nothing in this run is a tf.function, or none was recorded.";
 }
 

@@ -54,6 +54,10 @@ export const pause = (over: Partial<Pause> = {}): Pause => ({
   held_threads: 0,
   others_may_have_passed: false,
   wall_time: 0,
+  failed: undefined,
+  inputs: [],
+  path: "",
+  line: 0,
   ...over,
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { breakpointNumber, graphId, programId } from "../../src/base/ids";
+import { breakpointNumber, graphId, programId, runName } from "../../src/base/ids";
 import { conditionOf, conditionWords, isNumber, PRESETS, presetOf } from "../../src/model/live/conditions";
 import { hitOf } from "../../src/model/live/hit";
 import {
@@ -16,7 +16,15 @@ import {
   place,
   placeWords,
 } from "../../src/model/live/places";
-import { ended, firstProgram, headline, merged, pauseNotes, refusals } from "../../src/model/live/program";
+import {
+  ended,
+  firstProgram,
+  headline,
+  merged,
+  pauseNotes,
+  pauseWords,
+  refusals,
+} from "../../src/model/live/program";
 import { breakpoint, call, pause, program, state, tensor } from "./fixture";
 
 describe("conditions", () => {
@@ -223,6 +231,37 @@ describe("several programs", () => {
     expect(firstProgram([])).toBeUndefined();
   });
 
+  test("of several programs that wait, the one of the run in focus is shown first", () => {
+    const a = program({ id: programId("a"), run: runName("run a"), started: 1 });
+    const b = program({ id: programId("b"), run: runName("run b"), started: 2 });
+    expect(firstProgram([a, b], runName("run a"))?.id).toBe("a");
+    expect(firstProgram([a, b], runName("run c"))?.id).toBe("b");
+    const running = { ...a, state: state({ phase: "running" }) };
+    expect(firstProgram([running, b], runName("run a"))?.id).toBe("b");
+  });
+
+  test("an op that failed is named in the headline, and its reason comes first", () => {
+    const failed = tensor({ op_name: "gather", slot: 0 });
+    const sentence = "Paused after train_step (call 0): InvalidArgumentError: 5 is not in [0, 2).";
+    const over = { call: call({ is_over: true }), pause: pause({ reason: "error", sentence, failed }) };
+    expect(headline(program({}, over))).toBe("Paused: gather:0 in train_step (call 0) failed");
+    expect(pauseWords(program({}, over))).toBe("InvalidArgumentError: 5 is not in [0, 2).");
+    expect(hitOf(program({}, over))).toMatchObject({
+      op: { opName: "gather" },
+      line: { path: "/home/user/losses.py", line: 14 },
+      isBetween: false,
+    });
+  });
+
+  test("a pause before the first op is about its line", () => {
+    const over = { call: undefined, pause: pause({ path: "/home/user/train.py", line: 8 }) };
+    expect(hitOf(program({}, over))).toMatchObject({
+      op: undefined,
+      line: { path: "/home/user/train.py", line: 8 },
+      isBetween: true,
+    });
+  });
+
   test("an older state of a program does not replace a newer one", () => {
     const older = { ...a, state: state({ version: 4 }) };
     expect(merged([a], [older])[0]?.state?.version).toBe(5);
@@ -245,6 +284,7 @@ describe("a hit", () => {
       run: "digits/first",
       op: { graph: "g-loss", opName: "Log", opType: "Log", slot: 0 },
       line: { path: "/home/user/losses.py", line: 14 },
+      isBetween: false,
     });
   });
 

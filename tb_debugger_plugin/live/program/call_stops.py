@@ -12,12 +12,13 @@ from typing import Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import user_message
-from tb_debugger_plugin.live.messages.messages import Pause
+from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
-from tb_debugger_plugin.live.program.sentences import after_call, before_call
+from tb_debugger_plugin.live.program.sentences import after_call, before_call, failure, op_of
 from tb_debugger_plugin.live.program.status import Status, Stop
+from tb_debugger_plugin.shell.commands.run_info import failing_node
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Errors that end loops or programs, and are no mistakes.
@@ -57,7 +58,7 @@ class CallStops:
             status.counted.add(call)
             status.has_news = True
             if why is not None:
-                self._pauses.begin(why, Stop(), sentence=before_call(call, why.text))
+                self._pauses.begin(why, Stop(), sentence=before_call(call, why.text), place=call.place)
             else:
                 wanted = self._begin(call)
         if why is not None:
@@ -82,7 +83,8 @@ class CallStops:
                 self._pauses.wait()
                 why = self._why_after(error)
                 if why is not None:
-                    self._pauses.begin(why, Stop(), sentence=after_call(call, why.text))
+                    self._pauses.begin(why, Stop(), sentence=after_call(call, why.text), place=call.place)
+                    self._tell_failure(error)
         if why is not None:
             self._pauses.stay()
         if error is None:
@@ -102,8 +104,20 @@ class CallStops:
             return None
         is_mistake = isinstance(error, Exception) and type(error).__name__ not in _ORDINARY
         if error is not None and is_mistake:
-            return Why(int(Pause.ERROR), f"{type(error).__name__}: {_first_line(error)}")
+            return Why(int(Pause.ERROR), failure(error, self._failed_op(error)))
         return self._status.aims.why_after_call()
+
+    def _failed_op(self, error: BaseException) -> Message | None:
+        """The output of the op that an error is about; None if the error does not say."""
+        name = failing_node(error)
+        return None if name is None else self._status.tensors.output_of(name) or op_of(name, error)
+
+    def _tell_failure(self, error: BaseException | None) -> None:
+        """Add what is known of the op that failed to the pause. The caller holds the lock."""
+        failed = None if error is None else self._failed_op(error)
+        if failed is not None and self._status.pause is not None:
+            self._status.pause.failed.CopyFrom(failed)
+            self._status.pause.inputs.extend(self._status.tensors.inputs_of(failed))
 
     def _begin(self, call: ProgramCall) -> frozenset[int] | None:
         """Note that a call runs from now on; returns what should be isolated, if that is new.
@@ -171,7 +185,3 @@ class CallStops:
             _log.debug("Tensors cannot get watch ops of their own:", exc_info=error)
             with status.lock:
                 status.notices.add(f"Breakpoints stop after ops that run in parallel: {user_message(error)}.")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:300]

@@ -44,7 +44,8 @@ class EagerStops:
                 return
             self._lines.stop_at(path, line)
             why = Why(int(Pause.BEFORE_CALL))
-            self._pauses.begin(why, Stop(), sentence=before_op(op_type, path, line))
+            sentence = before_op(op_type, path, line)
+            self._pauses.begin(why, Stop(), sentence=sentence, place=(path, line))
         self._pauses.stay()
 
     def after_op(self, op_type: str, outputs: Sequence[Any], frame: FrameType) -> Sequence[Any] | None:

@@ -10,6 +10,7 @@ Invariant: after `let_go()` no thread is held.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 
 from tb_debugger_plugin.capture.gate import CannotChange, Hit
@@ -41,7 +42,15 @@ class Pauses:
 
     # The caller holds the lock.
 
-    def begin(self, why: Why, stop: Stop, tensor: Message | None = None, *, sentence: str = "") -> Stop:
+    def begin(
+        self,
+        why: Why,
+        stop: Stop,
+        tensor: Message | None = None,
+        *,
+        sentence: str = "",
+        place: tuple[str, int] = ("", 0),
+    ) -> Stop:
         """Pause the program.
 
         Args:
@@ -49,6 +58,7 @@ class Pauses:
           stop: Where it stops.
           tensor: The tensor at which it stops; None at a call.
           sentence: Where it stops, if it is a call.
+          place: The path and the line of the program there.
         """
         status = self._status
         status.pause_number += 1
@@ -61,6 +71,8 @@ class Pauses:
             breakpoint=why.breakpoint,
             number=status.pause_number,
             wall_time=status.clock.wall(),
+            path=place[0],
+            line=place[1],
         )
         if tensor is not None:
             pause.tensor.CopyFrom(tensor)
@@ -150,10 +162,20 @@ class Pauses:
 
     def stay(self) -> None:
         """Wait in a thread of the program that has begun a pause, until it may go on."""
+        self._note_sources()
         self.flush()
         with self._status.lock:
             self.wait()
         self.end_if_told()
+
+    def _note_sources(self) -> None:
+        """Record the sources of the lines that run, before an op of theirs is on record."""
+        note = getattr(self._status.program.recording, "note_running_stack", None)
+        try:
+            if note is not None:
+                note(sys._getframe())
+        except Exception as error:  # the program must not see any error
+            _log.debug("The running stack cannot be recorded:", exc_info=error)
 
     def flush(self) -> None:
         """Write out what is recorded up to a pause, and say so."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Final
 
 from tb_debugger_plugin.capture.gate import CannotChange
-from tb_debugger_plugin.live.messages.messages import Message
+from tb_debugger_plugin.live.messages.messages import Message, Tensor
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall
 
 CANNOT_CHANGE: Final = {
@@ -30,7 +31,8 @@ NO_TENSOR: Final = "The program is paused at a call, not at a tensor."
 
 def name_of(tensor: Message) -> str:
     """Returns ``Log:0 of cross_entropy, train.py:68``, as far as it is known."""
-    parts = [f"{tensor.op_name or tensor.op_type or 'a tensor'}:{tensor.slot}"]
+    slot = f":{tensor.slot}" if tensor.slot >= 0 else ""
+    parts = [f"{tensor.op_name or tensor.op_type or 'a tensor'}{slot}"]
     owner = tensor.layer or tensor.function
     if owner:
         parts.append(f" of {owner}")
@@ -55,6 +57,42 @@ def _words(call: ProgramCall) -> str:
     """As the page names it: ``train_step (call 3)``, ``run of loss:0 (call 3)``."""
     run_of = "run of " if call.kind == CallKind.SESSION_RUN else ""
     return f"{run_of}{call.name} (call {call.number})"
+
+
+_NOT_THE_REASON: Final = re.compile(r"Graph execution error:|Detected at node |  File \"|\d+ root error|\s*$")
+_PLACES: Final = re.compile(r'^  File "(.+)", line (\d{1,9}), in', re.MULTILINE)
+_LABELS: Final = re.compile(r"\{\{.*?\}\} ?|\s*\[\[.*|\s*\[Op:.*|^\s*\(\d+\) [\w ]+: ")
+
+
+def reason_of(error: BaseException) -> str:
+    """Returns what an error says, in one line: of TensorFlow's errors the reason, without where it was."""
+    lines = str(error).splitlines()
+    says = next((line for line in lines if not _NOT_THE_REASON.match(line)), "")
+    return _LABELS.sub("", says).strip()[:300]
+
+
+def op_of(name: str, error: BaseException) -> Message:
+    """Returns an op without outputs, as far as an error of TensorFlow describes it.
+
+    Args:
+      name: Its name.
+      error: The error.
+    """
+    places = [(path, int(line)) for path, line in _PLACES.findall(str(error))]
+    path, line = places[-1] if places else ("", 0)
+    return Tensor(op_name=name, slot=-1, path=path, line=line, unknown_shape=True)
+
+
+def failure(error: BaseException, failed: Message | None) -> str:
+    """Returns a clause about an error: ``ValueError: it is negative, in Log:0 of loss, train.py:68``.
+
+    Args:
+      error: The error.
+      failed: The output of the op that failed; None if it is not known.
+    """
+    where = "" if failed is None else f", in {name_of(failed)}"
+    reason = reason_of(error)
+    return f"{type(error).__name__}{f': {reason}' if reason else ''}{where}"
 
 
 def before_op(op_type: str, path: str, line: int) -> str:

@@ -328,6 +328,38 @@ class Tensors:
         found = (one for one in self._eager if one.number == number)
         return next(found, None)
 
+    def output_of(self, op_name: str) -> Message | None:
+        """Returns the first output of an op of a graph, without a value; None if there is no such op.
+
+        Args:
+          op_name: Its name. Of several functions with such an op, the one that was made last is meant.
+        """
+        found = (one for one in reversed(self._of_graphs.values()) if one.op_name == op_name)
+        known = next(found, None)
+        return None if known is None else self._not_computed(known)
+
+    def inputs_of(self, output: Message) -> list[Message]:
+        """Returns the tensors that an op of a graph takes, as they were computed last in the call at hand.
+
+        Args:
+          output: An output of the op.
+        """
+        place = output.graph_id, output.op_name
+        of_op = (one for one in self._of_graphs.values() if (one.graph_id, one.op_name) == place)
+        wanted = next((one.inputs for one in of_op), ())
+        last = {passed.tensor_id: passed for passed in self._passed(0, _MOST_EAGER)}
+        return [
+            self.message_of_passed(last[one]) if one in last else self._not_computed(self._of_graphs[one])
+            for one in wanted
+            if one in self._of_graphs
+        ]
+
+    def _not_computed(self, known: TensorOfGraph) -> Message:
+        passed = Passed(0, known.tensor_id, 0, known.dtype, None, None, 0, False, False)
+        message = self.message_of_passed(passed)
+        message.number = 0
+        return message
+
     def remember(self, message: Message) -> None:
         """Keep the value of a tensor at which the program has stopped, after its call too."""
         if not message.has_value:

@@ -15,6 +15,7 @@ from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import api
 from tb_debugger_plugin.live.program.interface import Settings
 from tests.support.live_debugger import Debugger
+from tests.support.recorded import read
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs stop in the native library")
 
@@ -429,9 +430,52 @@ def test_an_error_of_a_call_pauses_the_program(begin):
 
     debugger.start(program)
     state = debugger.paused()
-    assert state.pause.reason == Pause.ERROR and "InvalidArgumentError" in state.pause.sentence
+    assert state.pause.reason == Pause.ERROR
+    sentence = state.pause.sentence
+    assert sentence.startswith(
+        "Paused after fails (call 0): InvalidArgumentError: assertion failed: [not pos"
+    )
+    line = fails.python_function.__code__.co_firstlineno + 2
+    assert "in assert_positive/" in sentence and sentence.endswith(f", test_controller.py:{line}.")
     debugger.do(continue_={})
     assert debugger.finished() == "caught"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_op_that_fails_is_shown_with_its_line_its_reason_and_its_inputs(begin, nested):
+    debugger = begin(wait=False)
+
+    @tf.function
+    def gathers(x, i):
+        table = tf.multiply(x, 2.0, name="table")
+        return tf.gather(tf.identity(table), i, name="gathered")
+
+    @tf.function
+    def outer(x, i):
+        return gathers(x, i) + 1.0
+
+    def program():
+        called = outer if nested else gathers
+        called(tf.constant([1.0, 2.0]), tf.constant(1))
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            called(tf.constant([1.0, 2.0]), tf.constant(5))
+
+    debugger.breakpoint(op_name="Never")
+    debugger.start(program)
+    state = debugger.paused()
+    pause, line = state.pause, gathers.python_function.__code__.co_firstlineno + 3
+    assert (pause.reason, state.call.number, pause.failed.op_name) == (Pause.ERROR, 1, "gathered")
+    assert (pause.failed.line, pause.failed.op_type, pause.failed.number) == (line, "GatherV2", 0)
+    assert pause.sentence == (
+        f"Paused after {'outer' if nested else 'gathers'} (call 1): InvalidArgumentError: indices = 5 is not"
+        f" in [0, 2), in gathered:0 of gathers, test_controller.py:{line}."
+    )
+    inputs = {one.op_name: (one.text, list(one.shape)) for one in pause.inputs}
+    assert inputs["table"] == ("[2.0, 4.0]", [2])
+    assert list(inputs)[1] == "i" and not pause.inputs[1].has_value
+    assert "table" in names_of(debugger.tensors())
+    debugger.do(continue_={})
+    debugger.finished()
 
 
 @pytest.mark.parametrize("pauses", [200, pytest.param(1000, marks=pytest.mark.long)])
@@ -524,6 +568,21 @@ def test_conditions_have_the_numbers_of_arguments_and_results_of_a_compiled_func
         state = debugger.paused()
         assert (state.pause.tensor.op_name, state.call.number) == (name, call)
         assert state.pause.tensor.has_value and numbers_of(state.pause.tensor)["size"] == 2
+    debugger.do(continue_={})
+    debugger.finished()
+
+
+def test_where_a_program_waits_its_source_is_on_record(begin, tmp_path):
+    debugger = begin()
+    step = logs(tf.constant([1.0]))
+    debugger.start(lambda: step(tf.constant(0.0)))
+    pause = debugger.paused().pause
+    line = test_where_a_program_waits_its_source_is_on_record.__code__.co_firstlineno + 3
+    assert (pause.path, pause.line) == (__file__, line)
+    while not debugger.controller.state().pause.is_recorded:
+        debugger.controller.follow(debugger.controller.state().version, 0.5)
+    files = [event.source_file for event in read(tmp_path).events["source_files"]]
+    assert __file__ in [file.file_path for file in files if file.lines]
     debugger.do(continue_={})
     debugger.finished()
 

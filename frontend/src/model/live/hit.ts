@@ -27,6 +27,8 @@ export interface Hit {
   /** Undefined between calls. */
   readonly op: HitOp | undefined;
   readonly line: HitLine | undefined;
+  /** Whether it is before a call, of which nothing is on record. */
+  readonly isBetween: boolean;
 }
 
 /** The pause of a program; undefined when it is not paused or when its recording is not known. */
@@ -35,16 +37,17 @@ export function hitOf(program: LiveProgram | undefined): Hit | undefined {
   const now = situationOf(program);
   const { pause, call } = program.state ?? {};
   if ((now !== "paused" && now !== "waiting") || pause === undefined) return undefined;
-  const { tensor } = pause;
+  const tensor = pause.tensor ?? pause.failed;
   // The program may not know yet which op computed a tensor.
   const isNamed = tensor !== undefined && (tensor.op_name !== "" || tensor.op_type !== "");
-  const place = tensor?.path ? tensor : call;
+  const place = tensor?.path ? tensor : pause.path ? pause : call;
   return {
     key: `${program.id} ${pause.number}`,
     program: program.id,
     pause: pause.number,
     run: program.run,
     op: isNamed ? opOf(tensor) : undefined,
+    isBetween: tensor === undefined && call?.is_over !== true,
     line: place && place.path !== "" && place.line > 0 ? { path: place.path, line: place.line } : undefined,
   };
 }

@@ -123,7 +123,9 @@ export function lineMarks(
   for (const line of made) marks.set(line.line, { kind: "possible", title: madeWords(line) });
   for (const [line, breakpoint] of breakpointsOfFile(breakpoints, path)) {
     const ops = marks.get(line)?.title;
-    const words = [breakpointWords(breakpoint), breakpoint.problem, breakpoint.note, ops].filter(Boolean).join(" · ");
+    const words = [breakpointWords(breakpoint), breakpoint.problem, breakpoint.note, ops]
+      .filter(Boolean)
+      .join(" · ");
     const isOff = breakpoint.enabled ? "on" : "off";
     marks.set(line, { kind: breakpoint.problem === "" ? isOff : "problem", title: words });
   }

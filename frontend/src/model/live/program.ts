@@ -1,6 +1,6 @@
 /** Sentences about a program that runs, and which commands it takes now. */
 import type { Call, LiveProgram, Pause, ProgramState } from "../../api/live";
-import type { ProgramId } from "../../base/ids";
+import type { ProgramId, RunName } from "../../base/ids";
 import { basename, counted } from "../../base/text";
 import { displayName, tensorName } from "../names";
 
@@ -68,8 +68,19 @@ function pausedWords({ pause, call }: Partial<ProgramState> = {}): string {
     return `Paused at ${at}${inCall === "" ? "" : ` in ${inCall}`}`;
   }
   if (inCall === "") return pause?.reason === "before_call" ? "Paused before the first op" : "Paused";
+  if (pause?.failed !== undefined)
+    return `Paused: ${tensorName(pause.failed.op_name, Math.max(0, pause.failed.slot))} in ${inCall} failed`;
   if (pause?.reason === "error") return `Paused: ${inCall} raised an error`;
   return `Paused ${pause?.reason === "after_call" || call?.is_over ? "after" : "before"} ${inCall}`;
+}
+
+/** Why a program is paused, without what the headline says already; empty if that is all. */
+export function pauseWords(program: LiveProgram): string {
+  const { pause, call } = program.state ?? {};
+  if (pause === undefined || pause.sentence === `${headline(program)}.`) return "";
+  const before = call === undefined ? "" : `Paused after ${callWords(call)}: `;
+  const isSaid = before !== "" && pause.sentence.startsWith(before);
+  return isSaid ? pause.sentence.slice(before.length) : pause.sentence;
 }
 
 /** More about a pause, after its sentence: what else the reader must know. */
@@ -135,10 +146,14 @@ export function mayEdit(program: LiveProgram | undefined, readOnly: string | und
 
 const RANK: readonly Situation[] = ["paused", "waiting", "running", "detached", "unreachable", "ended"];
 
-/** The program that is shown when the reader chose none: one that waits, else the one started last. */
-export function firstProgram(programs: readonly LiveProgram[]): LiveProgram | undefined {
+/**
+ * The program that is shown when the reader chose none: one that waits, that of the run in focus, else the one
+ * started last.
+ */
+export function firstProgram(programs: readonly LiveProgram[], run?: RunName): LiveProgram | undefined {
   const rank = (program: LiveProgram) => RANK.indexOf(situationOf(program));
-  return [...programs].sort((a, b) => rank(a) - rank(b) || b.started - a.started)[0];
+  const other = (program: LiveProgram) => (run !== undefined && program.run === run ? 0 : 1);
+  return [...programs].sort((a, b) => rank(a) - rank(b) || other(a) - other(b) || b.started - a.started)[0];
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The facts about programs that run. Only the requests and the verbs of this folder change them. */
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { LiveProgram, LivePrograms, ProgramState } from "../../api/live";
-import type { ProgramId } from "../../base/ids";
+import type { ProgramId, RunName } from "../../base/ids";
 import { firstProgram } from "../../model/live/program";
 
 /** A sentence that is shown for a while. */
@@ -41,14 +41,14 @@ export function createLiveFacts() {
   };
 }
 
-export function createLiveDerived(facts: LiveFacts) {
+export function createLiveDerived(facts: LiveFacts, run: ReadonlySignal<RunName | undefined>) {
   const programs = computed(() => {
     const all = facts.answer.value?.programs ?? [];
     return all.filter(({ id }) => !facts.closed.value.has(id));
   });
   const program = computed((): LiveProgram | undefined => {
     const chosen = programs.value.find(({ id }) => id === facts.chosen.value);
-    return chosen ?? facts.gone.value ?? firstProgram(programs.value);
+    return chosen ?? facts.gone.value ?? firstProgram(programs.value, run.value);
   });
   const state: ReadonlySignal<ProgramState | undefined> = computed(() => program.value?.state);
   return {

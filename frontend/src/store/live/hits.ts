@@ -27,7 +27,7 @@ export interface HitDeps extends VerbDeps {
   readonly choice: Choice;
   readonly verbs: Pick<
     FocusVerbs,
-    "focusOp" | "focusKnown" | "focusGraphExecution" | "focusExecution" | "focusLine"
+    "focusOp" | "focusKnown" | "focusGraphExecution" | "focusExecution" | "focusLine" | "focusOnlyLine"
   > & {
     selectRun(run: RunName): void;
   };
@@ -186,12 +186,13 @@ class Hits {
     return () => verbs.focusExecution(executionIndex(last));
   }
 
-  async #line({ run, line }: Hit): Promise<(() => void) | undefined> {
+  async #line({ run, line, isBetween }: Hit): Promise<(() => void) | undefined> {
     const { api, verbs, facts } = this.#deps;
     if (line === undefined) return undefined;
     const found = await fileOf(api, run, line.path);
     const before = facts.line.peek();
     if (found === undefined || (before?.file === found && before.line === line.line)) return undefined;
-    return () => verbs.focusLine({ file: found, line: line.line });
+    const focused = { file: found, line: line.line };
+    return () => (isBetween ? verbs.focusOnlyLine(focused) : verbs.focusLine(focused));
   }
 }

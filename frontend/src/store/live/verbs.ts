@@ -11,7 +11,7 @@ import type {
   Where,
 } from "../../api/live";
 import type { Api } from "../../api/routes";
-import type { BreakpointNumber, LiveTensorNumber, ProgramId } from "../../base/ids";
+import type { BreakpointNumber, LiveTensorNumber, ProgramId, RunName } from "../../base/ids";
 import { sentence } from "../../base/loaded";
 import { breakpointAt, changed, newBreakpoint } from "../../model/live/places";
 import { situationOf, withState } from "../../model/live/program";
@@ -25,6 +25,8 @@ export interface LiveVerbDeps {
   readonly facts: LiveFacts;
   readonly derived: LiveDerived;
   readonly toasts: Toasts;
+  /** Shows a run, unless it is shown. */
+  readonly showRun: (run: RunName) => void;
 }
 
 /** Sends a command; returns whether it was done. Why not is in `refusal`, and in a toast. */
@@ -130,10 +132,12 @@ function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send:
   };
 }
 
-function createViewVerbs({ facts, derived, toasts }: LiveVerbDeps) {
+function createViewVerbs({ facts, derived, toasts, showRun }: LiveVerbDeps) {
   return {
     chooseProgram(id: ProgramId): void {
+      const run = derived.programs.peek().find((program) => program.id === id)?.run;
       batch(() => {
+        if (run !== undefined) showRun(run);
         facts.chosen.value = id;
         facts.gone.value = undefined;
         facts.refusal.value = undefined;

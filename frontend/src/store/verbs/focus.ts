@@ -65,6 +65,18 @@ function createSourceVerbs(facts: Facts, choice: Choice) {
         facts.line.value = line;
       });
     },
+    /** Focuses a line that nothing on record belongs to, such as that of a call that is about to begin. */
+    focusOnlyLine(line: LineFocus): void {
+      choice.make();
+      batch(() => {
+        facts.touched.value = true;
+        facts.execution.value = undefined;
+        facts.graphExecution.value = undefined;
+        facts.alert.value = undefined;
+        showSubject(facts, "execution");
+        facts.line.value = line;
+      });
+    },
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type Action,
   headline,
   pauseNotes,
+  pauseWords,
   programTitle,
   readOnlyWords,
   refusals,
@@ -79,12 +80,12 @@ function Details({ store, program }: BarProps) {
   const pause = program.state?.pause;
   if (pause === undefined) return null;
   const notes = pauseNotes(pause);
-  const isSaid = pause.sentence === `${headline(program)}.`;
+  const words = pauseWords(program);
   return (
     <>
-      {!isSaid && (
+      {words !== "" && (
         <span class="live-why ellipsis" title={pause.sentence} data-testid="live-why">
-          {pause.sentence}
+          {words}
         </span>
       )}
       {notes.length > 0 && (

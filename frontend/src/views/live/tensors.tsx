@@ -3,7 +3,8 @@ import { useMemo } from "preact/hooks";
 import type { LiveTensor, ProgramState } from "../../api/live";
 import { bytes, counted, grouped } from "../../base/text";
 import { callWords } from "../../model/live/program";
-import { expressionOf, filteredRows, positionOf, withCurrent } from "../../model/live/tensor_rows";
+import { expressionOf, filteredRows, positionOf, summaryOf, withCurrent } from "../../model/live/tensor_rows";
+import { tensorName } from "../../model/names";
 import type { Store } from "../../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { Failure, Hint } from "../panel";
@@ -27,6 +28,7 @@ export function TensorsNote({ store }: { readonly store: Store }) {
     <span data-testid="live-tensors-note">
       {words.filter(Boolean).join(" · ")}
       <Dropped state={state} />
+      <Failed state={state} />
     </span>
   );
 }
@@ -42,6 +44,26 @@ function Dropped({ state }: { readonly state: ProgramState }) {
       · {counted(n, "value")} dropped (limit {bytes(most)})
     </span>
   );
+}
+
+/** The inputs of the op that failed. */
+function Failed({ state: { pause } }: { readonly state: ProgramState }) {
+  if (pause?.failed === undefined) return null;
+  const name = tensorName(pause.failed.op_name, Math.max(0, pause.failed.slot));
+  const inputs = pause.inputs.map((one) =>
+    [tensorName(one.op_name, one.slot), ...valueWords(one)].filter(Boolean).join(" "),
+  );
+  return (
+    <span class="warning" title={pause.sentence} data-testid="live-failed">
+      {` · ${name} failed${inputs.length === 0 ? "" : `; its inputs: ${inputs.join(", ")}`}`}
+    </span>
+  );
+}
+
+/** The dtype, the shape and the text of a tensor, as far as they are known. */
+function valueWords(tensor: LiveTensor): readonly (string | undefined)[] {
+  const { dtype, shape } = summaryOf(tensor);
+  return [dtype, shape, tensor.text && `= ${tensor.text}`];
 }
 
 export function TensorsTools({ store }: { readonly store: Store }) {
@@ -78,6 +100,8 @@ function emptyWords(store: Store): string {
     return "The program has ended. What it recorded is in the panes of the recording.";
   if (state.phase === "running" || state.phase === "detached")
     return "Tensors are listed while the program is paused, steps, or has breakpoints.";
+  if (state.call?.is_over)
+    return "The program held no tensor of this call, because nothing could stop in it. What it computed is in the list of graph executions.";
   return "No tensor was computed yet in this call: step to the next one.";
 }
 
