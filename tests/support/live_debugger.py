@@ -42,6 +42,11 @@ class Debugger:
         self._threads.append(thread)
         thread.start()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a program has not ended."""
+        return any(thread.is_alive() for thread in self._threads)
+
     def do(self, **what: Any) -> Message:
         """Give a command, which is obeyed."""
         outcome = self.controller.control(Command(**what))

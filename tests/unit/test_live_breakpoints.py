@@ -12,6 +12,7 @@ from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
+from tb_debugger_plugin.live.program.births import Births
 from tb_debugger_plugin.live.program.breakpoints import MOST, Breakpoints, place_of
 from tb_debugger_plugin.live.program.places import Place, described, make_target
 from tests.support.fake_gate import tensor_of_graph
@@ -303,6 +304,54 @@ def test_a_line_is_found_when_its_function_is_made_and_comes_back_when_it_is_mad
 def test_graphs_of_sessions_are_built_by_no_function_that_is_made(script):
     breakpoints = known(made_at(script, 5, 10, function=""))
     assert "fits yet" in set_at(breakpoints, script, 9)[1].problem
+
+
+# The first of each origin only.
+
+
+def carrying(tensor_id, op_type, *inputs):
+    return tensor_of_graph(tensor_id, f"op{tensor_id}", op_type, inputs=inputs)
+
+
+def test_a_condition_is_born_where_no_input_fulfils_it():
+    births = Births()
+    known_ids = set(range(10)).__contains__
+
+    def born(call, tensor_id, op_type, *inputs):
+        return births.is_birth(carrying(tensor_id, op_type, *inputs), call, known_ids)
+
+    assert born(0, 1, "Log", 0)
+    assert not born(0, 2, "Mul", 0, 1) and not born(0, 3, "Sum", 2)
+    assert born(0, 4, "Sqrt", 0)
+    assert not born(0, 5, "PartitionedCall", 0) and not born(0, 6, "Add", 0, 99)
+    assert born(1, 1, "Log", 0), "another call begins anew"
+    assert not born(2, 7, "ReadVariableOp", 0), "a variable keeps what earlier calls gave it"
+    assert born(3, 6, "Add", 0, 99), "nothing was bad before in this call"
+    assert Births().is_birth(carrying(7, "ReadVariableOp", 0), 0, known_ids)
+    assert births.is_eager_birth("Log", [False, False]) and not births.is_eager_birth("Mul", [False, True])
+    assert not births.is_eager_birth("ReadVariableOp", [False])
+
+
+def test_of_the_first_of_each_origin_only_the_gate_judges_all_tensors_and_counts_none():
+    breakpoints = known()
+    message = breakpoint_at(op_type="Log", condition="nan > 0", ignore=2)
+    message.first_only = True
+    breakpoints.set(message)
+    (rule,) = breakpoints.rules({})
+    assert (rule.tensor_ids, rule.ignore) == (None, 0) and breakpoints.isolated() == {1, 2}
+    assert (breakpoints.messages({1: 9}, has_gate=True)[0].hits, breakpoints.rules({1: 9})) == (0, [rule])
+    breakpoints.set(breakpoint_at(op_type="Log", number=1))
+    assert breakpoints.rules({1: 9})[0].tensor_ids == {1, 2}
+
+
+def test_a_file_of_before_there_was_a_choice_is_used(tmp_path):
+    breakpoint_file.save(str(tmp_path), "/a/train.py", KEPT)
+    path = tmp_path / breakpoint_file.NAME
+    content = json.loads(path.read_text())
+    for row in content["breakpoints"]:
+        del row["first_only"]
+    path.write_text(json.dumps(content))
+    assert [one.first_only for one in breakpoint_file.load(str(tmp_path), "train.py")] == [False, False]
 
 
 # The file of the next run.

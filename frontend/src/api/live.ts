@@ -106,6 +106,7 @@ const breakpoint = object({
   num_tensors: number,
   problem: text,
   note: text,
+  first_only: truth,
 });
 export type Breakpoint = Checked<typeof breakpoint>;
 
@@ -200,6 +201,7 @@ export interface NewBreakpoint {
   readonly ignore: number;
   readonly enabled: boolean;
   readonly label: string;
+  readonly first_only: boolean;
 }
 
 /** Until the first that happens; without any part, the program just runs on. */

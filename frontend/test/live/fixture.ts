@@ -106,6 +106,7 @@ export const breakpoint = (where: Parameters<typeof place>[0], over = {}) => ({
   num_tensors: 1,
   problem: "",
   note: "",
+  first_only: false,
   ...over,
 });
 

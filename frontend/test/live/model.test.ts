@@ -84,6 +84,14 @@ describe("places", () => {
     expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
   });
 
+  test("of NaN and infinities is at the first of each origin only, unless the reader chooses otherwise", () => {
+    const firsts = ["nan > 0", "bad > 0", "inf > 0", "max > 3", ""].map(
+      (one) => newBreakpoint({}, one).first_only,
+    );
+    expect(firsts).toEqual([true, true, true, false, false]);
+    expect(newBreakpoint({}, "nan > 0", false).first_only).toBe(false);
+  });
+
   test("an op is sought in its function, by the name for people where that occurs in the full one", () => {
     expect(atOp("Log", "__inference_loss_7").function_regex).toBe("loss");
     const gradient = "__inference___backward_loss_7";
@@ -145,7 +153,7 @@ describe("places", () => {
     const { where } = before;
     expect(changed(before, { enabled: false })).toEqual({
       ...{ number: breakpointNumber(1), where, condition: "nan > 0" },
-      ...{ ignore: 0, enabled: false, label: "" },
+      ...{ ignore: 0, enabled: false, label: "", first_only: false },
     });
   });
 });

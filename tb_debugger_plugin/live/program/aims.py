@@ -23,6 +23,7 @@ from tb_debugger_plugin.live.program.gate_rules import (
 )
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.places import Place, described
+from tb_debugger_plugin.live.program.tensors import known_numbers
 from tb_debugger_plugin.live.program.watched import Watched
 from tb_debugger_plugin.native.arguments import GateRule
 
@@ -143,8 +144,13 @@ class Aims:
 
     # Why the program stops.
 
-    def why_hit(self, hit: Hit) -> Why | None:
-        """Returns why a hit stops the program; None if it is not wanted any more."""
+    def why_hit(self, hit: Hit, call: int = 0) -> Why | None:
+        """Returns why a hit stops the program; None if it is not wanted any more.
+
+        Args:
+          hit: The hit.
+          call: The number of the call at hand.
+        """
         if hit.rule == 0:
             return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
         if hit.rule == UNTIL_CONDITION:
@@ -152,7 +158,32 @@ class Aims:
         if hit.rule == UNTIL_TENSOR:
             return self._until_tensor() if self.order.target is not None else None
         entry = self.breakpoints.get(hit.rule)
-        return _why_breakpoint(entry) if entry is not None and entry.enabled else None
+        if entry is None or not entry.enabled:
+            return None
+        if not entry.is_first_only or self._is_birth(entry, hit, call):
+            return _why_breakpoint(entry)
+        return self._why_other(hit)
+
+    def _is_birth(self, entry: Entry, hit: Hit, call: int) -> bool:
+        """Whether the condition of a breakpoint begins to hold at a hit, which is not to be ignored."""
+        tensor = self._known.get(hit.tensor.tensor_id)
+        if tensor is None or not entry.births.is_birth(tensor, call, self._known.__contains__):
+            return False
+        is_at = entry.target is None or hit.tensor.tensor_id in entry.tensors
+        return is_at and not entry.ignores()
+
+    def _why_other(self, hit: Hit) -> Why | None:
+        """Why another breakpoint stops at a tensor, of which the gate has named the first that fits."""
+        numbers = known_numbers(hit.tensor)
+        counted = self._gate.counts().hits if self._gate is not None else {}
+        for entry in self.breakpoints.enabled:
+            rule = entry.rule
+            if rule is None or entry.is_first_only or counted.get(rule.number, 0) <= rule.ignore:
+                continue
+            is_at = rule.tensor_ids is None or hit.tensor.tensor_id in rule.tensor_ids
+            if is_at and (entry.condition.is_always or entry.condition.holds(numbers)):
+                return _why_breakpoint(entry)
+        return None
 
     @property
     def looks_at_lines(self) -> bool:
@@ -164,6 +195,7 @@ class Aims:
         place: Place,
         numbers: Callable[[], Mapping[str, float]],
         lines: Sequence[RunningLine] = (),
+        inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
     ) -> Why | None:
         """Returns why an output of an eager op stops the program; None if it does not.
 
@@ -171,9 +203,12 @@ class Aims:
           place: Where it was made.
           numbers: Returns its numbers.
           lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
+          inputs: Returns the numbers of the inputs of its op.
         """
         for entry in self.breakpoints.enabled:
-            if _is_at(entry, place, lines) and _holds(entry.condition, numbers) and not entry.ignores():
+            if not _is_at(entry, place, lines) or not _holds(entry.condition, numbers):
+                continue
+            if _is_first(entry, place, inputs) and not entry.ignores():
                 return _why_breakpoint(entry)
         if self.order.condition is not None and _holds(self.order.condition, numbers):
             return self._until_condition()
@@ -228,6 +263,13 @@ def _is_at(entry: Entry, place: Place, lines: Sequence[RunningLine]) -> bool:
     if target.fits(place):
         return True
     return not entry.condition.is_always and any(target.fits_line(one.path, one.line) for one in lines)
+
+
+def _is_first(entry: Entry, place: Place, inputs: Callable[[], Iterable[Mapping[str, float]]]) -> bool:
+    if not entry.is_first_only:
+        return True
+    holding = (entry.condition.holds(numbers) for numbers in inputs())
+    return entry.births.is_eager_birth(place.op_type, holding)
 
 
 def _holds(condition: Condition, numbers: Callable[[], Mapping[str, Any]]) -> bool:

@@ -32,6 +32,7 @@ _FIELDS: Final[dict[str, type]] = {
     "ignore": int,
     "enabled": bool,
     "label": str,
+    "first_only": bool,
 }
 
 
@@ -106,6 +107,8 @@ def _check_fields(row: Any, kinds: dict[str, type]) -> None:
 
 
 def _message(row: Any) -> Message:
+    if isinstance(row, dict):
+        row = {"first_only": False, **row}  # a file from before there was a choice
     _check_fields(row, _FIELDS)
     _check_fields(row["where"], _WHERE)
     try:

@@ -18,6 +18,7 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
+from tb_debugger_plugin.live.program.births import Births
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
 from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
@@ -48,6 +49,7 @@ class Entry:
       refused: Why it cannot be used: it was kept from another run, and stays off; empty if it can.
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
       runs: When threads that run eagerly begin to run its line.
+      births: Where its condition began to hold.
     """
 
     number: int
@@ -64,6 +66,7 @@ class Entry:
     is_new: bool = False
     refused: str = ""
     runs: Runs = field(default_factory=Runs)
+    births: Births = field(default_factory=Births)
 
     @property
     def enabled(self) -> bool:
@@ -146,12 +149,18 @@ class Entry:
         """Whether tensors get watch ops for it that have none: integers, truth values, strings."""
         return self.target is not None and not self.condition.only_bad
 
+    @property
+    def is_first_only(self) -> bool:
+        """Whether values are no hits to which its condition was carried."""
+        return bool(self.message.first_only) and not self.condition.is_always
+
     def wanted_rule(self) -> GateRule | None:
         """The rule that the gate should have for it."""
         if not self.enabled or not self.tensors:
             return None
-        ids = None if self.target is None else frozenset(self.tensors)
-        left = max(0, int(self.message.ignore) - self.ignored)
+        # To know what is carried, the values of all tensors are judged. Hits are then counted here.
+        ids = None if self.target is None or self.is_first_only else frozenset(self.tensors)
+        left = 0 if self.is_first_only else max(0, int(self.message.ignore) - self.ignored)
         rule = gate_rule(self.number, ids, self.condition, left)
         if not self.is_new and self.rule is not None and self.rule == rule._replace(ignore=self.rule.ignore):
             return self.rule  # it goes on counting
@@ -159,6 +168,7 @@ class Entry:
 
     def settle(self, counted: int, rule: GateRule | None) -> None:
         """Take over what the gate has counted, and note its next rule."""
+        counted = 0 if self.is_first_only else counted
         if rule is not self.rule:
             self.hits += counted
             self.ignored = 0 if self.is_new else self.ignored + counted
@@ -359,7 +369,7 @@ class Breakpoints:
             before = one.rule
             one.settle(counted.get(one.number, 0), rule)
             if rule is not None and rule is not before:
-                left = max(0, int(one.message.ignore) - one.ignored)
+                left = 0 if one.is_first_only else max(0, int(one.message.ignore) - one.ignored)
                 one.rule = rule = rule._replace(ignore=left)
             if rule is not None:
                 rules.append(rule)
@@ -386,7 +396,8 @@ class Breakpoints:
         for one in self:
             message = Breakpoint()
             message.CopyFrom(one.message)
-            at_gate = counted.get(one.number, 0) if one.rule is not None else 0
+            is_counted = one.rule is not None and not one.is_first_only
+            at_gate = counted.get(one.number, 0) if is_counted else 0
             message.number = one.number
             message.hits = one.hits + at_gate
             message.ignore = max(0, int(message.ignore) - one.ignored - at_gate)

@@ -48,11 +48,14 @@ class EagerStops:
             self._pauses.begin(why, Stop(), sentence=sentence, place=(path, line))
         self._pauses.stay()
 
-    def after_op(self, op_type: str, outputs: Sequence[Any], frame: FrameType) -> Sequence[Any] | None:
+    def after_op(
+        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+    ) -> Sequence[Any] | None:
         """Take an eager op that has run; may block.
 
         Args:
           op_type: Its type, or the name of a function.
+          inputs: Its inputs.
           outputs: Its outputs.
           frame: The frame below which the program made it.
 
@@ -72,7 +75,7 @@ class EagerStops:
             status.has_news = True
             self._follow(entries)
             lines = status.eager.lines(frame) if status.aims.looks_at_lines else ()
-            found = self._why(entries, lines) or self._why_line(entries, path, line)
+            found = self._why(entries, lines, inputs) or self._why_line(entries, path, line)
             if found is None:
                 return None
             self._lines.stop_at(path, line)
@@ -88,11 +91,13 @@ class EagerStops:
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
     def _why(
-        self, entries: Sequence[EagerTensor], lines: Sequence[RunningLine]
+        self, entries: Sequence[EagerTensor], lines: Sequence[RunningLine], inputs: Sequence[Any]
     ) -> tuple[EagerTensor, Why] | None:
         status = self._status
         for entry in entries:
-            why = status.aims.why_eager(entry.place, partial(status.tensors.eager_numbers, entry), lines)
+            numbers = partial(status.tensors.eager_numbers, entry)
+            of_inputs = partial(map, status.tensors.numbers_of_eager, inputs)
+            why = status.aims.why_eager(entry.place, numbers, lines, of_inputs)
             if why is not None:
                 return entry, why
         return None

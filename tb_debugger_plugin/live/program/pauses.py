@@ -105,7 +105,7 @@ class Pauses:
             self._waiting_hits.append(hit)
             status.news()
             return None
-        why = status.aims.why_hit(hit) if status.may_stop else None
+        why = status.aims.why_hit(hit, status.tensors.call) if status.may_stop else None
         if why is None:
             status.gate.release(hit.number)
             return None

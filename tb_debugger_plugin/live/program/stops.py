@@ -117,7 +117,7 @@ class Stops:
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
     ) -> Sequence[Any] | None:
         """Takes an eager op that has run; may block. Returns other outputs, or None."""
-        return self._eager.after_op(op_type, outputs, frame)
+        return self._eager.after_op(op_type, inputs, outputs, frame)
 
     def detach(self, why: str) -> None:
         """Lets the program run on without stopping again."""

@@ -239,13 +239,8 @@ class Tensors:
         message.has_value = passed.is_held
         if not passed.is_held:
             message.no_value = _COMPILED if known is not None and known.is_compiled else NOT_HELD
-        self._describe(message, passed.num_bytes, budget, self.known_numbers(passed))
+        self._describe(message, passed.num_bytes, budget, known_numbers(passed))
         return message
-
-    def known_numbers(self, passed: Passed) -> dict[str, float]:
-        """Returns the numbers that the gate has computed of a tensor."""
-        pairs = zip(COLUMNS, passed.numbers or (None,) * len(COLUMNS), strict=True)
-        return {name: value for name, value in pairs if value is not None}
 
     def message_of_eager(self, entry: EagerTensor, budget: list[int] | None = None) -> Message:
         """Returns an output of an eager op; see `message_of_passed`."""
@@ -299,6 +294,13 @@ class Tensors:
         try:
             return self._numbers(entry.number, Value(self._read_eager(entry.tensor), entry.dtype))
         except Exception:  # whatever it is, the op has none
+            return {}
+
+    def numbers_of_eager(self, tensor: Any) -> dict[str, float]:
+        """Returns the numbers of any eager tensor; none if its elements cannot be read."""
+        try:
+            return numbers_of(self._read_eager(tensor), int(tensor.dtype.as_datatype_enum))
+        except Exception:  # a handle, or another device that fails
             return {}
 
     def value(self, number: int) -> Value:
@@ -389,3 +391,9 @@ def _static_shape(tensor: TensorOfGraph | None) -> tuple[int, ...] | None:
     """The shape that a tensor has each time; None if that is not known."""
     dims = None if tensor is None else tensor.dims
     return None if dims is None or min(dims, default=0) < 0 else dims
+
+
+def known_numbers(passed: Passed) -> dict[str, float]:
+    """Returns the numbers that the gate has computed of a tensor."""
+    pairs = zip(COLUMNS, passed.numbers or (None,) * len(COLUMNS), strict=True)
+    return {name: value for name, value in pairs if value is not None}

@@ -18,7 +18,7 @@ from tb_debugger_plugin.live.messages.messages import Message, Number, WatchedPo
 from tb_debugger_plugin.live.messages.messages import Watched as WatchedMessage
 from tb_debugger_plugin.live.program.breakpoints import place_of
 from tb_debugger_plugin.live.program.places import Place, Target, make_target
-from tb_debugger_plugin.live.program.tensors import Tensors
+from tb_debugger_plugin.live.program.tensors import Tensors, known_numbers
 
 _MOST: Final = 16
 #: Points of one curve: a state must not grow without bound.
@@ -128,7 +128,7 @@ class Watched:
         for passed in tensors.new_passed(self._last_passed):
             self._last_passed = passed.number
             curves = self._of_tensor(passed.tensor_id)
-            numbers = tensors.known_numbers(passed) if curves else {}
+            numbers = known_numbers(passed) if curves else {}
             for curve in curves if numbers else ():
                 curve.add(tensors.call, wall_time, numbers)
                 is_new = True

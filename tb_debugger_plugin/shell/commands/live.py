@@ -169,6 +169,11 @@ def _break_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", action="store_true", help="calls from Python, not tensors")
     parser.add_argument("--if", dest="condition", default="", metavar="COND", help='such as "max > 10"')
     parser.add_argument("--ignore", type=int, default=0, metavar="N", help="do not stop at the first N hits")
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="with --if: only where it begins to hold",
+    )
 
 
 def _break(shell: Shell, args: argparse.Namespace) -> Answer:
@@ -180,6 +185,7 @@ def _break(shell: Shell, args: argparse.Namespace) -> Answer:
     if not any(where.values()):
         raise UsageError("Say where: `break Log:0`, `break train.py:68`, `break -t Log` or `break --calls`.")
     given = {"where": where, "condition": args.condition, "ignore": args.ignore, "enabled": True}
+    given["first_only"] = args.first
     programs = attached(shell)
     outcome = programs.command({"set_breakpoint": given})
     if not outcome["done"]:
@@ -214,7 +220,9 @@ def _breakpoints(state: Facts) -> list[Line]:
         return []
     rows = [[Part(text, Style.HEADING) for text in ("Break", "Hits", "Tensors", "Where", "If", "")]]
     for one in state["breakpoints"]:
-        remark = one["problem"] or ("" if one["enabled"] else "off")
+        off = "" if one["enabled"] else "off"
+        first = "first of each origin only" if one["first_only"] and one["condition"] else ""
+        remark = one["problem"] or ". ".join(filter(None, (off, one["note"].rstrip("."), first)))
         cells = (
             str(one["hits"]),
             str(one["num_tensors"]),

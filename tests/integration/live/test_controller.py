@@ -572,6 +572,51 @@ def test_conditions_have_the_numbers_of_arguments_and_results_of_a_compiled_func
     debugger.finished()
 
 
+def test_the_first_of_each_origin_only_leaves_out_what_is_carried_on(begin):
+    debugger = begin(wait=False)
+    variable = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def inner(x):
+        return tf.tanh(tf.identity(x), name="inside") + 1.0
+
+    @tf.function
+    def step(i):
+        logged = tf.math.log(variable - i, name="logged")
+        carried = inner(tf.reshape(logged * 2.0, [1, 2]))
+        for _ in tf.range(2):
+            carried = carried * 0.5
+        root = tf.sqrt(i - 3.0, name="root")
+        if i > 2.0:
+            variable.assign_add(carried[0] + root)
+        return tf.add(tf.reduce_sum(carried), root, name="total")
+
+    def program():
+        for i in (0.5, 1.5, 2.5):
+            step(tf.constant(i))
+        step(tf.constant(4.0))
+        bad = tf.math.log(tf.constant([-1.0]))
+        return bad * 2.0 + tf.sqrt(tf.constant([-2.0]))
+
+    condition = {"condition": "nan > 0", "enabled": True}
+    debugger.do(set_breakpoint={"where": {}, "first_only": True, **condition})
+    debugger.do(set_breakpoint={"where": {"op_name": "total"}, **condition})
+    debugger.start(program)
+    seen = []
+    while True:
+        state = debugger.controller.follow(debugger.controller.state().version, 0.2)
+        if not debugger.is_running:
+            break
+        if state.phase == State.PAUSED and state.pause.number > debugger.number:
+            debugger.number = state.pause.number
+            seen.append((state.pause.breakpoint, state.call.number, state.pause.tensor.op_name))
+            debugger.do(continue_={})
+    births = [(call, "root") for call in range(3)] + [(1, "logged"), (2, "logged"), (3, "Log"), (3, "Sqrt")]
+    assert sorted(one[1:] for one in seen if one[0] == 1) == sorted(births)
+    assert [one[1:] for one in seen if one[0] == 2] == [(call, "total") for call in range(4)]
+    assert [one.hits for one in debugger.controller.state().breakpoints] == [7, 4]
+
+
 def test_where_a_program_waits_its_source_is_on_record(begin, tmp_path):
     debugger = begin()
     step = logs(tf.constant([1.0]))

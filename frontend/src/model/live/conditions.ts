@@ -65,6 +65,11 @@ export function presetOf(condition: string): { readonly preset: Preset; readonly
   return undefined;
 }
 
+/** Whether a condition is of those that values carry on: the presets for NaN and infinities. */
+export function isCarried(condition: string): boolean {
+  return presetOf(condition)?.preset.hasValue === false;
+}
+
 /** "contains NaN", "max − min > 10", or the text itself. */
 export function conditionWords(condition: string): string {
   const found = presetOf(condition);
@@ -73,6 +78,5 @@ export function conditionWords(condition: string): string {
 
 /** "if it contains NaN", "if max − min > 10". */
 export function ifWords(condition: string): string {
-  const contains = presetOf(condition)?.preset.hasValue === false;
-  return `if ${contains ? "it " : ""}${conditionWords(condition)}`;
+  return `if ${isCarried(condition) ? "it " : ""}${conditionWords(condition)}`;
 }

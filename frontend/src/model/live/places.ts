@@ -3,7 +3,7 @@ import type { LineOps } from "../../api/answers";
 import type { Breakpoint, LiveTensor, NewBreakpoint, Where } from "../../api/live";
 import { basename, counted, escaped } from "../../base/text";
 import { displayName, tensorName } from "../names";
-import { ifWords } from "./conditions";
+import { ifWords, isCarried } from "./conditions";
 
 /** The most ops that the mark of a line names. */
 const NAMED = 6;
@@ -90,7 +90,11 @@ function patternWords({ name_regex, layer_regex, function_regex, calls }: Where)
 }
 
 /** "Log:0 in loss if it contains NaN", or the label of the user. */
-export function breakpointWords({ where, condition, label }: Omit<NewBreakpoint, "number">): string {
+export function breakpointWords({
+  where,
+  condition,
+  label,
+}: Pick<NewBreakpoint, "where" | "condition" | "label">): string {
   if (label !== "") return label;
   const words = placeWords(place(where));
   return condition === "" ? words : `${words} ${ifWords(condition)}`;
@@ -152,13 +156,17 @@ export function breakpointAt(breakpoints: readonly Breakpoint[], wanted: Where):
   });
 }
 
-/** A new breakpoint that stops each time. */
-export function newBreakpoint(where: Partial<Where>, condition = ""): NewBreakpoint {
-  return { where: place(where), condition, ignore: 0, enabled: true, label: "" };
+/** A new breakpoint that stops each time, but for NaN and infinities that are carried on. */
+export function newBreakpoint(
+  where: Partial<Where>,
+  condition = "",
+  first_only = isCarried(condition),
+): NewBreakpoint {
+  return { where: place(where), condition, ignore: 0, enabled: true, label: "", first_only };
 }
 
 /** A breakpoint as it is sent to change it. */
 export function changed(breakpoint: Breakpoint, by: Partial<NewBreakpoint>): NewBreakpoint {
-  const { number, where, condition, ignore, enabled, label } = breakpoint;
-  return { number, where, condition, ignore, enabled, label, ...by };
+  const { number, where, condition, ignore, enabled, label, first_only } = breakpoint;
+  return { number, where, condition, ignore, enabled, label, first_only, ...by };
 }

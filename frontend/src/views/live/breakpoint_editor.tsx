@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Breakpoint } from "../../api/live";
 import type { Store } from "../../store/store";
-import { ConditionField, conditionOfDraft, draftOf } from "./condition_field";
+import { ConditionField, conditionOfDraft, draftOf, FirstOnly } from "./condition_field";
 import { NumberField } from "./number_field";
 
 interface EditorProps {
@@ -14,12 +14,13 @@ interface EditorProps {
 export function Editor({ store, breakpoint, close }: EditorProps) {
   const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
   const [ignore, setIgnore] = useState(breakpoint.ignore);
+  const [first_only, setFirst] = useState(breakpoint.first_only);
   const [failure, setFailure] = useState<string>();
   const condition = conditionOfDraft(draft);
   const save = async (event: Event) => {
     event.preventDefault();
     if (condition === undefined) return;
-    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore })) close();
+    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore, first_only })) close();
     else setFailure(store.live.refusal.peek());
   };
   return (
@@ -29,6 +30,9 @@ export function Editor({ store, breakpoint, close }: EditorProps) {
           <span>if</span>
           <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
         </>
+      )}
+      {condition !== undefined && condition !== "" && (
+        <FirstOnly isOn={first_only} change={setFirst} testId="edit" />
       )}
       <Ignore ignore={ignore} setIgnore={setIgnore} />
       <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">

@@ -1,10 +1,17 @@
 /** The form that adds a breakpoint: its kind, what it is on, and its condition. */
 import { useState } from "preact/hooks";
 import type { Where } from "../../api/live";
+import { isCarried } from "../../model/live/conditions";
 import { newBreakpoint, place } from "../../model/live/places";
 import type { Store } from "../../store/store";
 import { Choice } from "../choice";
-import { type ConditionDraft, ConditionField, conditionOfDraft, NO_CONDITION } from "./condition_field";
+import {
+  type ConditionDraft,
+  ConditionField,
+  conditionOfDraft,
+  FirstOnly,
+  NO_CONDITION,
+} from "./condition_field";
 
 interface Kind {
   readonly title: string;
@@ -85,13 +92,14 @@ export function BreakpointForm({ store, mayChange }: BreakpointFormProps) {
   const [kind, setKind] = useState(KINDS[0] as Kind);
   const [text, setText] = useState("");
   const [draft, setDraft] = useState(NO_CONDITION);
+  const [first, setFirst] = useState<boolean>();
   const [failure, setFailure] = useState<string>();
   const where = whereOf(kind, text);
   const condition = kind.condition ?? conditionOfDraft(draft);
   const add = async (event: Event) => {
     event.preventDefault();
     if (where === undefined || condition === undefined) return;
-    const isAdded = await store.live.setBreakpoint(newBreakpoint(where, condition));
+    const isAdded = await store.live.setBreakpoint(newBreakpoint(where, condition, first));
     setFailure(isAdded ? undefined : store.live.refusal.peek());
     if (isAdded) setText("");
   };
@@ -99,6 +107,9 @@ export function BreakpointForm({ store, mayChange }: BreakpointFormProps) {
     <form class="breakpoint-form" aria-label="Add a breakpoint" onSubmit={(event) => void add(event)}>
       <Place kind={kind} setKind={setKind} text={text} setText={setText} />
       <If kind={kind} draft={draft} setDraft={setDraft} />
+      {condition !== undefined && condition !== "" && (
+        <FirstOnly isOn={first ?? isCarried(condition)} change={setFirst} testId="breakpoint" />
+      )}
       <button
         type="submit"
         class="small"

@@ -74,7 +74,12 @@ interface WhatProps extends Omit<RowProps, "mayChange"> {
 }
 
 /** Where it is, its condition, where it stops instead, and why it cannot hit. */
-function What({ store, breakpoint: { where, condition, problem, note }, words, withCondition }: WhatProps) {
+function What({
+  store,
+  breakpoint: { where, condition, problem, note, first_only },
+  words,
+  withCondition,
+}: WhatProps) {
   return (
     <span class="breakpoint-what">
       {isOnePlace(where) ? (
@@ -95,6 +100,7 @@ function What({ store, breakpoint: { where, condition, problem, note }, words, w
       {condition !== "" && withCondition && (
         <span class="breakpoint-if ellipsis" title={condition}>
           {ifWords(condition)}
+          {first_only && ", first of each origin only"}
         </span>
       )}
       {note !== "" && <span class="dim breakpoint-note">{note}</span>}

@@ -63,6 +63,27 @@ export function ConditionField({ draft, change, mayBeAlways, testId }: Condition
   );
 }
 
+interface FirstOnlyProps {
+  readonly isOn: boolean;
+  readonly change: (isOn: boolean) => void;
+  readonly testId: string;
+}
+
+/** Whether a condition stops only where it begins to hold. */
+export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
+  return (
+    <label title="A value is no hit if an input of its op fulfils the condition already.">
+      <input
+        type="checkbox"
+        checked={isOn}
+        data-testid={`${testId}-first`}
+        onChange={(event) => change(event.currentTarget.checked)}
+      />{" "}
+      first of each origin only
+    </label>
+  );
+}
+
 type FieldProps = Omit<ConditionFieldProps, "mayBeAlways">;
 
 function ValueField({ draft, change, testId }: FieldProps) {
