@@ -17,6 +17,8 @@ _INNER_GRADIENTS: Final = re.compile(
 )
 #: Functions that TensorFlow makes for input pipelines: ``Dataset_map_parse``.
 _PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
+#: Those of them that take a state that their last call returned.
+_STATEFUL: Final = re.compile(r"(__inference_)?Dataset_(scan|reduce)_")
 _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
 _BACKWARD: Final = re.compile(r"^__backward_(?=.)")
 _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
@@ -45,6 +47,11 @@ def vectorized_from(op_name: str) -> str | None:
 def is_of_pipeline(graph_name: str) -> bool:
     """Whether a graph is a function of an input pipeline, by its name."""
     return _PIPELINE.match(graph_name) is not None
+
+
+def takes_its_result(graph_name: str) -> bool:
+    """Whether a function of an input pipeline takes what its last call returned, by its name."""
+    return _STATEFUL.match(graph_name) is not None
 
 
 def is_function(op_type: str) -> bool:

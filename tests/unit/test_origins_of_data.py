@@ -211,3 +211,27 @@ def test_a_gradient_that_all_replicas_share_leads_to_the_replica_that_made_it_ba
     program.trace("g", "shared_1", -INF)
     program.call("__inference_step_1", -INF, "g", inputs=[7], ids=[8])
     assert ops_of(program.origins()) == [("origin", "inf", "bad")]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Dataset_scan_add", ("origin", "inf", "log")), ("Dataset_map_add", ("came_in", "inf", "state"))],
+)
+def test_a_state_of_a_pipeline_leads_to_the_call_that_returned_it(
+    program: Program, name: str, expected: tuple[str, str, str]
+) -> None:
+    program.graph(
+        "p",
+        name,
+        [
+            ("state", "Placeholder"),
+            ("element", "Placeholder"),
+            ("log", "Log", ["element"]),
+            ("add", "AddV2", ["state", "log"]),
+            ("Identity", "Identity", ["add"]),
+        ],
+    )
+    program.run(p_state=0.0, p_element=0.0, p_log=-INF, p_add=-INF)
+    program.run(p_state=-INF, p_element=1.0, p_log=0.0, p_add=-INF)
+    program.call("IteratorGetNext", [-INF], ids=[1], stack=["f90"])
+    assert expected in ops_of(program.origins())[:1]

@@ -31,7 +31,7 @@ from tb_debugger_plugin.analysis.origins.values import (
 )
 from tb_debugger_plugin.analysis.origins.variables import Keys, Variables
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline
+from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline, takes_its_result
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 #: Earlier traces of a tensor that are compared with a copy.
@@ -221,7 +221,8 @@ class Feeds(Record):
         owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
         if is_of_pipeline(graph.name or ""):
-            feeds = self._of_pipeline(Value(trace=at), kind, op.graph)
+            other = None if takes_its_result(graph.name or "") else op.graph
+            feeds = self._of_pipeline(Value(trace=at), kind, other)
             return feeds[0] if feeds else Feed(Value(outside="the input data"), "data", op.name)
         if owner is not None and self.eager.execution(owner).graph == op.graph:
             inputs = self.eager.inputs(owner)
