@@ -235,3 +235,18 @@ def test_a_state_of_a_pipeline_leads_to_the_call_that_returned_it(
     program.run(p_state=-INF, p_element=1.0, p_log=0.0, p_add=-INF)
     program.call("IteratorGetNext", [-INF], ids=[1], stack=["f90"])
     assert expected in ops_of(program.origins())[:1]
+
+
+def test_what_a_function_makes_a_data_set_of_is_not_swallowed(program: Program) -> None:
+    program.graph(
+        "p",
+        "Dataset_interleave_rows",
+        [
+            ("rows", "Placeholder"),
+            ("slices", "TensorSliceDataset", ["rows"], {**VARIANT}),
+            ("Identity", "Identity", ["slices"], {**VARIANT}),
+        ],
+    )
+    program.run(p_rows=[NAN, 1.0])
+    program.call("IteratorGetNext", [1.0], ids=[1], stack=["f90"])
+    assert {one.category for one in program.origins()} <= {"expected"}

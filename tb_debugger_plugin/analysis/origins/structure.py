@@ -195,6 +195,13 @@ class Structure:
         names = [None if static is None else dtype_name(static.dtype) for static in statics]
         return bool(names) and all(name in ("string", "resource") for name in names)
 
+    def packs(self, op: Op) -> bool:
+        """Whether an op packs what it takes into a data set, a list or an optional, unchanged."""
+        statics = (
+            self._snapshot.catalog.statics.get((op.number, slot)) for slot in range(op.num_outputs or 0)
+        )
+        return any(static is not None and dtype_name(static.dtype) == "variant" for static in statics)
+
     def constant_kind(self, op: int) -> Literal["nan", "inf"] | None:
         """Whether a constant has NaN or only infinities, by its elements on record; None if they are not."""
         rows = self._snapshot.rows(

@@ -194,7 +194,7 @@ class Takers:
     ) -> Taking | None:
         """What became of a value in an op without a record, because it gives no floats, or was not chosen."""
         is_used, decided = self._decided(value, taker)
-        if not is_used:
+        if not is_used or self._structure.packs(taker):
             return None
         op_type = taker.type or ""
         if decided == DATA_SET:
