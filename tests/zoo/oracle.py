@@ -69,6 +69,10 @@ class Oracle:
         if self._see not in context.context().op_callbacks:
             op_callbacks.add_op_callback(self._see)
 
+    def keep(self, function: object) -> None:
+        """Hold a function as long as the program runs."""
+        self._tensors.append(function)
+
     def see_value(self, value: Any) -> None:
         """Look at an array that becomes a tensor."""
         array = np.asarray(value)
@@ -202,6 +206,8 @@ def births(path: Path, arguments: Sequence[str] = ()) -> list[Event]:
     # Callbacks belong to threads. Functions of input pipelines run in threads of TensorFlow's.
     _call_first(threading.Thread, "run", lambda _: oracle.watch())
     _call_first(script_ops.FuncRegistry, "__call__", lambda *_: oracle.watch())
+    # The registry forgets functions of data sets that Python does not hold.
+    _call_first(script_ops.FuncRegistry, "insert", lambda _, function: oracle.keep(function))
     _call_first(constant_op, "convert_to_eager_tensor", lambda value, *_, **__: oracle.see_value(value))
     _call_first(session.BaseSession, "run", _see_feeds(oracle))
     oracle.watch()

@@ -50,7 +50,7 @@ else:
     dataset = images.map(lambda image, label: (standardize(image), label == 1))
 if bad == "filtered":
     dataset = dataset.filter(is_lit)
-weights = tf.Variable(tf.zeros([16, 1]))
+weights = tf.Variable(tf.fill([16, 1], 0.1))
 
 
 @tf.function
