@@ -149,6 +149,21 @@ def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> 
     assert ops_of(program.origins()) == [("expected", "nan", "sqrt")]
 
 
+def test_what_is_packed_into_a_data_set_is_not_swallowed_by_it(program: Program) -> None:
+    program.graph(
+        "g",
+        "__inference_Dataset_interleave_lambda_1",
+        [
+            ("x", "Placeholder"),
+            ("sqrt", "Sqrt", ["x"]),
+            ("slices", "TensorSliceDataset", ["sqrt"], {"outputs": [(21, [])]}),
+            ("Identity", "Identity", ["slices"], {"outputs": [(21, [])]}),
+        ],
+    )
+    program.run(g_x=-1.0, g_sqrt=NAN)
+    assert [one.category for one in program.origins()] == ["expected"]
+
+
 def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> None:
     program.graph(
         "g",
