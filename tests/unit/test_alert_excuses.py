@@ -102,6 +102,15 @@ def test_what_is_larger_than_its_constant_explodes(tmp_path):
     assert found(tmp_path, "ExplodingAlert") == {"square": ("high", "")}
 
 
+def test_the_scale_of_a_loss_does_not_explode_unless_it_grows(tmp_path):
+    ops = [_Op("scale", "ReadVariableOp", names={"variable": "scale"}), _Op("scaled", "Mul", ["scale:0"])]
+    falls = [{"scale": [scale], "scaled": [3 * scale]} for scale in (1e13, 1e12, 1e12)]
+    program(tmp_path / "falls", ops, falls)
+    assert found(tmp_path / "falls", "ExplodingAlert") == {}
+    program(tmp_path / "grows", ops, falls[::-1])
+    assert found(tmp_path / "grows", "ExplodingAlert") == {"scale": ("high", ""), "scaled": ("high", "")}
+
+
 def test_integers_do_not_explode(tmp_path):
     program(tmp_path, [_Op("seed", "RandomUniformFullIntV2", dtype=_INT64)], [{"seed": [2.0**60]}])
     assert found(tmp_path, "ExplodingAlert") == {}
@@ -231,7 +240,8 @@ def test_an_optimizer_may_warm_up_and_not_replace_a_variable(tmp_path, ratios, s
 
 def test_a_variable_that_starts_at_zero_is_measured_by_what_becomes_of_it(tmp_path):
     steps = [{"read": _KERNEL * 0.01 * n, "Mul": _KERNEL * 0.01} for n in range(100)]
-    assert of_training(tmp_path, "LargeUpdateAlert", steps) == {}
+    assert of_training(tmp_path / "long", "LargeUpdateAlert", steps) == {}
+    assert of_training(tmp_path / "short", "LargeUpdateAlert", steps[:5]) == {}
 
 
 def test_an_update_names_its_variable_and_layer(tmp_path):

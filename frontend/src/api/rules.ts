@@ -2,7 +2,18 @@
 import type * as ids from "../base/ids";
 import { executionIndex, graphExecutionIndex } from "../base/ids";
 import * as answers from "./answers";
-import { branded, type Check, type Checked, list, number, object, optional, text, truth } from "./check";
+import {
+  branded,
+  type Check,
+  type Checked,
+  list,
+  listOrNone,
+  number,
+  object,
+  optional,
+  text,
+  truth,
+} from "./check";
 import type { Client } from "./fetch";
 
 const numberOrText: Check<number | string> = (value, where) =>
@@ -48,6 +59,12 @@ const finding = object({
   graph_execution_trace_index: optional(branded(number, graphExecutionIndex)),
   source: optional(source),
   allowed: optional(text),
+  remark: optional(text),
+  num_tensors: number,
+  tensors: list(text),
+  variable: optional(text),
+  gradient_of: listOrNone(text),
+  process: optional(text),
 });
 export type Finding = Checked<typeof finding>;
 

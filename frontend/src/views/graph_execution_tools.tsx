@@ -1,5 +1,6 @@
 /** What is above the list of graph executions: its filters, and a field that leads to a row. */
 import { graphExecutionIndex } from "../base/ids";
+import { processWords } from "../model/processes";
 import type { Store } from "../store/store";
 import { Choice, plainOptions } from "./choice";
 
@@ -53,19 +54,18 @@ function rowOfForm(form: HTMLFormElement, all: number): number | undefined {
   return /^\d+$/.test(text) && all > 0 ? Math.min(all - 1, Number(text)) : undefined;
 }
 
-const ALL_HOSTS = { value: "", title: "All hosts" };
-
-/** The hosts of the run, if there are several. */
+/** The processes of the run, if there are several. */
 function HostFilter({ store }: { readonly store: Store }) {
   const filter = store.filter.value;
   const hosts = store.status.value?.hosts ?? [];
   if (hosts.length <= 1) return null;
+  const { label, all } = processWords(hosts);
   return (
     <Choice
-      options={[ALL_HOSTS, ...plainOptions([...new Set(hosts)])]}
+      options={[{ value: "", title: all }, ...plainOptions([...new Set(hosts)])]}
       value={filter.host ?? ""}
       choose={(host) => store.setFilter({ ...filter, host })}
-      label="Host"
+      label={label}
     />
   );
 }

@@ -4,6 +4,7 @@ import type { Finding, Rule, RuleParameter } from "../api/rules";
 import { shown } from "../base/loaded";
 import { counted, grouped } from "../base/text";
 import { displayName, tensorName } from "../model/names";
+import { processOf } from "../model/processes";
 import { SLIDER_STEPS, stepOf, valueAt } from "../model/rules";
 import type { Store } from "../store/store";
 import { Explanation } from "./cause_parts";
@@ -172,16 +173,15 @@ interface FindingProps {
 function FindingItem({ store, finding, index }: FindingProps) {
   const [isAsking, setAsking] = useState(false);
   const isExplained = store.rules.explained.value === index;
-  const { op_name: name, op_type: type, source, allowed } = finding;
+  const { source, allowed, remark } = finding;
+  const process = processOf(store.status.value?.hosts ?? [], finding.process);
   const line = source && `${source.path.replaceAll("\\", "/").split("/").pop()}:${source.line}`;
   return (
     <li class={allowed === undefined ? "finding" : "finding dim"}>
-      <button type="button" class="link" onClick={() => focus(store, finding)}>
-        <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
-      </button>
+      <Tensors store={store} finding={finding} />
       <span class={finding.severity === "critical" ? "bad" : "warning"}>{finding.measured}</span>
       <span class="dim">
-        {[line, finding.count > 1 ? `${grouped(finding.count)} times` : undefined]
+        {[line, process, finding.count > 1 ? `${grouped(finding.count)} times` : undefined]
           .filter(Boolean)
           .join(" · ")}
       </span>
@@ -200,9 +200,25 @@ function FindingItem({ store, finding, index }: FindingProps) {
           Meant so …
         </button>
       )}
+      {remark !== undefined && <span class="dim">{remark}</span>}
       {isExplained && <Why store={store} />}
       {isAsking && allowed === undefined && <Reason store={store} finding={finding} />}
     </li>
+  );
+}
+
+/** The tensor of an alert, what it is for, and how many others it is about. */
+function Tensors({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+  const { op_name: name, op_type: type, num_tensors: size } = finding;
+  const whose = finding.variable ?? finding.gradient_of.join(", ");
+  return (
+    <>
+      <button type="button" class="link" onClick={() => focus(store, finding)}>
+        <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
+      </button>
+      {whose !== "" && <span>for {whose}</span>}
+      {size > 1 && <span title={finding.tensors.join("\n")}>and {grouped(size - 1)} more</span>}
+    </>
   );
 }
 

@@ -4,6 +4,7 @@ import type { RunName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
 import { gapsCount, gapsOf } from "../model/gaps";
+import { countedProcesses } from "../model/processes";
 import { type RunTitle, runTitles } from "../model/runs";
 import { stateOf } from "../model/verdict";
 import type { Store } from "../store/store";
@@ -122,9 +123,7 @@ function Facts({ status }: { readonly status: Status }) {
     counted(status.num_graph_executions, "graph tensor"),
     status.tensor_debug_mode,
     start !== undefined && end !== undefined && end > start ? duration(end - start) : undefined,
-    status.hosts.length > 1
-      ? counted(status.hosts.length, "host")
-      : status.hosts[0] && `on ${status.hosts[0]}`,
+    status.hosts.length > 1 ? countedProcesses(status.hosts) : status.hosts[0] && `on ${status.hosts[0]}`,
     status.tensorflow_version === undefined ? undefined : `TensorFlow ${status.tensorflow_version}`,
   ];
   const text = facts.filter(Boolean).join(" · ");

@@ -23,7 +23,7 @@ from tb_debugger_plugin.index.tensors import GOOD
 Excuse: TypeAlias = Callable[[Snapshot, Values, Mapping[int, Hit]], Mapping[int, str]]
 
 #: From this many values on, a tensor has a history.
-_HISTORY: Final = 10
+HISTORY: Final = 10
 #: Values in a row, up to the last one, that are no exception any more.
 _LASTING: Final = 3
 #: The share of its largest magnitude to which a tensor has come down.
@@ -139,7 +139,7 @@ def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> di
     return {
         site: "The model has converged: all of its gradients have fallen."
         for site, course in _of_hits(snapshot, hits).items()
-        if course.num_before >= _HISTORY and course.before and course.before <= _FADED * (course.peak or 0)
+        if course.num_before >= HISTORY and course.before and course.before <= _FADED * (course.peak or 0)
     }
 
 
@@ -149,7 +149,7 @@ def _gradients_fell(snapshot: Snapshot) -> bool:
     def ask() -> bool:
         found = courses(snapshot, dict.fromkeys(tensors(snapshot).of(Role.GRADIENT), 0)).values()
         late, peak = _largest(one.late for one in found), _largest(one.peak for one in found)
-        return any(one.num_values > _HISTORY for one in found) and 0 <= late <= _CONVERGED * peak
+        return any(one.num_values > HISTORY for one in found) and 0 <= late <= _CONVERGED * peak
 
     return snapshot.remember("gradients fell", ask)
 

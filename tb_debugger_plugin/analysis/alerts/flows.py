@@ -14,7 +14,7 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis.alerts.excuses import courses
 from tb_debugger_plugin.analysis.alerts.rule import Hit, Values
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, parameters_in
-from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
+from tb_debugger_plugin.analysis.alerts.tensors import READS, Role, tensors
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency, before_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -26,10 +26,9 @@ _SUMS: Final = frozenset({"BiasAddGrad", "Mean", "Sum"})
 _ADDITIONS: Final = frozenset({"Add", "AddV2", "AddN", "BiasAdd", "Sub"})
 #: Ops that look at the shape of what they take only.
 _LOOKS: Final = frozenset({"BroadcastGradientArgs", "Rank", "Shape", "ShapeN", "Size"})
-#: How much smaller a sum is than its terms, where it should be larger; and a term than its sum.
+#: How much smaller a sum is than its terms, where it should be larger; a term than its sum; and a constant
+#: than what is no more of its magnitude.
 _MUCH: Final = 10.0
-#: Of two magnitudes that are the same but for rounding.
-_ABOUT: Final = 0.99
 #: Ops that a walk looks at.
 _MAX_OPS: Final = 2000
 
@@ -40,7 +39,8 @@ _Tensor = tuple[int, int]
 def constants(snapshot: Snapshot, values: Values, where: str) -> set[int]:
     """Returns the sites that reach a limit because of a constant that the program wrote, such as a mask.
 
-    The tensor is a constant, or not larger than one that it is computed from.
+    The tensor is a constant, or not much larger than one that it is computed from. A variable that is not
+    trained and was never larger than at first is one, too, such as the scale of a loss.
 
     Args:
       snapshot: The run.
@@ -56,16 +56,37 @@ def constants(snapshot: Snapshot, values: Values, where: str) -> set[int]:
     for site, peak in rows:
         key = sites[site].op, sites[site].slot
         peaks[key] = max(peak, peaks.get(key, 0.0))
-    meant = {key for key in peaks if _is_of_constant(snapshot, key, peaks)}
+    given = _given_by_program(snapshot, [site for site, _ in rows])
+    meant = {key for key in peaks if _is_of_constant(snapshot, key, peaks, given)}
     return {site for site, _ in rows if (sites[site].op, sites[site].slot) in meant}
 
 
-def _is_of_constant(snapshot: Snapshot, tensor: _Tensor, peaks: Mapping[_Tensor, float]) -> bool:
-    least = _ABOUT * peaks[tensor]
+def _given_by_program(snapshot: Snapshot, sites: Collection[int]) -> set[int]:
+    """The ops that return a constant, or a variable that is not trained, or a scalar, and never grew."""
+    catalog, trained = snapshot.catalog, set(tensors(snapshot).of(Role.WEIGHT))
+    reads = {site for site in sites if catalog.ops[catalog.sites[site].op].type in READS}
+    # Variables without a name all have the same one, so that a scale of a loss may seem to be trained.
+    reads -= trained & set(_of_several_elements(snapshot, reads))
+    known = courses(snapshot, dict.fromkeys(reads, 0))
+    still = {site for site in reads if (known[site].first or 0) >= (known[site].peak or 0)}
+    return {op.number for op in catalog.ops if op.type == "Const"} | {
+        catalog.sites[site].op for site in still
+    }
+
+
+def _of_several_elements(snapshot: Snapshot, sites: Collection[int]) -> list[int]:
+    query = "SELECT site FROM graph_executions WHERE size > 1 AND site IN (SELECT unnest(?::INTEGER[]))"
+    return [site for (site,) in snapshot.rows(f"{query} GROUP BY site", [sorted(sites)])]
+
+
+def _is_of_constant(
+    snapshot: Snapshot, tensor: _Tensor, peaks: Mapping[_Tensor, float], given: Collection[int]
+) -> bool:
+    least = peaks[tensor] / _MUCH
     seen, waiting = {tensor}, [tensor]
     while waiting and len(seen) < _MAX_OPS:
         op, _ = waiting.pop()
-        if snapshot.catalog.ops[op].type == "Const":
+        if op in given:
             return True
         sources = [
             one for one in _sources(snapshot, op) if one not in seen and _may_be(snapshot, one, peaks, least)

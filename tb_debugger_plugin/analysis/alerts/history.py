@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.batches import Ints, Mask, Part, Tally, parts
-from tb_debugger_plugin.analysis.alerts.excuses import courses
+from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Hit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
@@ -146,7 +146,8 @@ def _late_norms(snapshot: Snapshot) -> dict[int, float]:
         )
     )
     return {
-        site: course.late * math.sqrt(sizes[site])
+        # A few values do not show what becomes of it.
+        site: course.late * math.sqrt(sizes[site]) if course.num_values >= HISTORY else math.inf
         for site, course in courses(snapshot, dict.fromkeys(weights, 0)).items()
         if course.late and (course.first or 0) <= _STARTS_AT_ZERO * course.late
     }

@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that return the value of a variable.
-_READS: Final = frozenset({"ReadVariableOp", "Variable", "VariableV2"})
+READS: Final = frozenset({"ReadVariableOp", "Variable", "VariableV2"})
 #: Ops that add something to a variable, or subtract it: the slot of what they take.
 _CHANGES: Final = {
     "AssignAddVariableOp": 1,
@@ -103,7 +103,7 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
             yield Role.SCALED_GRADIENT if is_scaled else Role.GRADIENT, site.number, names[0]
             for other in unscaled.get((site.op, site.slot), ()):
                 yield Role.GRADIENT, other, names[0]
-        elif op.type in _READS and op.variable is not None and _is_trained(op, trained):
+        elif op.type in READS and op.variable is not None and _is_trained(op, trained):
             yield Role.WEIGHT, site.number, op.variable
         elif not is_gradient(op.name) and site.slot == 0:
             for role in _of_activation(op):
