@@ -13,10 +13,12 @@ import pytest
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
+from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.asking import Asker
-from tests.support.events import full_health, small_program
+from tests.support.events import full_health, loaded, small_program
 
 _RUN = {"run": "."}
 
@@ -509,3 +511,48 @@ def test_a_gradient_leads_to_the_line_of_the_op_whose_gradient_it_is(tmp_path: P
     assert where == "Part of the gradient of Sqrt. train.py:3 return tf.math.log(x)"
     links = [phrase["target"]["op_name"] for phrase in diagnosis["where"] if phrase["role"] == "link"]
     assert links == ["Sqrt", "Sqrt"]
+
+
+@pytest.mark.parametrize(
+    "name, op_type, trains",
+    [
+        ("Conv2DBackpropInput", "Conv2DBackpropInput", False),
+        ("AssignVariableOp", "AssignVariableOp", False),
+        ("gradient_tape/mul", "Mul", True),
+        ("FusedBatchNormGradV3", "FusedBatchNormGradV3", True),
+        ("sub", "AssignSubVariableOp", True),
+        ("Adam/update", "ResourceApplyAdam", True),
+    ],
+)
+def test_a_program_trains_if_it_has_a_gradient_or_a_step(
+    tmp_path: Path, name: str, op_type: str, trains: bool
+) -> None:
+    recording = small_program(tmp_path)
+    recording.op("g1", name, op_type, ["x:0"], ids=[14], stack=["f1"])
+    recording.execution(op_type if trains and name == "sub" else "Fill", [full_health([1.0])], ids=[99])
+    recording.close()
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            assert facts_of(snapshot, None).trains is trains
+    finally:
+        loader.close()
+
+
+@pytest.mark.parametrize(
+    "lines, is_mixed",
+    [(["import keras", 'keras.mixed_precision.set_global_policy("mixed_float16")'], True), (["pass"], False)],
+)
+def test_the_program_is_known_by_its_own_files(tmp_path: Path, lines: list[str], is_mixed: bool) -> None:
+    recording = small_program(tmp_path)
+    recording.source("/home/me/model.py", lines)
+    recording.source("/usr/lib/python3.11/site-packages/keras/policy.py", ["mixed_float16 = 1"])
+    recording.close()
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            found = facts_of(snapshot, "/home/me/train.py")
+    finally:
+        loader.close()
+    assert found.is_mixed is is_mixed
+    assert found.text is not None and found.text.startswith("import tensorflow as tf\ndef loss(x):")

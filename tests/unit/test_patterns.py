@@ -350,6 +350,8 @@ def test_an_epsilon_that_float16_rounds_to_0_is_named() -> None:
     assert situation(op("Log", op("Maximum", X, constant(1e-3)))) is None
     divided = op("RealDiv", X, op("AddV2", op("Sqrt", X), constant(0.0)), name="adam/truediv")
     assert situation(divided) == "an optimizer whose epsilon is 0 in float16"
+    update = op("ResourceApplyAdam", X, constant(0.0, name="Adam/epsilon"), attributes={"T": "float16"})
+    assert situation(update, Numbers(bad=True)) == "an optimizer whose epsilon is 0 in float16"
     single = Numbers("float32", 4, bad=True)
     assert situation(divided, single) == "an optimizer that divides by a root without an epsilon"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.diagnosis import advice
+from tb_debugger_plugin.analysis.diagnosis import advice, dialect
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES
 from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
@@ -130,6 +131,23 @@ def test_no_number_is_rounded_away_in_its_dtype(dtype: str) -> None:
 )
 def test_a_call_of_the_programs_own_is_not_written_twice(line: str, is_repeated: bool) -> None:
     assert (example_of(line, advice.JITTER.rewrites) is not None) is is_repeated
+
+
+#: Functions that Keras does not have.
+_ONLY_TENSORFLOW = {"tf.linalg.pinv", "tf.linalg.sqrtm", "tf.math.xlog1py", "tf.math.xlogy"}
+
+
+@pytest.mark.parametrize("each", ADVICE, ids=lambda each: each.words[:40])
+def test_advice_for_a_file_of_keras_names_its_functions(each: Advice) -> None:
+    for text in (each.words, each.like or "", *(rewrite.after for rewrite in each.rewrites)):
+        written = dialect_of("import keras").words(text)
+        assert set(re.findall(r"\btf\.[\w.]*\w", written)) <= _ONLY_TENSORFLOW, written
+
+
+@pytest.mark.tensorflow
+def test_the_functions_of_keras_exist() -> None:
+    keras = pytest.importorskip("keras")
+    assert [name for name in dialect.OPS.values() if not hasattr(keras.ops, name)] == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Final
 #: A function of TensorFlow in a text.
 _NAMED: Final = re.compile(r"(?<![\w.])tf((?:\.[A-Za-z_]\w*)+)")
 #: Functions of ``keras.ops`` by their names in ``tf``; those that are missing here have none.
-_OPS: Final = {
+OPS: Final = {
     **{
         f"math.{name}": name
         for name in ("log", "log1p", "expm1", "rsqrt", "reciprocal", "divide_no_nan", "erfinv", "floor")
@@ -31,8 +31,14 @@ _OPS: Final = {
     "atan2": "arctan2",
     "atanh": "arctanh",
     "clip_by_value": "clip",
+    "eye": "eye",
     "linalg.cholesky": "cholesky",
     "linalg.inv": "inv",
+    "linalg.lstsq": "lstsq",
+    "linalg.solve": "solve",
+    "math.is_finite": "isfinite",
+    "math.is_inf": "isinf",
+    "math.l2_normalize": "normalize",
     "math.log_sigmoid": "log_sigmoid",
     "math.reduce_std": "std",
     "math.reduce_variance": "var",
@@ -40,9 +46,11 @@ _OPS: Final = {
     "nn.softmax": "softmax",
     "nn.softplus": "softplus",
     "pow": "power",
+    "reduce_all": "all",
     "reduce_logsumexp": "logsumexp",
     "reduce_max": "max",
     "reduce_sum": "sum",
+    "zeros": "zeros",
 }
 
 
@@ -78,7 +86,7 @@ class Dialect:
             return None if self.keras is None else f"{self.keras}.{name.removeprefix('keras.')}"
         if name in ("float16", "float32", "float64"):
             return None if self.keras_ops is None else f'"{name}"'
-        return None if self.keras_ops is None or name not in _OPS else f"{self.keras_ops}.{_OPS[name]}"
+        return None if self.keras_ops is None or name not in OPS else f"{self.keras_ops}.{OPS[name]}"
 
 
 TENSORFLOW: Final = Dialect()

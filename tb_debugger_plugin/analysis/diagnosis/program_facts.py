@@ -15,7 +15,7 @@ from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that change a variable by a step, or scale a loss: no program that only predicts has them.
 _STEPS: Final = re.compile(
-    r"(Resource)?(Sparse)?Apply[A-Z]|Assign(Sub|Add)|(Resource)?Scatter(Sub|Add)|\w+Grad(V\d)?$|\w+Backprop"
+    r"(Resource)?(Sparse)?Apply[A-Z]|Assign(Sub|Add)|(Resource)?Scatter(Sub|Add)|\w+Grad(V\d)?$"
 )
 _MIXED: Final = re.compile(r"mixed_b?float16|LossScale|enable_mixed_precision")
 

@@ -417,7 +417,7 @@ def optimizer_without_epsilon(scene: Scene) -> bool:
 
 def optimizer_with_rounded_epsilon(scene: Scene) -> bool:
     """An optimizer divides by a root with an epsilon that is 0 in float16."""
-    return in_float16(scene) and optimizer_without_epsilon(scene)
+    return in_float16(scene) and (zero_epsilon(scene) or optimizer_without_epsilon(scene))
 
 
 def in_pipeline(scene: Scene) -> bool:

@@ -10,6 +10,18 @@ from tb_debugger_plugin.analysis.diagnosis.pattern import DIVISIONS, Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
 
 _OPTIMIZERS: Final = ("Adam", "AdamW", "Nadam", "RMSprop", "Adagrad", "Adadelta", "Adamax")
+#: Ops that are a step of an optimizer as a whole.
+UPDATES: Final = (
+    *(
+        "ResourceApplyAdam",
+        "ResourceApplyAdamWithAmsgrad",
+        "ResourceApplyRMSProp",
+        "ApplyAdam",
+        "ApplyRMSProp",
+    ),
+    *("ResourceApplyCenteredRMSProp", "ResourceApplyAdagradV2", "ResourceApplyAdadelta"),
+    "ResourceApplyAdaMax",
+)
 
 NO_EPSILON: Final = Advice(
     "The optimizer divides by the root of its second moment, which is 0 where a gradient was always 0: give"
@@ -51,7 +63,7 @@ PATTERNS: Final = (
     ),
     Pattern(
         "an optimizer whose epsilon is 0 in float16",
-        DIVISIONS,
+        (*DIVISIONS, *UPDATES),
         there.optimizer_with_rounded_epsilon,
         _ROUNDED_EPSILON,
     ),

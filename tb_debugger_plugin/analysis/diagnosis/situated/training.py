@@ -8,7 +8,7 @@ from tb_debugger_plugin.analysis.diagnosis import situations as there
 from tb_debugger_plugin.analysis.diagnosis.advice import JITTER, WIDE_SUM, Advice
 from tb_debugger_plugin.analysis.diagnosis.pattern import Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
-from tb_debugger_plugin.analysis.diagnosis.situated.divisions import NO_EPSILON
+from tb_debugger_plugin.analysis.diagnosis.situated.divisions import NO_EPSILON, UPDATES
 
 _IN_HALF: Final = (
     *("Sum", "Mean", "Square", "Prod", "Cumsum", "L2Loss", "MatMul", "BatchMatMulV2", "Einsum"),
@@ -30,15 +30,7 @@ PATTERNS: Final = (
     ),
     Pattern(
         "an optimizer with an epsilon of 0",
-        (
-            "ResourceApplyAdam",
-            "ResourceApplyAdamWithAmsgrad",
-            "ResourceApplyRMSProp",
-            "ResourceApplyCenteredRMSProp",
-            "ResourceApplyAdagradV2",
-            "ResourceApplyAdadelta",
-            "ResourceApplyAdaMax",
-        ),
+        UPDATES,
         there.zero_epsilon,
         NO_EPSILON,
     ),
