@@ -17,13 +17,17 @@ from tensorflow.python.training import session_run_hook
 
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.capture.tf_types import TfSession
+from tb_debugger_plugin.live.messages.messages import Command
 from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, Breakpoints, enable_at_calls
+from tb_debugger_plugin.live.program.filters import Filter, checked_filters
 from tb_debugger_plugin.tfdbg.asked import Asked
 from tb_debugger_plugin.tfdbg.wrapped_session import ThreadNames, WrappedSession
 
 #: An address of TensorBoard, or several; or a logdir.
 Addresses: TypeAlias = "str | os.PathLike[str] | Sequence[str] | None"
 _ADDRESS: Final = re.compile(r"(grpc://)?(\[[0-9A-Fa-f:.]+\]|[\w.-]*):\d+")
+#: The name of the filter of a hook, which the condition of its breakpoint has.
+_FILTER: Final = "tensor_filter_fn"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -95,6 +99,9 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
       thread_name_filter: The same.
       send_traceback_and_source_code: The same.
       logdir: The same.
+      tensor_filter_fn: A function of a datum and an array, as of :meth:`DebugDumpDir.find`. The program
+        stops at each tensor for which it returns True, as at a breakpoint whose condition is
+        ``tensor_filter_fn``. None (the default) = no such breakpoint.
       **options: The same.
 
     Raises:
@@ -108,9 +115,13 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
         send_traceback_and_source_code: bool = True,
         *,
         logdir: str | os.PathLike[str] | None = None,
+        tensor_filter_fn: Filter | None = None,
         **options: Any,
     ) -> None:
         del send_traceback_and_source_code
+        self._filters = checked_filters(None if tensor_filter_fn is None else {_FILTER: tensor_filter_fn})
+        if self._filters:
+            options = {**options, "filters": {**self._filters, **options.get("filters", {})}}
         self._addresses, self._logdir, self._options = grpc_debug_server_addresses, logdir, options
         self._threads = ThreadNames(thread_name_filter)
         self._breakpoints: Breakpoints | None = None
@@ -119,6 +130,8 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
     def begin(self) -> None:
         """Enable breakpoints before the session is made, unless another hook has."""
         self._breakpoints, self._is_own = _enable(self._addresses, self._logdir, self._options)
+        if self._filters:
+            _stop_where_passes(self._breakpoints)
 
     def before_run(self, run_context: Any) -> None:
         """Leave out the runs of other threads.
@@ -159,6 +172,15 @@ def _enable(
     was_on = Breakpoints.current()
     made = enable_at_calls(root, **options)
     return made, made is not was_on
+
+
+def _stop_where_passes(breakpoints: Breakpoints) -> None:
+    """Set the breakpoint of ``tensor_filter_fn``, unless it is kept from the last run."""
+    controller = breakpoints.controller
+    if all(one.condition != _FILTER for one in controller.state().breakpoints):
+        outcome = controller.control(Command(set_breakpoint={"condition": _FILTER, "enabled": True}))
+        if not outcome.done:  # breakpoints were enabled before, without the filter
+            _log.warning("The program does not stop by tensor_filter_fn: %s", outcome.sentence)
 
 
 def _as_logdir(addresses: Addresses) -> str | None:

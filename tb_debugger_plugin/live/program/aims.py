@@ -8,13 +8,14 @@ Not thread-safe: the controller holds its lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
 from tb_debugger_plugin.live.program.conditions import Condition
+from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.gate_rules import (
     UNTIL_CONDITION,
     UNTIL_TENSOR,
@@ -28,6 +29,8 @@ from tb_debugger_plugin.live.program.watched import Watched
 from tb_debugger_plugin.native.arguments import GateRule
 
 _ALWAYS = Condition("")
+#: Asks the filter of a breakpoint of the tensor at hand.
+Passes: TypeAlias = Callable[[Entry], bool]
 
 
 class Why(NamedTuple):
@@ -49,11 +52,12 @@ class Aims:
 
     Args:
       gate: The gate of the recording; None without one.
+      filters: The program's own functions that conditions may name.
     """
 
-    def __init__(self, gate: Gate | None) -> None:
+    def __init__(self, gate: Gate | None, filters: Mapping[str, Filter] | None = None) -> None:
         self._gate = gate
-        self.breakpoints = Breakpoints()
+        self.breakpoints = Breakpoints(filters)
         self.watched = Watched()
         self.order = Order()
         #: Calls that are left of a continuation.
@@ -144,12 +148,13 @@ class Aims:
 
     # Why the program stops.
 
-    def why_hit(self, hit: Hit, call: int = 0) -> Why | None:
+    def why_hit(self, hit: Hit, call: int = 0, passes: Passes = lambda entry: False) -> Why | None:
         """Returns why a hit stops the program; None if it is not wanted any more.
 
         Args:
           hit: The hit.
           call: The number of the call at hand.
+          passes: Asks the filter of a breakpoint of the tensor.
         """
         if hit.rule == 0:
             return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
@@ -160,9 +165,45 @@ class Aims:
         entry = self.breakpoints.get(hit.rule)
         if entry is None or not entry.enabled:
             return None
-        if not entry.is_first_only or self._is_birth(entry, hit, call):
+        if not entry.counts_here:
             return _why_breakpoint(entry)
-        return self._why_other(hit)
+        return self._why_here(entry, hit, call, passes)
+
+    def _why_here(self, first: Entry, hit: Hit, call: int, passes: Passes) -> Why | None:
+        """Why a hit stops the program if the rule that the gate names does not decide alone.
+
+        Args:
+          first: The breakpoint of this rule.
+          hit: The hit.
+          call: The number of the call at hand.
+          passes: Asks the filter of a breakpoint of the tensor.
+        """
+        numbers = known_numbers(hit.tensor)
+        counted = self._gate.counts().hits if self._gate is not None else {}
+        others = [one for one in self.breakpoints.enabled if one is not first and not one.is_first_only]
+        for entry in (first, *others):
+            rule = entry.rule
+            if entry.filter is not None:
+                is_at = entry.target is None or hit.tensor.tensor_id in entry.tensors
+                stops = is_at and passes(entry) and not entry.ignores()
+            elif entry.is_first_only:
+                stops = self._is_birth(entry, hit, call)
+            else:
+                is_counted = rule is not None and counted.get(rule.number, 0) > rule.ignore
+                ids = rule.tensor_ids if rule is not None else ()
+                is_at = is_counted and (ids is None or hit.tensor.tensor_id in ids)
+                stops = is_at and (entry.condition.is_always or entry.condition.holds(numbers))
+            if stops:
+                return _why_breakpoint(entry)
+        return self._why_ordered(hit, numbers)
+
+    def _why_ordered(self, hit: Hit, numbers: Mapping[str, float]) -> Why | None:
+        """Why the last order stops the program at a tensor."""
+        if self.order.condition is not None and self.order.condition.holds(numbers):
+            return self._until_condition()
+        if hit.tensor.tensor_id in self._until():
+            return self._until_tensor()
+        return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
     def _is_birth(self, entry: Entry, hit: Hit, call: int) -> bool:
         """Whether the condition of a breakpoint begins to hold at a hit, which is not to be ignored."""
@@ -171,19 +212,6 @@ class Aims:
             return False
         is_at = entry.target is None or hit.tensor.tensor_id in entry.tensors
         return is_at and not entry.ignores()
-
-    def _why_other(self, hit: Hit) -> Why | None:
-        """Why another breakpoint stops at a tensor, of which the gate has named the first that fits."""
-        numbers = known_numbers(hit.tensor)
-        counted = self._gate.counts().hits if self._gate is not None else {}
-        for entry in self.breakpoints.enabled:
-            rule = entry.rule
-            if rule is None or entry.is_first_only or counted.get(rule.number, 0) <= rule.ignore:
-                continue
-            is_at = rule.tensor_ids is None or hit.tensor.tensor_id in rule.tensor_ids
-            if is_at and (entry.condition.is_always or entry.condition.holds(numbers)):
-                return _why_breakpoint(entry)
-        return None
 
     @property
     def looks_at_lines(self) -> bool:
@@ -196,6 +224,7 @@ class Aims:
         numbers: Callable[[], Mapping[str, float]],
         lines: Sequence[RunningLine] = (),
         inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
+        passes: Passes = lambda entry: False,
     ) -> Why | None:
         """Returns why an output of an eager op stops the program; None if it does not.
 
@@ -204,11 +233,13 @@ class Aims:
           numbers: Returns its numbers.
           lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
           inputs: Returns the numbers of the inputs of its op.
+          passes: Asks the filter of a breakpoint of the tensor.
         """
         for entry in self.breakpoints.enabled:
             if not _is_at(entry, place, lines) or not _holds(entry.condition, numbers):
                 continue
-            if _is_first(entry, place, inputs) and not entry.ignores():
+            is_chosen = _is_first(entry, place, inputs) and (entry.filter is None or passes(entry))
+            if is_chosen and not entry.ignores():
                 return _why_breakpoint(entry)
         if self.order.condition is not None and _holds(self.order.condition, numbers):
             return self._until_condition()
@@ -283,6 +314,8 @@ def _why_breakpoint(entry: Entry) -> Why:
         text = f"{text}, moved to line {entry.moved_to}"
     elif entry.led_to and not entry.fitting:
         text = f"{text}, at {entry.led_words}"
-    if not entry.condition.is_always:
+    if entry.filter is not None:
+        text = f"{text}, {entry.condition.text} passes"
+    elif not entry.condition.is_always:
         text = f"{text}, {entry.condition.text} holds"
     return Why(int(Pause.BREAKPOINT), text, entry.number)

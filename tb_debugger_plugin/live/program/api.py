@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -40,7 +40,9 @@ _log = logging.getLogger("tb_debugger_plugin")
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
-OWN_ARGUMENTS: Final = ("address", "wait", "when_alone", "may_change_values", "read_only", "max_held_bytes")
+OWN_ARGUMENTS: Final = (
+    *("address", "wait", "when_alone", "may_change_values", "read_only", "max_held_bytes", "filters"),
+)
 #: The program of this process that can be stopped; it may have ended.
 _current: Breakpoints | None = None
 
@@ -240,6 +242,7 @@ def enable_breakpoints(
     may_change_values: bool = False,
     read_only: bool = False,
     max_held_bytes: int = MAX_HELD_BYTES,
+    filters: Mapping[str, Callable[[Any, Any], bool]] | None = None,
     **options: Any,
 ) -> Breakpoints:
     """Let the debugger's page in TensorBoard stop this program from now on, and record the program.
@@ -268,6 +271,9 @@ def enable_breakpoints(
       read_only: Whether debuggers may only look: commands are refused. The program then does not wait.
       max_held_bytes: Bytes of values of the current call that are held for debuggers; the oldest are dropped
         first. The default: 1 GiB.
+      filters: Functions of a datum and its array, as of :meth:`DebugDumpDir.find`, by name. A breakpoint
+        whose condition is such a name stops where the function returns True. It is asked only of the tensors
+        that the breakpoint chooses, and not inside functions that XLA compiles.
       **options: Arguments of `enable_dump_debug_info`. Unless given, `circular_buffer_size` is -1, and
         `tensor_debug_mode` is `"FULL_NUMERICS"`, whose numbers are those that conditions use; without the
         native library, `"FULL_HEALTH"`.
@@ -285,6 +291,7 @@ def enable_breakpoints(
         may_change_values=may_change_values,
         read_only=read_only,
         max_held_bytes=max_held_bytes,
+        filters=filters,
     )
     return begin(logdir, replace(settings, waits_at_ops=settings.wait), address, **options)
 

@@ -20,6 +20,7 @@ from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.program.births import Births
 from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
+from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.gate_rules import gate_rule
 from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
 from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
@@ -47,6 +48,7 @@ class Entry:
       ignored: Of its hits, those since the user last said how many to ignore.
       rule: The rule that the gate has for it; None if it has none.
       refused: Why it cannot be used: it was kept from another run, and stays off; empty if it can.
+      filter: The program's own function that its condition names; None if it names none.
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
       runs: When threads that run eagerly begin to run its line.
       births: Where its condition began to hold.
@@ -63,6 +65,7 @@ class Entry:
     hits: int = 0
     ignored: int = 0
     rule: GateRule | None = None
+    filter: Filter | None = None
     is_new: bool = False
     refused: str = ""
     runs: Runs = field(default_factory=Runs)
@@ -116,6 +119,8 @@ class Entry:
     def _may_be_at(self, tensor: TensorOfGraph) -> bool:
         if self.refused or tensor.is_constant:
             return False
+        if self.filter is not None and tensor.is_compiled:
+            return False  # there is no value to give to it
         return tensor.is_recorded or self._wants_unrecorded
 
     def _fits(self, tensor: TensorOfGraph) -> bool:
@@ -154,13 +159,18 @@ class Entry:
         """Whether values are no hits to which its condition was carried."""
         return bool(self.message.first_only) and not self.condition.is_always
 
+    @property
+    def counts_here(self) -> bool:
+        """Whether the gate does not know which tensors are hits, so that it counts none."""
+        return self.is_first_only or self.filter is not None
+
     def wanted_rule(self) -> GateRule | None:
         """The rule that the gate should have for it."""
         if not self.enabled or not self.tensors:
             return None
         # To know what is carried, the values of all tensors are judged. Hits are then counted here.
         ids = None if self.target is None or self.is_first_only else frozenset(self.tensors)
-        left = 0 if self.is_first_only else max(0, int(self.message.ignore) - self.ignored)
+        left = 0 if self.counts_here else max(0, int(self.message.ignore) - self.ignored)
         rule = gate_rule(self.number, ids, self.condition, left)
         if not self.is_new and self.rule is not None and self.rule == rule._replace(ignore=self.rule.ignore):
             return self.rule  # it goes on counting
@@ -168,7 +178,7 @@ class Entry:
 
     def settle(self, counted: int, rule: GateRule | None) -> None:
         """Take over what the gate has counted, and note its next rule."""
-        counted = 0 if self.is_first_only else counted
+        counted = 0 if self.counts_here else counted
         if rule is not self.rule:
             self.hits += counted
             self.ignored = 0 if self.is_new else self.ignored + counted
@@ -229,9 +239,14 @@ def place_of(tensor: TensorOfGraph) -> Place:
 
 
 class Breakpoints:
-    """The breakpoints of a program, in the order in which they were set."""
+    """The breakpoints of a program, in the order in which they were set.
 
-    def __init__(self) -> None:
+    Args:
+      filters: The program's own functions that conditions may name.
+    """
+
+    def __init__(self, filters: Mapping[str, Filter] | None = None) -> None:
+        self._filters = filters or {}
         self._entries: dict[int, Entry] = {}
         self._known: dict[int, TensorOfGraph] = {}
         self._lines = LinesOfFunctions()
@@ -289,14 +304,18 @@ class Breakpoints:
             self._entries[refused.number] = refused
 
     def _entry(self, message: Message) -> Entry:
-        condition = parse_condition(message.condition)
+        name = message.condition.strip()
+        filtering = self._filters.get(name)
+        condition = parse_condition(message.condition) if filtering is None else Condition(name)
         where = message.where
-        if where.calls and not condition.is_always:
+        is_always = condition.is_always and filtering is None
+        if where.calls and not is_always:
             raise UsageError("A breakpoint at calls has no condition: a call has no numbers.")
         if message.ignore < 0 or len(message.label) > _MAX_LABEL:
             raise UsageError("A breakpoint ignores 0 hits or more, and its label has at most 200 characters.")
-        is_anywhere = says_nothing(where) and not condition.is_always
-        entry = Entry(0, Breakpoint(), None if is_anywhere else make_target(where), condition)
+        is_anywhere = says_nothing(where) and not is_always
+        target = None if is_anywhere else make_target(where)
+        entry = Entry(0, Breakpoint(), target, condition, filter=filtering)
         entry.message.CopyFrom(message)
         self._place(entry)
         if entry.function and not message.number:
@@ -369,7 +388,7 @@ class Breakpoints:
             before = one.rule
             one.settle(counted.get(one.number, 0), rule)
             if rule is not None and rule is not before:
-                left = 0 if one.is_first_only else max(0, int(one.message.ignore) - one.ignored)
+                left = 0 if one.counts_here else max(0, int(one.message.ignore) - one.ignored)
                 one.rule = rule = rule._replace(ignore=left)
             if rule is not None:
                 rules.append(rule)
@@ -396,7 +415,7 @@ class Breakpoints:
         for one in self:
             message = Breakpoint()
             message.CopyFrom(one.message)
-            is_counted = one.rule is not None and not one.is_first_only
+            is_counted = one.rule is not None and not one.counts_here
             at_gate = counted.get(one.number, 0) if is_counted else 0
             message.number = one.number
             message.hits = one.hits + at_gate

@@ -10,6 +10,7 @@ from typing import Any
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.eager_lines import EagerLines
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import before_op
@@ -97,10 +98,14 @@ class EagerStops:
         for entry in entries:
             numbers = partial(status.tensors.eager_numbers, entry)
             of_inputs = partial(map, status.tensors.numbers_of_eager, inputs)
-            why = status.aims.why_eager(entry.place, numbers, lines, of_inputs)
+            passes = partial(self._passes, entry)
+            why = status.aims.why_eager(entry.place, numbers, lines, of_inputs, passes)
             if why is not None:
                 return entry, why
         return None
+
+    def _passes(self, tensor: EagerTensor, entry: Entry) -> bool:
+        return self._status.passes(entry, self._status.tensors.message_of_eager(tensor))
 
     def _why_line(
         self, entries: Sequence[EagerTensor], path: str, line: int

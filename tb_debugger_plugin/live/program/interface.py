@@ -6,9 +6,9 @@ may do to the program beside stopping it. Neither TensorFlow nor gRPC is needed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from types import FrameType
@@ -39,6 +39,7 @@ class Settings:
       may_change_values: Whether debuggers may change values.
       read_only: Whether commands of debuggers are refused.
       max_held_bytes: Bytes of values that may be held for the call at hand.
+      filters: Functions of a datum and an array, by the names that conditions of breakpoints give them.
     """
 
     wait: bool = True
@@ -48,6 +49,7 @@ class Settings:
     may_change_values: bool = False
     read_only: bool = False
     max_held_bytes: int = MAX_HELD_BYTES
+    filters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class CallKind(IntEnum):

@@ -16,6 +16,7 @@ import threading
 from tb_debugger_plugin.capture.gate import CannotChange, Hit
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.sentences import (
     BESIDE_IN_SESSION,
@@ -105,7 +106,11 @@ class Pauses:
             self._waiting_hits.append(hit)
             status.news()
             return None
-        why = status.aims.why_hit(hit, status.tensors.call) if status.may_stop else None
+
+        def passes(entry: Entry) -> bool:
+            return status.passes(entry, status.tensors.message_of_passed(hit.tensor))
+
+        why = status.aims.why_hit(hit, status.tensors.call, passes) if status.may_stop else None
         if why is None:
             status.gate.release(hit.number)
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.live.program.filters import checked_filters
 from tb_debugger_plugin.live.program.interface import MAX_HELD_BYTES, WHEN_ALONE_S, Settings
 
 
@@ -13,6 +14,7 @@ def checked_settings(
     may_change_values: object = False,
     read_only: object = False,
     max_held_bytes: object = MAX_HELD_BYTES,
+    filters: object = None,
 ) -> Settings:
     """Returns what debuggers may do; see `enable_breakpoints` for the arguments.
 
@@ -36,6 +38,7 @@ def checked_settings(
         may_change_values=bool(may_change_values),
         read_only=bool(read_only),
         max_held_bytes=max_held_bytes,
+        filters=checked_filters(filters),
     )
 
 

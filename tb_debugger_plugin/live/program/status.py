@@ -17,8 +17,10 @@ import numpy.typing as npt
 from tb_debugger_plugin.capture.gate import Gate, Hit
 from tb_debugger_plugin.live.messages.messages import Message, State
 from tb_debugger_plugin.live.program.aims import Aims
+from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.clock import Clock
 from tb_debugger_plugin.live.program.counted_calls import CountedCalls
+from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Followers, Waiting
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
 from tb_debugger_plugin.live.program.notices import Notices
@@ -85,7 +87,7 @@ class Status:
         self.eager = eager
         self.lock = threading.Condition()
         self.gate: Gate | None = getattr(program.recording, "gate", None)
-        self.aims = Aims(self.gate)
+        self.aims = Aims(self.gate, settings.filters)
         self.tensors = Tensors(self.gate, settings.max_held_bytes, eager.read)
         self.followers = Followers(settings.when_alone, clock)
         self.notices = Notices()
@@ -213,6 +215,24 @@ class Status:
         if self.is_stopped or not self.has_begun or self.wants_a_call or self.is_noting:
             return False
         return not (self.may_stop and self.aims.looks)
+
+    def passes(self, entry: Entry, tensor: Message) -> bool:
+        """Ask the filter of a breakpoint of a tensor at hand; one that raises is switched off.
+
+        Args:
+          entry: The breakpoint.
+          tensor: The tensor.
+        """
+        if entry.filter is None or not tensor.has_value:
+            return False
+        array = self.tensors.value(int(tensor.number)).array
+        found, failure = asked(entry.condition.text, entry.filter, tensor, array, self.clock.wall())
+        if failure:
+            entry.message.enabled = False
+            self.notices.add(failure)
+            self.apply()
+            self.news()
+        return found
 
     def take_up_calls(self) -> None:
         """Look at the calls that run and have passed unseen."""
