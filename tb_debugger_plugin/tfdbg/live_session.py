@@ -17,7 +17,6 @@ from tensorflow.python.training import session_run_hook
 
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.capture.tf_types import TfSession
-from tb_debugger_plugin.live.messages.messages import Command
 from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, Breakpoints, enable_at_calls
 from tb_debugger_plugin.live.program.filters import Filter, checked_filters
 from tb_debugger_plugin.tfdbg.asked import Asked
@@ -131,7 +130,9 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
         """Enable breakpoints before the session is made, unless another hook has."""
         self._breakpoints, self._is_own = _enable(self._addresses, self._logdir, self._options)
         if self._filters:
-            _stop_where_passes(self._breakpoints)
+            refused = self._breakpoints.stop_where_passes(_FILTER)
+            if refused:  # breakpoints were enabled before, without the filter
+                _log.warning("The program does not stop by tensor_filter_fn: %s", refused)
 
     def before_run(self, run_context: Any) -> None:
         """Leave out the runs of other threads.
@@ -172,15 +173,6 @@ def _enable(
     was_on = Breakpoints.current()
     made = enable_at_calls(root, **options)
     return made, made is not was_on
-
-
-def _stop_where_passes(breakpoints: Breakpoints) -> None:
-    """Set the breakpoint of ``tensor_filter_fn``, unless it is kept from the last run."""
-    controller = breakpoints.controller
-    if all(one.condition != _FILTER for one in controller.state().breakpoints):
-        outcome = controller.control(Command(set_breakpoint={"condition": _FILTER, "enabled": True}))
-        if not outcome.done:  # breakpoints were enabled before, without the filter
-            _log.warning("The program does not stop by tensor_filter_fn: %s", outcome.sentence)
 
 
 def _as_logdir(addresses: Addresses) -> str | None:

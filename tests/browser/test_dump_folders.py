@@ -24,6 +24,10 @@ def test_a_dump_folder_is_shown_with_its_first_bad_value(browser, tmp_path, keep
         expect(page.part("graph-executions-row")).not_to_have_count(0)
         expect(page.part("graph-structure-op")).to_contain_text("logs")
         expect(page.part("graph-structure-op")).to_contain_text("−∞")
+        expect(page.part("session-runs")).to_contain_text("3 runs of sessions")
+        runs = page.part("session-run")
+        expect(runs).to_have_count(3)
+        expect(runs.first).to_contain_text("logs:0")
         keep_screenshot(page.page, "dump-folder")
         assert page.serious_violations() == []
         assert page.complaints == []

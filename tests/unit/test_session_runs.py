@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.lists import session_runs
@@ -10,6 +11,7 @@ from tb_debugger_plugin.events.fileset import SESSION_RUNS
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.pipeline.layout import lay_out
 from tests.support.asking import Asker
+from tests.support.dumps import DumpedCall, node
 from tests.support.events import Recording, loaded, small_program
 
 _RUNS = "SELECT run, in_ring FROM session_runs ORDER BY end_time, run"
@@ -163,3 +165,26 @@ def test_a_time_that_is_not_finite_counts_as_0(tmp_path, time):
     recording.writer.write(SESSION_RUNS, event)
     recording.close()
     assert _rows(tmp_path, "SELECT begin_time FROM session_runs") == [(0.0,)]
+
+
+def test_each_call_of_a_session_root_is_a_run(tmp_path):
+    for number, (begin, end) in enumerate([(1_000_000, 1_500_000), (2_000_000, 2_250_000)]):
+        call = DumpedCall(tmp_path / f"run_{begin}_{number}", session_run=number + 1)
+        call.graph({"a": node("Const"), "b": node("Log", "a")})
+        call.dump("b", np.float32([1, np.nan]), time=end)
+    DumpedCall(tmp_path / "run_3000000_2", session_run=3)  # it failed early
+    loader = loaded(tmp_path)
+    try:
+        with open_snapshot(loader) as snapshot:
+            assert session_runs.num_session_runs(snapshot) == 3
+            answer = session_runs.data(snapshot, Range(0, 3))
+            second = session_runs.data(snapshot, Range(1, 2))
+    finally:
+        loader.close()
+    runs = answer["session_runs"]
+    assert [(run["session"], run["run"], run["request"]) for run in runs] == [(1, 1, 0), (1, 2, 0), (1, 3, 0)]
+    assert [(run["begin_time"], run["end_time"]) for run in runs] == [(1.0, 1.5), (2.0, 2.25), (3.0, 3.0)]
+    (request,) = answer["requests"]
+    assert (request["fetches"], request["targets"]) == (["y:0"], [])
+    assert [feed["name"] for feed in request["feeds"]] == ["x:0"]
+    assert second["session_runs"] == [runs[1]]

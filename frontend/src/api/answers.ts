@@ -167,6 +167,27 @@ const executionInput = object({
   health: optional(health),
 });
 
+const sessionRequest = object({
+  feeds: list(object({ name: text })),
+  fetches: list(text),
+  targets: list(text),
+});
+export const sessionRuns = object({
+  num_session_runs: number,
+  session_runs: list(
+    object({
+      session: number,
+      run: number,
+      request: optional(number),
+      begin_time: number,
+      end_time: number,
+      error: optional(text),
+    }),
+  ),
+  requests: list(sessionRequest),
+});
+export type SessionRuns = Checked<typeof sessionRuns>;
+
 const executionData = object({
   wall_time: number,
   op_type: text,

@@ -88,6 +88,13 @@ function listRoutes(client: Client) {
       onlyBad: boolean,
       { host, layer }: GraphExecutionFilter = {},
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
+    /** The last runs of TF1-style sessions. */
+    sessionRuns: async (run: ids.RunName, most: number, signal?: AbortSignal) => {
+      const ask = (begin: number, end: number) =>
+        client.json("session_runs", { run, begin, end }, answers.sessionRuns, signal);
+      const { num_session_runs: total } = await ask(0, 0);
+      return ask(Math.max(0, total - most), total);
+    },
     /** The position of the last execution whose op type matches; undefined when there is none. */
     lastExecution: async (run: ids.RunName, opType: string) => {
       const newest = { sort: "wall_time", descending: "true", begin: 0, end: 1 };

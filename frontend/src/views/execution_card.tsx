@@ -1,5 +1,5 @@
 /** The execution in focus: its op or function, its inputs and outputs, and what ran inside a function. */
-import type { ExecutionData, ExecutionInput } from "../api/answers";
+import type { ExecutionData, ExecutionInput, SessionRuns } from "../api/answers";
 import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, compact, counted, grouped } from "../base/text";
@@ -20,6 +20,8 @@ export function ExecutionCard({ store }: { readonly store: Store }) {
   const index = store.execution.value;
   const loaded = store.executionData.value;
   const data = shown(loaded);
+  const runs = shown(store.sessionRuns.value);
+  if (index === undefined && runs !== undefined && runs.num_session_runs > 0) return <Sessions runs={runs} />;
   if (index === undefined) return <Hint>Choose a box to see what ran, with its inputs and outputs.</Hint>;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (data === undefined) return <Hint>Loading …</Hint>;
@@ -31,6 +33,66 @@ export function ExecutionCard({ store }: { readonly store: Store }) {
         <Outputs store={store} index={index} data={data} />
       </div>
     </div>
+  );
+}
+
+/** The runs of TF1-style sessions: such a program runs no ops from Python, so that its timeline is empty. */
+function Sessions({ runs }: { readonly runs: SessionRuns }) {
+  const { session_runs: rows, num_session_runs: total, requests } = runs;
+  const severalSessions = rows.some(({ session }) => session !== rows[0]?.session);
+  return (
+    <div class="card" data-testid="session-runs">
+      <div class="card-head">
+        <b>{counted(total, "run of a session", "runs of sessions")}</b>
+        {rows.length < total && <span class="dim">the last {grouped(rows.length)}</span>}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it takes the focus */}
+      <section class="card-tables" tabIndex={0} aria-label="Runs of sessions">
+        <table class="card-table">
+          <thead>
+            <tr>
+              {severalSessions && <th scope="col">session</th>}
+              <th scope="col">run</th>
+              <th scope="col">fetches and targets</th>
+              <th scope="col">feeds</th>
+              <th scope="col">began</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <SessionRun
+                key={`${row.session}/${row.run}`}
+                row={row}
+                asked={requests[row.request ?? -1]}
+                session={severalSessions ? row.session : undefined}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </div>
+  );
+}
+
+interface SessionRunProps {
+  readonly row: SessionRuns["session_runs"][number];
+  readonly asked: SessionRuns["requests"][number] | undefined;
+  readonly session: number | undefined;
+}
+
+function SessionRun({ row: { run, begin_time, error }, asked, session }: SessionRunProps) {
+  const { fetches = [], targets = [], feeds = [] } = asked ?? {};
+  return (
+    <tr data-testid="session-run">
+      {session !== undefined && <td class="num">{session}</td>}
+      <td class="num">{run}</td>
+      <td title={error}>
+        {[...fetches, ...targets].join(", ")}
+        {error !== undefined && " · failed"}
+      </td>
+      <td>{feeds.map(({ name }) => name).join(", ")}</td>
+      <td class="num">{clock(begin_time)}</td>
+    </tr>
   );
 }
 

@@ -1,26 +1,77 @@
 """Pages of the list of runs of TF1-style sessions.
 
 Takes a range of positions and returns the runs of that range, in the order in which they ended, and what they
-asked for. Runs that asked for the same refer to one request.
+asked for. Runs that asked for the same refer to one request. In a run of dumps, each call is a run of its
+session; what TensorFlow wrote about it says what it asked for.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.dumps.names import parse_call_folder
+
+_CALLS: Final = """
+SELECT c.call, c.folder, c.core_metadata, min(f.time), max(f.time)
+FROM dump_calls c LEFT JOIN dump_files f USING (call)
+GROUP BY ALL ORDER BY max(f.time), c.call LIMIT ? OFFSET ?
+"""
 
 
 def num_session_runs(snapshot: Snapshot) -> int:
     """Returns the length of the list."""
-    return int(snapshot.rows("SELECT count(*) FROM session_runs")[0][0])
+    num_calls = int(snapshot.rows("SELECT count(*) FROM dump_calls")[0][0])
+    return num_calls or int(snapshot.rows("SELECT count(*) FROM session_runs")[0][0])
 
 
 def data(snapshot: Snapshot, page: Range) -> dict[str, Any]:
     """Returns the runs of a page, and their requests."""
+    calls = snapshot.rows(_CALLS, [page.end - page.begin, page.begin])
+    return _recorded(snapshot, page) if not calls else _of_calls(snapshot, calls)
+
+
+def _of_calls(snapshot: Snapshot, calls: list[tuple[Any, ...]]) -> dict[str, Any]:
+    """The calls of a page in a run of dumps."""
+    runs: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
+    for number, folder, metadata, first, last in calls:
+        name = parse_call_folder(folder)
+        about: dict[str, Any] = next(iter(json.loads(metadata)), {})
+        request = {
+            "feeds": [{"name": feed, "dtype": None, "shape": None} for feed in _names(about, "input_names")],
+            "fetches": _names(about, "output_names"),
+            "targets": _names(about, "target_nodes"),
+            "stack_frame_ids": [],
+        }
+        if about and request not in requests:
+            requests.append(request)
+        begin = first if name is None else name.time
+        runs.append(
+            {
+                "session": 1,
+                "run": number + 1,
+                "request": requests.index(request) if about else None,
+                "host_name": snapshot.catalog.host_names[0],
+                "thread_name": None,
+                "begin_time": (begin or 0) / 1e6,
+                "end_time": (last or begin or 0) / 1e6,
+                "error": None,
+            }
+        )
+    return {"session_runs": runs, "requests": requests}
+
+
+def _names(about: dict[str, Any], key: str) -> list[str]:
+    found = about.get(key)
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def _recorded(snapshot: Snapshot, page: Range) -> dict[str, Any]:
     rows = snapshot.rows(
         "SELECT host, session, run, request, thread, begin_time, end_time, error FROM session_runs"
         " ORDER BY end_time, host, session, run LIMIT ? OFFSET ?",

@@ -24,6 +24,7 @@ from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages.key import notebook_words
+from tb_debugger_plugin.live.messages.messages import Command
 from tb_debugger_plugin.live.program.address import description, published, with_port, written
 from tb_debugger_plugin.live.program.calls import Calls
 from tb_debugger_plugin.live.program.interface import (
@@ -159,6 +160,21 @@ class Breakpoints:
         self._remove_hooks()
         self._interrupts.remove()
         self._server.abandon()
+
+    def stop_where_passes(self, name: str) -> str:
+        """Set a breakpoint at any tensor that passes a filter, unless there is one, kept from the last run.
+
+        Args:
+          name: The name of the filter.
+
+        Returns:
+          Why that cannot be; empty if it can.
+        """
+        if any(one.condition == name for one in self._controller.state().breakpoints):
+            return ""
+        command = Command(set_breakpoint={"condition": name, "enabled": True})
+        outcome = self._controller.control(command)
+        return "" if outcome.done else str(outcome.sentence)
 
     @contextlib.contextmanager
     def unseen(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ import { createByKey } from "./keyed";
 import { createOrigins } from "./origins";
 import { createSource } from "./source";
 import { createGraphs, createStructure } from "./structure";
-import { createOverviews, createPositions } from "./timeline";
+import { createOverviews, createPositions, createSessionRuns } from "./timeline";
 
 export type Derived = ReturnType<typeof createDerived>;
 
@@ -21,6 +21,7 @@ export function createDerived(deps: Deps) {
     ...origins,
     ...createDiagnoses(deps, byKey, structure, origins),
     ...createOverviews(deps, byKey),
+    ...createSessionRuns(deps, byKey),
     ...createPositions(deps, byKey, structure),
     ...createValues(deps, byKey),
   };

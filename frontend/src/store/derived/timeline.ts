@@ -8,6 +8,9 @@ import { isEmpty } from "../lists";
 import { type ByKey, both, ready } from "./keyed";
 import type { Structure } from "./structure";
 
+/** Most runs of sessions that are listed. */
+const SESSION_RUNS = 200;
+
 export function createOverviews({ api, facts }: Deps, byKey: ByKey) {
   // A bucket without a row would look like a row without a value, so there are at most as many buckets as
   // rows.
@@ -40,6 +43,19 @@ export function createOverviews({ api, facts }: Deps, byKey: ByKey) {
       ({ generation }) => generation,
     ),
   };
+}
+
+/** The last runs of sessions, of a program in which Python ran nothing else. */
+export function createSessionRuns({ api, facts }: Deps, byKey: ByKey) {
+  const sessionRuns = byKey(
+    () => {
+      const status = facts.status.value;
+      const isOnly = status?.num_executions === 0 && status.num_graph_executions > 0;
+      return both(facts.run.value, isOnly ? { generation: status.generation } : undefined);
+    },
+    ([run], signal) => api.sessionRuns(run, SESSION_RUNS, signal),
+  );
+  return { sessionRuns };
 }
 
 export function createPositions({ api, facts }: Deps, byKey: ByKey, { inside }: Structure) {
