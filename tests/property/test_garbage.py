@@ -16,7 +16,7 @@ from tb_debugger_plugin.server.columnar import Columnar, encode
 from tb_debugger_plugin.server.download import Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
-from tb_debugger_plugin.server.viewer import Viewer, open_viewer
+from tb_debugger_plugin.server.viewer import Access, Viewer, open_viewer
 from tests.support.asking import Facts, fitting
 from tests.support.events import PATIENCE_S, small_program
 from tests.support.examples import examples
@@ -51,7 +51,7 @@ def test_no_content_of_a_record_keeps_a_route_from_answering(victims):
 
 
 def _ask_everything(folder: Path) -> None:
-    viewer = open_viewer(one_folder(folder))
+    viewer = open_viewer(one_folder(folder), Access("some key"))
     try:
         for run in viewer.run_library.runs():
             loader = viewer.run_library.loader(run)

@@ -210,6 +210,8 @@ def test_the_index_and_tbdbg_do_not_see_the_file(tmp_path, capsys):
     path = discovery.write(tmp_path, _PROGRAM)
     (tmp_path / "alone").mkdir()
     alone = discovery.write(tmp_path / "alone", _PROGRAM)
+    # A folder without any event file is worth showing: a program may begin there.
+    (tmp_path / "alone" / "events.out.tfevents.1.host").touch()
     assert one_folder(tmp_path).find_runs() == before
     assert len(find_file_sets(tmp_path)) == 1 and not find_file_sets(tmp_path / "alone")
     assert not one_folder(tmp_path / "alone").is_worth_showing()
