@@ -65,7 +65,8 @@ def _status(run: Run) -> dict[str, Any]:
 def _table(name: str, facts: dict[str, Any]) -> str:
     width = max(len(title) for title, _ in _SHOWN)
     lines = [printable(f"{name}  ({facts['folder']})")]
-    lines += [f"  {title:<{width}}  {printable(_text(key, facts[key]))}" for title, key in _SHOWN]
+    titles = [(_title(title, facts), key) for title, key in _SHOWN]
+    lines += [f"  {title:<{width}}  {printable(_text(key, facts[key]))}" for title, key in titles]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
@@ -74,6 +75,12 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     lines += [printable(f"  not recorded: {_not_recorded(entry)}") for entry in facts["not_recorded"]]
     lines += [printable(f"  ! {_prefix(notice)}{notice['message']}") for notice in facts["notices"]]
     return "\n".join(lines)
+
+
+def _title(title: str, facts: dict[str, Any]) -> str:
+    """The title of a row; the names of hosts say where several are processes of one machine."""
+    is_of_processes = title == "hosts" and any("(process " in name for name in facts["hosts"])
+    return "processes" if is_of_processes else title
 
 
 def _kept(facts: dict[str, Any]) -> str:

@@ -30,6 +30,14 @@ def test_info_shows_each_run(tmp_path, capsys):
         assert word in text
 
 
+def test_info_says_processes_where_two_are_on_one_machine(tmp_path, capsys):
+    for pid in (7, 8):
+        small_program(tmp_path / f"part{pid}", run_id="job", process_id=pid).close()
+    assert main(["info", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "processes         worker0 (process 7), worker0 (process 8)" in text and "hosts" not in text
+
+
 def test_info_as_json_says_the_same(tmp_path, capsys):
     small_program(tmp_path / "one").close()
     assert main(["info", str(tmp_path), "--json"]) == 0

@@ -95,6 +95,7 @@ const alert = object({
   layer: optional(text),
   variable: optional(text),
   gradient_of: listOrNone(text),
+  process: optional(text),
 });
 export type Alert = Checked<typeof alert>;
 

@@ -5,6 +5,7 @@ import { grouped } from "../base/text";
 import { alertSummary } from "../model/alert_summary";
 import { gapsOf, gapsWords } from "../model/gaps";
 import { displayName, isFunctionName, tensorName } from "../model/names";
+import { processOf } from "../model/processes";
 import { roleOf, roleWords } from "../model/role";
 import { looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
@@ -194,6 +195,8 @@ function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const isError = store.alertTypes.value.find(({ id }) => id === alert.alert_type)?.isError ?? true;
   const name =
     alert.op_name === undefined ? displayName(alert.op_type) : tensorName(alert.op_name, alert.output_slot);
+  const process = processOf(store.status.value?.hosts ?? [], alert.process);
+  const details = [alertDetails(alert), process].filter(Boolean).join(" · ");
   return (
     <div
       {...attributes}
@@ -207,8 +210,8 @@ function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
         <span class={isError ? "bad" : "warning"}>{alert.measured}</span>
       </span>
       <span role="gridcell" class="alert-where dim">
-        <span class="ellipsis" title={alertDetails(alert)}>
-          {alertDetails(alert)}
+        <span class="ellipsis" title={details}>
+          {details}
         </span>
         <HealthBar summary={summary} />
       </span>
