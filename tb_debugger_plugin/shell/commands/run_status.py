@@ -24,8 +24,7 @@ def status_lines(run: Run) -> list[Line]:
         [plain(f"Run {run.name}", Style.HEADING), plain(f"  in {run.folder}")],
         _recording(facts),
         _counts(facts),
-        _sessions(run),
-        _dumped_calls(run),
+        _dumped_calls(run) or _sessions(run),
         _missing(facts),
     )
 

@@ -436,7 +436,8 @@ def test_a_block_and_a_callback_are_interactive_only_if_asked(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"wait": 1},
+        {"wait": -1},
+        {"wait": "x"},
         {"when_alone": -1},
         {"when_alone": "x"},
         {"max_held_bytes": 1.5},
