@@ -159,6 +159,8 @@ class Variants:
                 "PYTHONPATH": os.pathsep.join((str(harness), str(package))),
                 "TB_DEBUGGER_CACHE": str(folder / f"cache-{name}"),
                 "TF_CPP_MIN_LOG_LEVEL": "3",
+                # A viewer that takes commands prints a key.
+                "TB_DEBUGGER_READ_ONLY": "1",
             }
             for name, package in packages.items()
         }

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import LIBRARY, origin, stack_frames
 from tb_debugger_plugin.errors import NotFoundError
 
+#: The tables of :data:`_QUERY`.
+_TABLES: Final = ("stacks", "frames", "sources", "source_lines", "frame_lines")
 _QUERY = """
 WITH library AS (SELECT unnest($libraries::INTEGER[]) AS source), innermost AS (
   SELECT s.stack, s.host, max(s.depth + CASE WHEN b.source IS NULL THEN 1000000 ELSE 0 END) AS rank
@@ -81,8 +83,11 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
 
 
 def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
-    """Returns the user's line of a stack; None when the stack is not on record."""
-    return user_lines(snapshot, [stack]).get(stack)
+    """Returns the user's line of a stack; None when the stack is not on record. It is asked for once."""
+    known: dict[int, UserLine | None] = snapshot.remember_of(_TABLES, "user lines", dict)
+    if stack not in known:
+        known[stack] = user_lines(snapshot, [stack]).get(stack)
+    return known[stack]
 
 
 def user_line_of(snapshot: Snapshot, frame_ids: list[str]) -> UserLine | None:
