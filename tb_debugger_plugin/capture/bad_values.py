@@ -56,8 +56,8 @@ class BadValues:
         if cause is None:
             kind = first.kind[0].upper() + first.kind[1:]
             _log.warning("%s is on record. `tbdbg why %s` says where it comes from.", kind, root)
-        elif cause.headline:
-            _log.warning("First bad value: %s. Run `tbdbg why %s` for the reason.", cause.headline, root)
+        elif cause:
+            _log.warning("First bad value: %s. Run `tbdbg why %s` for the reason.", cause, root)
         else:
             _log.info("All bad values on record are expected: `tbdbg origins %s` says why.", root)
 

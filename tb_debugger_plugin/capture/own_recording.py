@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture.alarm import BadValue, Broken, Explanation
@@ -28,18 +28,7 @@ _ANSWERING: Final = "tb_debugger_plugin.reading.bad_value"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-class FirstCause(NamedTuple):
-    """What `tbdbg why` says of a recording.
-
-    Attributes:
-      headline: The op and the line, such as "Log in cross_entropy, train.py:68"; empty if all bad values are
-        expected.
-    """
-
-    headline: str
-
-
-def first_cause(dump_root: str, files: str) -> FirstCause | None:
+def first_cause(dump_root: str, files: str) -> str | None:
     """Ask what `tbdbg why` says, in a process of its own: this one keeps its memory, and can stop waiting.
 
     Args:
@@ -47,6 +36,7 @@ def first_cause(dump_root: str, files: str) -> FirstCause | None:
       files: The beginning of the names of its files.
 
     Returns:
+      The op and the line, such as "Log in cross_entropy, train.py:68"; empty if all bad values are expected.
       None if the answer takes too long, the recording is too large for one, or there is none.
     """
     if is_remote(dump_root) or not files or not sys.executable:
@@ -70,8 +60,8 @@ def first_cause(dump_root: str, files: str) -> FirstCause | None:
     except (subprocess.SubprocessError, OSError) as error:
         _log.debug("The first bad value is not explained:", exc_info=error)
         return None
-    headline = json.loads(done.stdout)["headline"]
-    return None if headline is None else FirstCause(headline)
+    headline: str | None = json.loads(done.stdout)["headline"]
+    return headline
 
 
 class Rules(Protocol):
