@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo lint format bench-overhead bench-index bench-live bench-against frontend clean
+.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -116,6 +116,10 @@ build/libraries/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-probability>=0.25' 'gpflow>=2.11' \
 	    tf-keras jax scikit-learn 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
+
+docs: $(VENV)/.dev ## the site of the documents, in build/site; a dead link fails
+	$(PY) -m build_steps.reference
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 CLANG_FORMAT := git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format
 MDFORMAT := git ls-files '*.md' | xargs $(VENV)/bin/mdformat

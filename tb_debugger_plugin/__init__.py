@@ -45,63 +45,44 @@ if TYPE_CHECKING:
 #: The version of the package, defined only here.
 __version__ = "0.1.0"
 
-__all__ = [
-    "BadValue",
-    "BrokenRule",
-    "DebugDumpDir",
-    "KeepValues",
-    "NumericsError",
-    "assert_finite",
-    "assert_that",
-    "breakpoint_here",
-    "check_numerics",
-    "disable_check_numerics",
-    "disable_dump_debug_info",
-    "enable_breakpoints",
-    "enable_dump_debug_info",
-    "fetch",
-    "gradient_of",
-    "has_inf_or_nan",
-    "interpose",
-    "open_run",
-    "plot_tensor",
-    "print_tensor",
-    "record",
-    "step",
-]
-
-#: The names that need no TensorFlow, and their modules.
-_OF_READER = {
-    "BrokenRule": "tb_debugger_plugin.reading.rules_of_recording",
-    "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
-    "NumericsError": "tb_debugger_plugin.errors",
-    "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
-    "open_run": "tb_debugger_plugin.reading.run",
-}
-
-#: The names that need TensorFlow and are not in `capture.api`, and their modules.
-_OF_PROGRAM = {
+#: The public names and their modules; the imports above give them their types.
+_MODULES = {
+    "BadValue": "capture.api",
+    "BrokenRule": "reading.rules_of_recording",
+    "DebugDumpDir": "reading.dump_dir",
+    "KeepValues": "capture.api",
+    "NumericsError": "errors",
     "assert_finite": "techniques.assertions",
     "assert_that": "techniques.assertions",
+    "breakpoint_here": "techniques.breakpoints",
     "check_numerics": "capture.temporary",
     "disable_check_numerics": "capture.temporary",
-    "breakpoint_here": "techniques.breakpoints",
+    "disable_dump_debug_info": "capture.api",
     "enable_breakpoints": "live.program.api",
+    "enable_dump_debug_info": "capture.api",
     "fetch": "techniques.fetching",
     "gradient_of": "techniques.gradients",
+    "has_inf_or_nan": "reading.datum",
     "interpose": "techniques.interposing",
+    "open_run": "reading.run",
     "plot_tensor": "techniques.plotting",
     "print_tensor": "techniques.printing",
     "record": "live.program.api",
+    "step": "capture.api",
 }
+__all__ = list(_MODULES)
+
+#: The modules of the table that need no TensorFlow.
+_WITHOUT_TENSORFLOW = ("errors", "reading.")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _OF_READER:
-        return getattr(importlib.import_module(_OF_READER[name]), name)
-    return _from_recorder(f"{__name__}.{name}", f"{__name__}.{_OF_PROGRAM.get(name, 'capture.api')}")
+    module = f"{__name__}.{_MODULES[name]}"
+    if _MODULES[name].startswith(_WITHOUT_TENSORFLOW):
+        return getattr(importlib.import_module(module), name)
+    return _from_recorder(f"{__name__}.{name}", module)
 
 
 def __dir__() -> list[str]:

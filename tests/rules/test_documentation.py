@@ -1,4 +1,4 @@
-"""`README.md`: what this page and other documents name exists."""
+"""`README.md`: what this page and the other documents name exists."""
 
 from __future__ import annotations
 
@@ -11,17 +11,28 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
+from build_steps.reference import PAGES
 from tb_debugger_plugin.cli.main import build_parser
 from tests.support.checkout import ROOT, tracked_files, tracked_paths
 
-README = (ROOT / "README.md").read_text("utf-8")
+_README = (ROOT / "README.md").read_text("utf-8")
+_CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+_COMMAND_LINE = (ROOT / "docs" / "guide" / "command-line.md").read_text("utf-8")
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_CODE_OF_README = "\n".join(_CODE.findall(README))
 _VERBS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
-def test_readme_names_exactly_the_verbs_of_the_makefile():
-    assert set(re.findall(r"\bmake ([a-z-]+)", _CODE_OF_README)) == _VERBS
+def _code(*documents: str) -> str:
+    return "\n".join(block for document in documents for block in _CODE.findall(document))
+
+
+def _verbs_of_make(*documents: str) -> set[str]:
+    return set(re.findall(r"\bmake ([a-z-]+)", _code(*documents)))
+
+
+def test_readme_and_contributing_name_exactly_the_verbs_of_the_makefile():
+    assert _verbs_of_make(_CONTRIBUTING) == _VERBS
+    assert {"demo", "test"} <= _verbs_of_make(_README) <= _VERBS
 
 
 def test_every_make_verb_is_declared_as_one():
@@ -29,10 +40,10 @@ def test_every_make_verb_is_declared_as_one():
     assert phony and set(phony[1].split()) == _VERBS
 
 
-def test_readme_and_make_help_say_the_same_of_the_long_tests():
+def test_contributing_and_make_help_say_the_same_of_the_long_tests():
     (help_text,) = re.findall(r"^test-long:.*## (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    (readme,) = re.findall(r"^\| `make test-long` \| (.*) \|$", README, re.MULTILINE)
-    counts = [re.findall(r"\d+(?= times)", text) for text in (help_text, readme)]
+    (row,) = re.findall(r"^\| `make test-long` \| (.*) \|$", _CONTRIBUTING, re.MULTILINE)
+    counts = [re.findall(r"\d+(?= times)", text) for text in (help_text, row)]
     assert len(counts[0]) == 2
     assert counts[0] == counts[1]
 
@@ -48,10 +59,31 @@ def test_links_between_documents_lead_to_files():
     assert not broken
 
 
-def test_readme_names_exactly_the_verbs_of_tbdbg():
-    parser = build_parser()
-    in_help = set(re.findall(r"^    ([a-z]+) ", parser.format_help(), re.MULTILINE))
-    assert in_help and set(re.findall(r"\btbdbg ([a-z]+)", _CODE_OF_README)) == in_help
+def test_the_command_line_has_exactly_the_verbs_of_tbdbg_and_readme_no_others():
+    in_help = set(re.findall(r"^    ([a-z]+) ", build_parser().format_help(), re.MULTILINE))
+    assert in_help and set(re.findall(r"^## tbdbg ([a-z]+)$", _COMMAND_LINE, re.MULTILINE)) == in_help
+    in_readme = set(re.findall(r"\btbdbg ([a-z]+)", _code(_README)))
+    assert in_readme and in_readme <= in_help
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_that_is_made_from_the_sources_is_fresh(page):
+    """`make docs` writes these pages, and so does `python -m build_steps.reference`."""
+    assert page.read_text("utf-8") == PAGES[page]()
+
+
+def test_the_list_of_documents_has_each_page_once():
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    listed = re.findall(r"^- \[.*?\]\((.*?)\)", index, re.MULTILINE | re.DOTALL)
+    pages = [
+        str(page.relative_to(ROOT / "docs"))
+        for page in tracked_files()
+        if page.suffix == ".md" and page.is_relative_to(ROOT / "docs")
+    ]
+    inside = [page for page in pages if not page.startswith("decisions/") and page != "README.md"]
+    assert sorted(name for name in listed if name.endswith(".md") and not name.startswith("..")) == sorted(
+        inside
+    )
 
 
 @pytest.mark.tensorflow
@@ -78,7 +110,7 @@ def test_help_shows_the_public_names():
 def test_the_examples_of_the_readme_are_python_that_uses_public_names():
     used = {
         node.attr
-        for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+        for block in re.findall(r"```python\n(.*?)```", _README, re.DOTALL)
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "tb_debugger_plugin"
     }

@@ -18,7 +18,7 @@ from tests.support.asking import PARAMETERS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DOCS = _ROOT / "docs"
-_README = (_ROOT / "README.md").read_text("utf-8")
+_RECORDING = (_DOCS / "guide" / "recording.md").read_text("utf-8")
 _API = (Path(tb_debugger_plugin.__file__).parent / "capture" / "api.py").read_text("utf-8")
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")
 _ROUTES = (_DOCS / "http-api.md").read_text("utf-8")
@@ -53,8 +53,8 @@ def test_every_mode_is_on_the_page_with_its_columns(spec):
 
 
 @pytest.mark.parametrize("spec", [s for s in MODES if s.is_recorded], ids=lambda spec: spec.mode.name)
-def test_the_readme_and_the_docstring_say_what_each_mode_measures(spec):
-    assert f"| `{spec.mode.name}` | {spec.measures} |\n" in _README
+def test_the_guide_and_the_docstring_say_what_each_mode_measures(spec):
+    assert f"| `{spec.mode.name}` | {spec.measures} |\n" in _RECORDING
     assert f'"{spec.mode.name}"' in _API
 
 
