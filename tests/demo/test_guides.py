@@ -1,4 +1,4 @@
-"""`docs/guide/techniques.md`: the guide's program prints what the guide says."""
+"""`docs/guide`: the programs of the guides print what the guides say."""
 
 from __future__ import annotations
 
@@ -14,15 +14,25 @@ from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.tensorflow
 
-_GUIDE = (ROOT / "docs" / "guide" / "techniques.md").read_text("utf-8")
+_GUIDES = ROOT / "docs" / "guide"
+#: Guides that are a program in parts, each with the number of parts that it has at least.
+_PROGRAMS = {
+    "techniques": 8,
+    "samples": 3,
+    "gradient-norms": 3,
+    "mixed-precision": 2,
+    "distribute": 1,
+    "long-trainings": 1,
+}
 _PART = re.compile(r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 #: A line between two parts, in which the program marks the end of a part.
 _MARK = 'print("@@part")\n'
 
 
-def test_each_part_of_the_program_prints_what_is_below_it(tmp_path: Path) -> None:
-    parts = _PART.findall(_GUIDE)
-    assert len(parts) >= 8
+@pytest.mark.parametrize("guide", _PROGRAMS)
+def test_each_part_of_a_guides_program_prints_what_is_below_it(guide: str, tmp_path: Path) -> None:
+    parts = _PART.findall((_GUIDES / f"{guide}.md").read_text("utf-8"))
+    assert len(parts) >= _PROGRAMS[guide]
     (tmp_path / "train.py").write_text("".join(code + _MARK for code, _ in parts), "utf-8")
     run = subprocess.run(
         [sys.executable, "train.py"],
@@ -43,6 +53,6 @@ def _lines(text: str) -> list[str]:
 
 
 def test_the_table_has_each_technique() -> None:
-    table = _GUIDE.partition("## Each technique of the talk")[2]
+    table = (_GUIDES / "techniques.md").read_text("utf-8").partition("## Each technique of the talk")[2]
     rows = re.findall(r"^\| ([^|]+?) +\| ", table, re.MULTILINE)
     assert len(rows) == 2 + 22 and all(row for row in rows)
