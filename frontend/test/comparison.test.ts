@@ -207,12 +207,12 @@ describe("the words of a difference", () => {
 
 test("a run is named by its title, and one that is not listed by its name", () => {
   const runs = new Map([
-    ["a", { start_time: 1, title: "A 1" }],
-    ["b", { start_time: 2, title: undefined }],
+    ["a", { start_time: 1, title: "A 1", verdict: undefined }],
+    ["b", { start_time: 2, title: undefined, verdict: undefined }],
   ]);
   expect(runTitles(runs)).toEqual([
-    { name: "a", title: "A 1" },
-    { name: "b", title: "b" },
+    { name: "a", title: "A 1", mark: "" },
+    { name: "b", title: "b", mark: "" },
   ]);
   expect(["a", "b", "c"].map((name) => titleOf(runs, runName(name)))).toEqual(["A 1", "b", "c"]);
 });

@@ -9,7 +9,7 @@ from tb_debugger_plugin.capture.alarm import BadValue, Explanation
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.own_recording import first_cause, reason_of
+from tb_debugger_plugin.capture.own_recording import reason_of, verdict
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
 
@@ -52,14 +52,14 @@ class BadValues:
 
     def _log_cause(self, first: FirstBad) -> None:
         root = self._options.dump_root
-        cause = first_cause(root, self._sink.files)
-        if cause is None:
+        said = verdict(root, self._sink.files)
+        if said is None:
             kind = first.kind[0].upper() + first.kind[1:]
             _log.warning("%s is on record. `tbdbg why %s` says where it comes from.", kind, root)
-        elif cause:
-            _log.warning("First bad value: %s. Run `tbdbg why %s` for the reason.", cause, root)
+        elif said[0] == "expected":
+            _log.info("%s: `tbdbg origins %s` says why.", said[1], root)
         else:
-            _log.info("All bad values on record are expected: `tbdbg origins %s` says why.", root)
+            _log.warning("%s. Run `tbdbg why %s` for the reason.", said[1], root)
 
     def of_ring(self, ring: int) -> BadValue | None:
         """The one that rang the alarm; None if it was too long ago.

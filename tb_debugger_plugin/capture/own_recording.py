@@ -28,7 +28,7 @@ _ANSWERING: Final = "tb_debugger_plugin.reading.bad_value"
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-def first_cause(dump_root: str, files: str) -> str | None:
+def verdict(dump_root: str, files: str) -> tuple[str, str] | None:
     """Ask what `tbdbg why` says, in a process of its own: this one keeps its memory, and can stop waiting.
 
     Args:
@@ -36,8 +36,8 @@ def first_cause(dump_root: str, files: str) -> str | None:
       files: The beginning of the names of its files.
 
     Returns:
-      The op and the line, such as "Log in cross_entropy, train.py:68"; empty if all bad values are expected.
-      None if the answer takes too long, the recording is too large for one, or there is none.
+      The kind of the verdict on the values, and its headline, such as "First bad value: Log in cross_entropy,
+      train.py:68". None if the answer takes too long, or the recording is too large for one.
     """
     if is_remote(dump_root) or not files or not sys.executable:
         return None
@@ -60,8 +60,8 @@ def first_cause(dump_root: str, files: str) -> str | None:
     except (subprocess.SubprocessError, OSError) as error:
         _log.debug("The first bad value is not explained:", exc_info=error)
         return None
-    headline: str | None = json.loads(done.stdout)["headline"]
-    return headline
+    answer: dict[str, str] = json.loads(done.stdout)
+    return answer["kind"], answer["headline"]
 
 
 class Rules(Protocol):

@@ -11,16 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.alerts.findings import verdicts
-from tb_debugger_plugin.analysis.alerts.own_files import own_files
-from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, place_words, verdict_json
-from tb_debugger_plugin.analysis.alerts.settings import Settings, settings_of_texts
+from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.severity import Severity
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.cli import junit
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -67,13 +62,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the alerts; returns the exit code."""
     given = [Path(path) for path in args.files or ()]
-
-    def judge(found: Run) -> dict[str, Any]:
-        settings = settings_of_texts(args.rules, own_files(found, given))
-        with read_whole(found) as loader, open_snapshot(loader) as snapshot:
-            return _facts(snapshot, settings)
-
-    results = run_each(chosen_runs(args.logdir, args.name), judge)
+    runs = chosen_runs(args.logdir, args.name)
+    results = run_each(runs, lambda run: run.judged(args.rules, given))
     limit = args.limit if args.json or args.limit is not None else _SHOWN
     shown = {name: _shown(facts, args.group_by, limit) for name, facts in results.items()}
     code = print_results(shown, _words, as_json=args.json, separator="\n\n")
@@ -81,15 +71,6 @@ def run(args: argparse.Namespace) -> int:
     if args.junit:
         junit.write(args.junit, results, least or Severity.CRITICAL)
     return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
-
-
-def _facts(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
-    judged = verdicts(snapshot, settings)
-    return {
-        "processes": snapshot.catalog.host_names,
-        "rules": [verdict_json(one) for one in judged],
-        "alerts": findings_json(snapshot, by_urgency(judged)),
-    }
 
 
 def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> dict[str, Any]:

@@ -12,14 +12,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.compare.compare import compare
-from tb_debugger_plugin.analysis.compare.measuring import Settings
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.cli.reading import a_location, all_runs, only_run, read_whole
+from tb_debugger_plugin.cli.reading import a_location, all_runs, only_run
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -65,20 +63,19 @@ def _a_tolerance(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Compare the runs; returns the exit code."""
     first, second = _chosen(args)
-    with read_whole(first) as one, read_whole(second) as other:
-        with open_snapshot(one) as a, open_snapshot(other) as b:
-            facts = compare(a, b, Settings(args.tolerance)).to_json()
+    with Run(first) as one, Run(second) as other:
+        facts = one.compare(other, tolerance=args.tolerance).to_json()
     print(json.dumps(facts, indent=2) if args.json else "\n".join(map(printable, _words(facts))))
     return 0
 
 
-def _chosen(args: argparse.Namespace) -> tuple[Run, Run]:
+def _chosen(args: argparse.Namespace) -> tuple[FoundRun, FoundRun]:
     if args.second is not None:
         return only_run(args.first, args.name), _other(args.second, args.other)
     return only_run(args.first, args.name), _other(args.first, args.other)
 
 
-def _other(folder: Location, name: str | None) -> Run:
+def _other(folder: Location, name: str | None) -> FoundRun:
     runs = choose.with_name(folder, all_runs(folder), name)
     return choose.single(folder, runs, "--other")
 

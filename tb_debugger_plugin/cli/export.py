@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.parquet import write_tables
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -34,18 +33,16 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export runs; returns the exit code."""
     runs = chosen_runs(args.logdir, args.name)
-    results = run_each(runs, lambda run: _export(run, args.parquet.absolute() / run.name))
+    folder = args.parquet.absolute()
+    results = run_each(runs, lambda run: _export(run, folder / run.name), writes=[folder])
     return print_results(results, _line, as_json=args.json)
 
 
 def _export(run: Run, folder: Path) -> dict[str, Any]:
-    with read_whole(run, folders=[folder]) as loader, loader.reading() as connection:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            rows = write_tables(connection, folder, run.start_time)
-        except (OSError, duckdb.Error) as error:
-            raise UsageError(f"{folder} cannot be written: {error}") from error
-    return {"folder": str(folder), "rows": rows}
+    try:
+        return {"folder": str(folder), "rows": run.export(folder)}
+    except (OSError, duckdb.Error) as error:
+        raise UsageError(f"{folder} cannot be written: {error}") from error
 
 
 def _line(name: str, facts: dict[str, Any]) -> str:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index import indexer
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -38,28 +38,26 @@ def run(args: argparse.Namespace) -> int:
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
     with Progress(*columns, console=console, disable=console.quiet) as bar:
-        results = run_each(chosen_runs(args.logdir, args.name), lambda run: _index(run, bar))
+        results = run_each(chosen_runs(args.logdir, args.name), _facts, report=lambda run: _shown(run, bar))
     return print_results(results, _line, as_json=args.json)
 
 
-def _index(run: Run, bar: Progress) -> dict[str, Any]:
+def _shown(run: FoundRun, bar: Progress) -> Callable[[indexer.Progress], None]:
+    """Returns what shows the progress of a run."""
     task = bar.add_task(run.name, total=None)
+    return lambda progress: bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
 
-    def report(progress: indexer.Progress) -> None:
-        bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
 
-    begin = time.monotonic()
-    with read_whole(run, report) as loader, open_snapshot(loader) as snapshot:
-        if loader.progress is not None:
-            report(loader.progress)
-        return {
-            "database": None if loader.database_path is None else str(loader.database_path),
-            "executions": snapshot.num_executions,
-            "graph_executions": snapshot.num_graph_executions,
-            "bad_graph_executions": snapshot.num_bad_graph_executions,
-            "bytes": loader.progress.bytes_done if loader.progress else 0,
-            "seconds": round(time.monotonic() - begin, 3),
-        }
+def _facts(run: Run) -> dict[str, Any]:
+    facts = run.status()
+    return {
+        "database": None if run.database is None else str(run.database),
+        "executions": facts["num_executions"],
+        "graph_executions": facts["num_graph_executions"],
+        "bad_graph_executions": facts["num_bad_graph_executions"],
+        "bytes": run.bytes_read,
+        "seconds": round(run.seconds_read, 3),
+    }
 
 
 def _line(name: str, facts: dict[str, Any]) -> str:

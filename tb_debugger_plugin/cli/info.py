@@ -9,12 +9,9 @@ import argparse
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.cli.reading import a_location, all_runs, check_read, print_results, run_each
+from tb_debugger_plugin.cli.reading import a_location, all_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -28,7 +25,8 @@ _SHOWN: Final = (
     ("recorder", "recorder"),
     ("executions", "num_executions"),
     ("graph executions", "num_graph_executions"),
-    ("alerts", "num_alerts"),
+    ("verdict", "headline"),
+    ("bad or exploding", "num_alerts"),
     ("first", "start_time"),
     ("last", "end_time"),
     ("finished", "finished"),
@@ -47,26 +45,20 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the logdir holds; returns the exit code."""
-    results = run_each(all_runs(args.logdir), _status)
+    results = run_each(all_runs(args.logdir), _status, timeout=_READ_SECONDS)
     return print_results(results, _table, as_json=args.json, separator="\n\n")
 
 
 def _status(run: Run) -> dict[str, Any]:
-    loader = RunLoader(run)
-    try:
-        loader.wait(_READ_SECONDS)
-        check_read(loader)
-        with open_snapshot(loader) as snapshot:
-            return {"folder": str(run.folder), **status(snapshot)}
-    finally:
-        loader.close()
+    return {"folder": run.folder, **run.status(), "verdict": run.verdict().to_json()}
 
 
 def _table(name: str, facts: dict[str, Any]) -> str:
     width = max(len(title) for title, _ in _SHOWN)
     lines = [printable(f"{name}  ({facts['folder']})")]
     titles = [(_title(title, facts), key) for title, key in _SHOWN]
-    lines += [f"  {title:<{width}}  {printable(_text(key, facts[key]))}" for title, key in titles]
+    values = {**facts, "headline": facts["verdict"]["headline"]}
+    lines += [f"  {title:<{width}}  {printable(_text(key, values[key]))}" for title, key in titles]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")

@@ -9,11 +9,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.origins.origins import origins
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -44,8 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    with read_whole(run) as loader, open_snapshot(loader) as snapshot:
-        return {"origins": [origin.to_json() for origin in origins(snapshot)]}
+    return {"origins": [origin.to_json() for origin in run.origins()]}
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:

@@ -11,13 +11,10 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
-from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.precision.shares import Share
 from tb_debugger_plugin.analysis.precision.words import percent
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, read_whole, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import Run
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -42,12 +39,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer; returns the exit code."""
-
-    def facts(found: Run) -> dict[str, Any]:
-        with read_whole(found) as loader, open_snapshot(loader) as snapshot:
-            return precision(snapshot, args.dtype).to_json()
-
-    results = run_each(chosen_runs(args.logdir, args.name), facts)
+    runs = chosen_runs(args.logdir, args.name)
+    results = run_each(runs, lambda run: run.precision(args.dtype).to_json())
     return print_results(results, _words, as_json=args.json, separator="\n\n")
 
 

@@ -1,31 +1,27 @@
 """Functions that the verbs that read tables share.
 
-They choose runs, read one until nothing is left to read, and continue after one that cannot be read. They
-take a logdir and optionally a run's name, and return loaders that have caught up with the files.
+They choose runs, open each, continue after one that cannot be read, and print the results.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 
-from tb_debugger_plugin.errors import DebuggerError, NotFoundError, NotReadyError, UsageError, user_message
+from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.events.printable import printable_lines
 from tb_debugger_plugin.index.indexer import Progress
-from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Problem, Run, has_debug_events
+from tb_debugger_plugin.index.runs import FoundRun, Problem, has_debug_events
 from tb_debugger_plugin.reading import choose
-
-_REPORT_SECONDS: Final = 0.2
+from tb_debugger_plugin.reading.run import Run
 
 
 def say(message: str) -> None:
@@ -69,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> N
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def all_runs(logdir: Location) -> list[Run]:
+def all_runs(logdir: Location) -> list[FoundRun]:
     """Returns the runs of a logdir, at least one; reports on stderr what cannot be read.
 
     Raises:
@@ -78,7 +74,7 @@ def all_runs(logdir: Location) -> list[Run]:
     return choose.all_runs(logdir, say)
 
 
-def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
+def chosen_runs(logdir: Location, name: str | None) -> list[FoundRun]:
     """Returns the runs of a logdir, or the run with the given name.
 
     Raises:
@@ -88,7 +84,7 @@ def chosen_runs(logdir: Location, name: str | None) -> list[Run]:
     return choose.with_name(logdir, all_runs(logdir), name)
 
 
-def only_run(logdir: Location, name: str | None) -> Run:
+def only_run(logdir: Location, name: str | None) -> FoundRun:
     """Returns the run with the given name, or the only run.
 
     Raises:
@@ -98,17 +94,29 @@ def only_run(logdir: Location, name: str | None) -> Run:
     return choose.single(logdir, chosen_runs(logdir, name), "--run")
 
 
-def run_each(runs: Sequence[Run], action: Callable[[Run], dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Apply a function to each run; returns the results by name, with an `error` for an unreadable run.
+def run_each(
+    runs: Sequence[FoundRun],
+    action: Callable[[Run], dict[str, Any]],
+    *,
+    timeout: float | None = None,
+    writes: Sequence[Path] = (),
+    report: Callable[[FoundRun], Callable[[Progress], None]] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Open each run; returns the results by name, with an `error` for an unreadable run.
 
     Args:
       runs: The runs.
-      action: Returns the result for one run.
+      action: Returns the result for one run, which has read all that is in its files.
+      timeout: Seconds after which the result is of what was read until then; None = no limit.
+      writes: Folders that the action writes tables into.
+      report: Returns for a run what is called with its progress now and then.
     """
     results: dict[str, dict[str, Any]] = {}
     for run in runs:
         try:
-            results[run.name] = action(run)
+            shown = report(run) if report else None
+            with Run(run, timeout=timeout, writes=writes, report=shown) as opened:
+                results[run.name] = action(opened)
         except (DebuggerError, OSError, duckdb.Error) as error:
             results[run.name] = {"error": user_message(error)}
     return results
@@ -140,46 +148,6 @@ def print_results(
     for name, error in failures.items():
         say(f"{name}: {error}")
     return 1 if failures else 0
-
-
-@contextlib.contextmanager
-def read_whole(
-    run: Run,
-    report: Callable[[Progress], None] = lambda progress: None,
-    *,
-    folders: Sequence[Path] = (),
-) -> Iterator[RunLoader]:
-    """Gives a loader that has read everything in the run's files.
-
-    Args:
-      run: The run.
-      report: Called with the progress now and then.
-      folders: Folders that statements on its database may write.
-
-    Raises:
-      NotReadyError: The files cannot be read.
-    """
-    loader = RunLoader(run, folders=folders)
-    try:
-        while not loader.wait(_REPORT_SECONDS):
-            progress = loader.progress
-            if progress is not None:
-                report(progress)
-        check_read(loader)
-        yield loader
-    finally:
-        loader.close()
-
-
-def check_read(loader: RunLoader) -> None:
-    """Check that a loader could read its run.
-
-    Raises:
-      NotReadyError: It could not.
-    """
-    if loader.failure:
-        # After the first line, DuckDB quotes our own SQL.
-        raise NotReadyError(loader.failure.partition("\n")[0])
 
 
 def plain(value: Any) -> Any:

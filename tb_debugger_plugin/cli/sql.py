@@ -15,10 +15,10 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from tb_debugger_plugin.analysis.select_statement import check_select
-from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain, read_whole
+from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.printable import printable
+from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -39,25 +39,24 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print its rows; returns the exit code."""
-    with read_whole(only_run(args.logdir, args.name)) as loader, loader.reading() as connection:
+    with Run(only_run(args.logdir, args.name)) as opened:
         try:
-            connection.execute(check_select(connection, args.query))
-            names = [str(column[0]) for column in connection.description or ()]
-            _print(connection, names, as_json=args.json)
+            _print(opened.cursor(args.query), as_json=args.json)
         except duckdb.Error as error:
             raise BadQueryError(f"The query failed: {error}") from error
     return 0
 
 
-def _print(connection: duckdb.DuckDBPyConnection, names: list[str], *, as_json: bool) -> None:
+def _print(found: duckdb.DuckDBPyConnection, *, as_json: bool) -> None:
+    names = [str(column[0]) for column in found.description or ()]
     if as_json:
-        rows = connection.fetchall()
+        rows = found.fetchall()
         print(json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows], indent=2))
     elif sys.stdout.isatty():
-        _print_table(names, connection.fetchmany(_SHOWN + 1))
+        _print_table(names, found.fetchmany(_SHOWN + 1))
     else:
         print("\t".join(names))
-        while rows := connection.fetchmany(_BATCH_ROWS):
+        while rows := found.fetchmany(_BATCH_ROWS):
             print("\n".join("\t".join(map(_cell, row)) for row in rows))
 
 

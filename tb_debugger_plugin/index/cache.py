@@ -29,7 +29,7 @@ import duckdb
 
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.parquet import quoted
-from tb_debugger_plugin.index.runs import Run, RunKind
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
 
 _ENVIRONMENT: Final = "TB_DEBUGGER_CACHE"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -61,7 +61,7 @@ def cache_folder() -> Path:
     return Path(base) / "tb_debugger_plugin"
 
 
-def database_path(run: Run) -> Path:
+def database_path(run: FoundRun) -> Path:
     """Returns the path of the run's database; its name is a hash of the run's absolute folder and id."""
     key = f"{run.folder.resolve()}\0{run.run_id}"
     return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
@@ -136,7 +136,7 @@ def copies_folder(database: Path) -> Path:
     return database.absolute().with_suffix(".copies")
 
 
-def open_database(run: Run, folders: Sequence[Path] = ()) -> Database:
+def open_database(run: FoundRun, folders: Sequence[Path] = ()) -> Database:
     """Open the run's database, or an empty one when there is none that can be used.
 
     Args:
@@ -166,7 +166,7 @@ def open_database(run: Run, folders: Sequence[Path] = ()) -> Database:
     return Database(connection, private, private=True)
 
 
-def _shut(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, folders: Sequence[Path]) -> None:
+def _shut(connection: duckdb.DuckDBPyConnection, run: FoundRun, path: Path, folders: Sequence[Path]) -> None:
     """Shut out the other files of this machine, for all connections and for good: users write queries."""
     tables = run.folder if isinstance(run.folder, Path) else copies_folder(path)
     open_folders = [*folders, *([tables] if run.kind is RunKind.TABLES else ())]

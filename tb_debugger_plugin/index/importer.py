@@ -25,7 +25,7 @@ from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import copies_folder
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 
 _DATABASE: Final = "SELECT path FROM duckdb_databases() WHERE NOT internal"
 _POSITIONS: Final = {"executions": "idx", "graph_executions": "idx", "bad_graph_executions": "bad"}
@@ -46,7 +46,7 @@ class Importer:
     #: True, because nothing is added to a folder of tables.
     finished: Final = True
 
-    def __init__(self, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, run: FoundRun, connection: duckdb.DuckDBPyConnection) -> None:
         self._run = run
         self._connection = connection
         self._open()

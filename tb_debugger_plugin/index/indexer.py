@@ -22,7 +22,7 @@ from tb_debugger_plugin.index.commit import Commit, load_commit
 from tb_debugger_plugin.index.describe import Describer, load_describer, new_hosts
 from tb_debugger_plugin.index.hosts import WORTH_BYTES
 from tb_debugger_plugin.index.reader import Reader
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Batch, FileKey
 from tb_debugger_plugin.index.writer import Writer
 
@@ -62,7 +62,7 @@ class Indexer:
 
     def __init__(
         self,
-        run: Run,
+        run: FoundRun,
         connection: duckdb.DuckDBPyConnection,
         *,
         step_bytes: int = STEP_BYTES,
@@ -172,7 +172,7 @@ class Indexer:
         self._reader.close()
 
 
-def _labels(run: Run) -> list[str]:
+def _labels(run: FoundRun) -> list[str]:
     """Returns the labels that distinguish the file sets of the run: hosts may have a folder each."""
     return [str(files.path("").relative_to(run.folder)) for files in run.file_sets]
 

@@ -32,7 +32,7 @@ from tb_debugger_plugin.index.cache import Database, explained, open_database, r
 from tb_debugger_plugin.index.eviction import keep_cache_small
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
 from tb_debugger_plugin.index.run_readers import READERS, Reader
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 
 _logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class RunLoader:
 
     def __init__(
         self,
-        run: Run,
+        run: FoundRun,
         *,
         step_bytes: int = STEP_BYTES,
         folders: Sequence[Path] = (),

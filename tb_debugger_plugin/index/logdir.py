@@ -18,9 +18,9 @@ from typing import Final
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index.runs import (
+    FoundRun,
     OnFolder,
     Problem,
-    Run,
     find_runs,
     has_debug_events,
     ignore_folder,
@@ -51,14 +51,14 @@ class Logdir:
         """Whether any folder is not on this machine."""
         return any(not isinstance(folder, Path) for _, folder in self.roots)
 
-    def find_runs(self, on_folder: OnFolder = ignore_folder) -> tuple[dict[str, Run], list[Problem]]:
+    def find_runs(self, on_folder: OnFolder = ignore_folder) -> tuple[dict[str, FoundRun], list[Problem]]:
         """Returns all runs by name, in order, and what could not be read.
 
         Args:
           on_folder: Called for each folder at or below the logdir.
         """
         problems = list(self.problems)
-        runs: dict[str, Run] = {}
+        runs: dict[str, FoundRun] = {}
         for root, folder in self.roots:
             for run in find_runs(folder, problems.append, on_folder):
                 name = _unused_name(_full_name(root, run.name), runs)

@@ -20,7 +20,7 @@ from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.hosts import HostTraces
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon
 from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Batch, FileKey, FileState, RingBytes, SetFile, ring_frames
 from tb_debugger_plugin.index.traces import TraceRows
 
@@ -40,7 +40,7 @@ class Reader:
       worth_bytes: Bytes that several hosts must have left to read before processes are started.
     """
 
-    def __init__(self, run: Run, describer: Describer, *, step_bytes: int, worth_bytes: int) -> None:
+    def __init__(self, run: FoundRun, describer: Describer, *, step_bytes: int, worth_bytes: int) -> None:
         self._describer = describer
         self._step_bytes = step_bytes
         self._hosts = range(len(run.file_sets))

@@ -21,7 +21,7 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.logdir import Logdir, one_folder
-from tb_debugger_plugin.index.runs import Problem, Run, is_no_mark
+from tb_debugger_plugin.index.runs import FoundRun, Problem, is_no_mark
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Library:
         logdir: Logdir | Path | None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        make_loader: Callable[[Run], RunLoader] = RunLoader,
+        make_loader: Callable[[FoundRun], RunLoader] = RunLoader,
         is_mark: Callable[[str], bool] = is_no_mark,
     ) -> None:
         self._logdir = one_folder(logdir) if isinstance(logdir, Path) else logdir or Logdir("", ())
@@ -63,7 +63,7 @@ class Library:
         self._is_mark = is_mark
         self._lock = threading.Lock()  # guards _runs, _marked, _problems, _scanned, _loaders
         self._marked: list[Path] = []
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, FoundRun] = {}
         self._problems: list[Problem] = []
         self._scanned = float("-inf")
         self._loaders: dict[str, RunLoader] = {}
@@ -110,7 +110,7 @@ class Library:
         if search is not None:
             search.set()
 
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, FoundRun]:
         """Returns the runs by name; the result is at most a second old."""
         gone: list[RunLoader] = []
         with self._lock:
@@ -172,6 +172,11 @@ class Library:
         for other in surplus:
             other.wait_until_at_rest(_MAKE_ROOM_SECONDS)
         return loader
+
+    def opened(self, name: str) -> RunLoader | None:
+        """Returns the loader of a run that was queried, as it is; None for another run."""
+        with self._lock:
+            return self._loaders.get(name)
 
     def _surplus(self) -> list[RunLoader]:
         is_open = [loader for loader in self._loaders.values() if not loader.is_at_rest]

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.fileset import SUFFIXES
 from tb_debugger_plugin.index.dumps.dump_importer import DumpImporter
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.indexer import Indexer, Progress
-from tb_debugger_plugin.index.runs import Run, RunKind
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.index.source import SetFile, stat_signature
 
 Signature = tuple[tuple[int, ...], ...]
@@ -63,22 +63,22 @@ class RunReader:
       signature: Returns a value that changes when the files of a run do, whether or not they can be read.
     """
 
-    open: Callable[[Run, duckdb.DuckDBPyConnection, int], Reader]
-    signature: Callable[[Run], list[tuple[int, ...]]]
+    open: Callable[[FoundRun, duckdb.DuckDBPyConnection, int], Reader]
+    signature: Callable[[FoundRun], list[tuple[int, ...]]]
 
 
-def _event_files(run: Run) -> list[tuple[int, ...]]:
+def _event_files(run: FoundRun) -> list[tuple[int, ...]]:
     return [SetFile(files, suffix).signature() for files in run.file_sets for suffix in SUFFIXES]
 
 
-def _table_files(run: Run) -> list[tuple[int, ...]]:
+def _table_files(run: FoundRun) -> list[tuple[int, ...]]:
     with contextlib.suppress(OSError):
         names = sorted(path.name for path in run.folder.iterdir())
         return [stat_signature(run.folder / name) for name in names]
     return []
 
 
-def _dump_folders(run: Run) -> list[tuple[int, ...]]:
+def _dump_folders(run: FoundRun) -> list[tuple[int, ...]]:
     return [stat_signature(below(run.folder, name)) for name in call_folders(run.folder)]
 
 

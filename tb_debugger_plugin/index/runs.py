@@ -56,7 +56,7 @@ class RunKind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Run:
+class FoundRun:
     """One run.
 
     Attributes:
@@ -199,7 +199,7 @@ def _is_found(folder: Location, name: str) -> bool:
 
 def find_runs(
     logdir: Location, on_problem: OnProblem = _ignore, on_folder: OnFolder = ignore_folder
-) -> list[Run]:
+) -> list[FoundRun]:
     """Returns all runs of a logdir, sorted by name.
 
     Args:
@@ -236,11 +236,11 @@ def _dump_root(folder: Location, names: list[str], folders: list[str], logdir: L
     return folder if calls and _holds_calls(folder, calls) else None
 
 
-def _dump_runs(folders: Iterable[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
+def _dump_runs(folders: Iterable[Location], logdir: Location, taken: set[str]) -> Iterator[FoundRun]:
     for folder in folders:
         name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
         name = f"{name} (dumps)" if name in taken else name
-        yield Run(name, folder, "dumps", (), _first_time(folder), RunKind.DUMPS)
+        yield FoundRun(name, folder, "dumps", (), _first_time(folder), RunKind.DUMPS)
 
 
 def _first_time(folder: Location) -> float:
@@ -254,7 +254,7 @@ def _first_time(folder: Location) -> float:
     return min(times, default=0) / 1e6
 
 
-def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[Run]:
+def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> Iterator[FoundRun]:
     for folder in folders:
         # Opening the tables reports what is wrong with them.
         with contextlib.suppress(OSError):
@@ -262,7 +262,7 @@ def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> I
             name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
             name = f"{name} (tables)" if name in taken else name
             start_time = _start_time(folder, status.st_size, status.st_mtime_ns)
-            yield Run(name, folder, "tables", (), start_time, RunKind.TABLES)
+            yield FoundRun(name, folder, "tables", (), start_time, RunKind.TABLES)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -295,7 +295,7 @@ def _group_by_run(
     return jobs
 
 
-def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Iterator[Run]:
+def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Iterator[FoundRun]:
     for folder, runs in jobs.items():
         name = str(folder.relative_to(logdir))  # type: ignore[arg-type]
         for members in runs:
@@ -304,7 +304,7 @@ def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Itera
             first = members[0].identity
             sets = tuple(member.files for member in members)
             run_name = name if number == 1 else f"{name} ({number})"
-            yield Run(run_name, folder, first.run_id, sets, first.start_time)
+            yield FoundRun(run_name, folder, first.run_id, sets, first.start_time)
 
 
 @dataclass(frozen=True, order=True)

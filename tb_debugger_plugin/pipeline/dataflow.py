@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.pvalue import AsSingleton, TaggedOutput
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import ROWS_A_PART, Layout, PartId, Slice, cut, lay_out
 from tb_debugger_plugin.pipeline.survey import CHUNK_BYTES, Chunk, Facts, chunks_of, survey
@@ -25,7 +25,7 @@ _DIRECT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def convert(
-    run: Run,
+    run: FoundRun,
     folder: str,
     options: Sequence[str] = (),
     *,
@@ -49,7 +49,7 @@ def convert(
         _build(pipeline, run, folder, chunk_bytes, rows_a_part)
 
 
-def _build(pipeline: Any, run: Run, folder: str, chunk_bytes: int, rows_a_part: int) -> None:
+def _build(pipeline: Any, run: FoundRun, folder: str, chunk_bytes: int, rows_a_part: int) -> None:
     files = [(host, suffix) for host in range(len(run.file_sets)) for suffix in TAILED]
     surveyed = (
         pipeline
@@ -74,7 +74,7 @@ def _build(pipeline: Any, run: Run, folder: str, chunk_bytes: int, rows_a_part: 
     )
 
 
-def _chunks(file: tuple[int, str], run: Run, chunk_bytes: int) -> Iterator[Chunk]:
+def _chunks(file: tuple[int, str], run: FoundRun, chunk_bytes: int) -> Iterator[Chunk]:
     host, suffix = file
     return chunks_of(run.file_sets[host], host, suffix, chunk_bytes)
 
@@ -92,7 +92,7 @@ def _stable(facts: Iterable[Facts]) -> dict[str, int]:
     return {EXECUTION: rows[EXECUTION], GRAPH_EXECUTION_TRACES: rows[GRAPH_EXECUTION_TRACES], "bad": bad}
 
 
-def _lay_out(run: Run, folder: str, rows_a_part: int, facts: Sequence[Facts]) -> Layout:
+def _lay_out(run: FoundRun, folder: str, rows_a_part: int, facts: Sequence[Facts]) -> Layout:
     layout, described = lay_out(run, facts, rows_a_part)
     tables.write_short(run, described, _stable(facts), folder)
     return layout
@@ -109,5 +109,5 @@ def _write(
     return tables.write_part(part[0], part[1], layout, counts, folder)
 
 
-def _finish(run: Run, folder: str, parts: Sequence[PartId], facts: Sequence[Facts]) -> None:
+def _finish(run: FoundRun, folder: str, parts: Sequence[PartId], facts: Sequence[Facts]) -> None:
     tables.finish(run, parts, _stable(facts), folder)

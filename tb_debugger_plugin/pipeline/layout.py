@@ -24,7 +24,7 @@ from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.describe import Describer, new_hosts
 from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_bytes, ring_events
 from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, RowSpans
 
@@ -75,7 +75,9 @@ def chunk_id(chunk: Chunk) -> ChunkId:
     return chunk.suffix, chunk.host, chunk.number, chunk.is_ring
 
 
-def lay_out(run: Run, facts: Sequence[Facts], rows_a_part: int = ROWS_A_PART) -> tuple[Layout, Described]:
+def lay_out(
+    run: FoundRun, facts: Sequence[Facts], rows_a_part: int = ROWS_A_PART
+) -> tuple[Layout, Described]:
     """Combine the facts of all chunks.
 
     Args:
@@ -100,7 +102,7 @@ def lay_out(run: Run, facts: Sequence[Facts], rows_a_part: int = ROWS_A_PART) ->
     return Layout(described.describer.registry, latest, bounds), described
 
 
-def _describe(run: Run) -> Described:
+def _describe(run: FoundRun) -> Described:
     described = Described(Describer(Registry(), new_hosts(run.file_sets)), {}, {}, [])
     for host, files in enumerate(run.file_sets):
         for suffix in SUFFIXES:

@@ -27,7 +27,7 @@ from tb_debugger_plugin.index.merge import merge_executions, merge_traces
 from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.rows import FileRow
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.traces import TraceRows, joined
 from tb_debugger_plugin.pipeline.layout import Described, Layout, PartId, Slice
 from tb_debugger_plugin.pipeline.survey import read_rows
@@ -72,7 +72,7 @@ def names_of(part: PartId) -> dict[str, str]:
     return {table: f"{table}-{number:05d}.parquet" for table in _TABLES[suffix]}
 
 
-def write_short(run: Run, described: Described, stable: Mapping[str, int], folder: str) -> None:
+def write_short(run: FoundRun, described: Described, stable: Mapping[str, int], folder: str) -> None:
     """Write the short tables, whose size depends on the program.
 
     Args:
@@ -98,7 +98,7 @@ def write_short(run: Run, described: Described, stable: Mapping[str, int], folde
         _put(connection, {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}, folder)
 
 
-def _file_row(run: Run, described: Described, host: int, suffix: str) -> FileRow:
+def _file_row(run: FoundRun, described: Described, host: int, suffix: str) -> FileRow:
     name, key = run.file_sets[host].path(suffix).name, (host, suffix)
     return file_row(host, suffix, name, described.states[key], described.dropped.get(key, 0))
 
@@ -178,7 +178,7 @@ def _check(piece: Slice, num_rows: int) -> None:
         raise FormatError(f"{path} changed while it was read; the dump must be complete.")
 
 
-def finish(run: Run, parts: Iterable[PartId], stable: Mapping[str, int], folder: str) -> None:
+def finish(run: FoundRun, parts: Iterable[PartId], stable: Mapping[str, int], folder: str) -> None:
     """Write the manifest, which makes the folder a run.
 
     Args:

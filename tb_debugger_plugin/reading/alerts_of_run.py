@@ -13,7 +13,13 @@ from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.findings import verdicts
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
-from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings, make_settings
+from tb_debugger_plugin.analysis.alerts.settings import (
+    ALL,
+    RECOMMENDED,
+    Settings,
+    make_settings,
+    settings_of_texts,
+)
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.analysis_of_run import AnalysisOfRun
@@ -67,6 +73,33 @@ class AlertsOfRun(AnalysisOfRun):
         own = own_files(self._loader.run, [] if rules_file is None else [Path(rules_file)])
         settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
         return self._ask(self._findings, settings)
+
+    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> dict[str, Any]:
+        """Evaluates rules as ``tbdbg alerts`` does.
+
+        Use::
+
+            run.judged(["LargeGradientAlert:limit=10"])["alerts"]
+
+        Args:
+          rules: Such as ``"LargeGradientAlert:limit=10"``; None for the recommended ones.
+          files: Files with more rules.
+
+        Returns:
+          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them.
+        """
+        settings = settings_of_texts(rules, own_files(self._loader.run, files))
+        return self._ask(pages.judged_json, settings)
+
+    def alert_counts(self) -> dict[str, int]:
+        """Returns how many values :meth:`alerts` lists, by rule, without the rules that have none.
+
+        Use::
+
+            run.alert_counts().get("InfNanAlert", 0)
+        """
+        every = self._ask(alert_lists.alert_list)
+        return {rule.id: every.count(rule) for rule in LISTED if every.count(rule)}
 
     def _findings(self, snapshot: Snapshot, settings: Settings) -> list[Alert]:
         findings = pages.by_urgency(verdicts(snapshot, settings))

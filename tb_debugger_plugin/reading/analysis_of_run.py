@@ -13,6 +13,7 @@ from tb_debugger_plugin.analysis.origins import origins as origin_lists
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.precision import precision as precision_lens
 from tb_debugger_plugin.analysis.precision.precision import Precision
+from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.reading.values_of_run import ValuesOfRun
 
 
@@ -38,6 +39,23 @@ class Explanation:
 class AnalysisOfRun(ValuesOfRun):
     """The explanations of a run; see :class:`~tb_debugger_plugin.reading.run.Run`."""
 
+    def verdict(self) -> RunVerdict:
+        """Returns what is to be said of the run: the headline of the page and of ``tbdbg why``.
+
+        Use::
+
+            print(run.verdict())
+            assert run.verdict().is_good
+
+        It asks alert rules if no value is bad, which takes seconds in a run of millions of tensors.
+
+        Returns:
+          The verdict, with at least ``kind`` (``"bad"``, ``"rules"``, ``"expected"``, ``"nothing"``,
+          ``"unmeasured"`` or ``"empty"``), ``headline``, ``sentences``, ``doubts``, ``is_whole``,
+          ``is_good`` and ``num_alerts``.
+        """
+        return self._ask(verdict)
+
     def why(self, alert: int | None = None) -> Explanation | None:
         """Explains a bad value: which op made it, from which inputs, why, and on which line.
 
@@ -49,7 +67,7 @@ class AnalysisOfRun(ValuesOfRun):
           alert: The position of an alert; None (the default) = the first cause.
 
         Returns:
-          None if the run has no alert and none was asked for.
+          None if nothing is wrong and no alert was asked for; :meth:`verdict` says what is.
 
         Raises:
           BadQueryError: There is no such alert.

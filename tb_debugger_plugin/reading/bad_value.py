@@ -1,7 +1,7 @@
 """Explains bad values to the program that records them.
 
-Takes the folder, and returns what `Run.why` says: of the last alert of an op, or of the whole recording when
-it has ended.
+Takes the folder, and returns what `Run.why` says of the last alert of an op, or the verdict on the whole
+recording when it has ended.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from tb_debugger_plugin.analysis.verdict import verdict_of_values
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.reading.analysis_of_run import Explanation
@@ -53,9 +54,7 @@ def explain(
 
 
 def main(dump_root: str, files: str) -> None:
-    """Print the headline of what `tbdbg why` says first of a recording that has ended, as JSON.
-
-    It is empty if all bad values are expected, and null if nobody knows where they come from.
+    """Print the verdict on the values of a recording that has ended, as JSON. No alert rule is asked.
 
     Args:
       dump_root: Its folder.
@@ -66,10 +65,8 @@ def main(dump_root: str, files: str) -> None:
     """
     own = (run for run in find_runs(Path(dump_root)) if files in {one.prefix for one in run.file_sets})
     with Run(next(own), timeout=_TIMEOUT) as run:
-        reason, origins = run.why(), run.origins()
-        headlines = [] if reason is None else [reason.headline]
-        headlines += ["" if origin.category == "expected" else origin.headline for origin in origins]
-    print(json.dumps({"headline": next(iter(headlines), None)}))
+        with run.snapshot() as snapshot:
+            print(json.dumps(verdict_of_values(snapshot).to_json()))
 
 
 if __name__ == "__main__":

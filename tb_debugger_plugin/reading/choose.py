@@ -10,7 +10,7 @@ from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.runs import Problem, Run, find_runs
+from tb_debugger_plugin.index.runs import FoundRun, Problem, find_runs
 
 #: How many of several names an error message shows.
 _NAMES: Final = 5
@@ -21,7 +21,7 @@ def sentences(problems: Sequence[Problem]) -> str:
     return "\n".join(problem.message for problem in problems)
 
 
-def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: None) -> list[Run]:
+def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: None) -> list[FoundRun]:
     """Returns the runs of a logdir, at least one.
 
     Args:
@@ -41,7 +41,7 @@ def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: N
     return runs
 
 
-def with_name(logdir: Location, runs: list[Run], name: str | None) -> list[Run]:
+def with_name(logdir: Location, runs: list[FoundRun], name: str | None) -> list[FoundRun]:
     """Returns the run with the given name, or all runs without one.
 
     Raises:
@@ -53,7 +53,7 @@ def with_name(logdir: Location, runs: list[Run], name: str | None) -> list[Run]:
     return chosen
 
 
-def single(logdir: Location, runs: list[Run], option: str) -> Run:
+def single(logdir: Location, runs: list[FoundRun], option: str) -> FoundRun:
     """Returns the only run.
 
     Args:
@@ -69,7 +69,7 @@ def single(logdir: Location, runs: list[Run], option: str) -> Run:
     return runs[0]
 
 
-def _listed(runs: Sequence[Run]) -> str:
+def _listed(runs: Sequence[FoundRun]) -> str:
     shown = [repr(run.name) for run in runs[:_NAMES]]
     left = len(runs) - len(shown)
     *first, last = [*shown, f"{left} more"] if left else shown

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.runs import Run as FoundRun
-from tb_debugger_plugin.index.runs import RunKind
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.debug_graph import node_of
 from tb_debugger_plugin.reading.dump_contents import DumpContents

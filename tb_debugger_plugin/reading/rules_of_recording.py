@@ -24,7 +24,7 @@ from tb_debugger_plugin.analysis.alerts.findings import (
     verdict,
 )
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
-from tb_debugger_plugin.analysis.alerts.pages import by_urgency, explain_finding, findings_json, place_words
+from tb_debugger_plugin.analysis.alerts.pages import by_urgency, explain_finding, findings_json, headline_of
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings, settings_of_texts
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import NotReadyError, UsageError
@@ -32,7 +32,7 @@ from tb_debugger_plugin.events.fileset import find_file_sets
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading.analysis_of_run import Explanation, explanation_of
 
 #: Seconds after which the files are read even if nobody asks, so that no question has to read very many.
@@ -82,7 +82,7 @@ class BrokenRule:
         self.op_type: str = facts["op_type"] or ""
         self.op_name: str = facts["op_name"] or ""
         self.slot: int = facts["output_slot"]
-        self.headline = f"{finding.rule.title}: {self.measured} in {place_words(facts)}"
+        self.headline = headline_of(finding.rule, facts)
         self.line = f"{source['path']}:{source['line']}" if source else ""
         self.facts = facts
         self.dump_root = dump_root
@@ -137,13 +137,13 @@ def check_rules(dump_root: str, texts: tuple[str, ...], rules_file: str | None, 
     return [rule.id for rule in unmeasured if is_set and rule.recommends is not None]
 
 
-def _own_run(dump_root: str, files: str = "") -> Run:
+def _own_run(dump_root: str, files: str = "") -> FoundRun:
     folder = Path(dump_root)
     sets = tuple(one for one in find_file_sets(folder) if one.prefix == files)
-    return Run(".", folder, f"rules of {files}", sets, 0.0)
+    return FoundRun(".", folder, f"rules of {files}", sets, 0.0)
 
 
-def _settings(run: Run, texts: tuple[str, ...], rules_file: str | None) -> Settings:
+def _settings(run: FoundRun, texts: tuple[str, ...], rules_file: str | None) -> Settings:
     return settings_of_texts(texts, own_files(run, [] if rules_file is None else [Path(rules_file)]))
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -21,16 +21,18 @@ import duckdb
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import Settings
-from tb_debugger_plugin.analysis.lists.filters import (
-    Filter,
-)
-from tb_debugger_plugin.analysis.select_statement import run_select
+from tb_debugger_plugin.analysis.report.facts import report
+from tb_debugger_plugin.analysis.report.html_page import page
+from tb_debugger_plugin.analysis.report.markdown import markdown
+from tb_debugger_plugin.analysis.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
-from tb_debugger_plugin.errors import NotReadyError
+from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.index.parquet import write_tables
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.alerts_of_run import AlertsOfRun
 from tb_debugger_plugin.reading.lists_of_run import ListsOfRun
@@ -39,8 +41,7 @@ from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Rows
 
 T = TypeVar("T")
 
-_TENSOR: Final = re.compile(r"(?P<op>.+?)(?::(?P<slot>[0-9]{1,9}))?")
-_FILTERS: Final = frozenset(one.name for one in fields(Filter))
+REPORT_FORMATS: Final = {"html": page, "markdown": markdown}
 
 
 @dataclass(frozen=True)
@@ -102,29 +103,46 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
     Args:
       found: The files of the run.
       timeout: As for :func:`open_run`.
+      writes: Folders that :meth:`export` may write.
+      report: Called with the progress of reading now and then.
     """
 
-    def __init__(self, found: FoundRun, *, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        found: FoundRun,
+        *,
+        timeout: float | None = None,
+        writes: Sequence[Path] = (),
+        report: Callable[[Progress], None] | None = None,
+    ) -> None:
         self._found = found
-        super().__init__(RunLoader(found))
+        super().__init__(RunLoader(found, folders=writes))
         self._open = contextlib.ExitStack()
         self._open.callback(self._loader.close)
         # Also at the end of the program: a thread that still reads would keep DuckDB from ending.
         self._finalizer = weakref.finalize(self, self._open.close)
         self._sql: tuple[int, duckdb.DuckDBPyConnection] | None = None
         try:
-            self._wait(timeout)
+            self._wait(timeout, report)
         except BaseException:
             self.close()
             raise
 
-    def _wait(self, timeout: float | None) -> None:
-        until = None if timeout is None else time.monotonic() + timeout
+    def _wait(self, timeout: float | None, report: Callable[[Progress], None] | None) -> None:
+        begin = time.monotonic()
         # In short waits, so that Ctrl-C ends them.
-        while not self._loader.wait(_WAIT_SECONDS) and (until is None or time.monotonic() < until):
-            pass
+        while not self._loader.wait(_WAIT_SECONDS) and (
+            timeout is None or time.monotonic() < begin + timeout
+        ):
+            self._report(report)
+        self._report(report)
+        self.seconds_read = time.monotonic() - begin
         if self._loader.failure:
             raise NotReadyError(self._loader.failure.partition("\n")[0])
+
+    def _report(self, report: Callable[[Progress], None] | None) -> None:
+        if report is not None and self._loader.progress is not None:
+            report(self._loader.progress)
 
     @property
     def name(self) -> str:
@@ -140,6 +158,16 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
     def start_time(self) -> float:
         """When the recording began, in seconds since the epoch."""
         return self._found.start_time
+
+    @property
+    def database(self) -> Path | None:
+        """The file of the tables; None if they are not kept, because another program has that file open."""
+        return self._loader.database_path
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of the files are in the tables."""
+        return 0 if self._loader.progress is None else self._loader.progress.bytes_done
 
     def __repr__(self) -> str:
         """Returns the name and the folder."""
@@ -218,6 +246,37 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         with self.snapshot() as first, other.snapshot() as second:
             return compare(first, second, Settings(tolerance))
 
+    def report(self, form: str = "html") -> str:
+        """Writes what is known of the bad values of the run as one text, to send or to paste.
+
+        Use::
+
+            with open("report.html", "w", encoding="utf-8") as file:
+                file.write(run.report())
+
+        Args:
+          form: ``"html"`` (the default) for a page that needs no server, or ``"markdown"`` for an issue.
+
+        Raises:
+          UsageError: There is no such form.
+        """
+        if form not in REPORT_FORMATS:
+            raise UsageError(f"There is no form {form!r} of a report: choose {' or '.join(REPORT_FORMATS)}.")
+        return REPORT_FORMATS[form](self._ask(report, self._found.title))
+
+    def export(self, folder: Path) -> dict[str, int]:
+        """Writes the tables as Parquet files; for this package only.
+
+        Args:
+          folder: One of the folders that this run may write, or below one.
+
+        Returns:
+          The number of rows by table.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        with self._loader.reading() as connection:
+            return write_tables(connection, folder, self.start_time)
+
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Runs a query on the tables of the run, which ``docs/schema.md`` describes.
 
@@ -239,6 +298,15 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         # A relation does not refer to the run, which must stay open for it.
         _queried.add(self)
         return run_select(self._connection(), query)
+
+    def cursor(self, query: str) -> duckdb.DuckDBPyConnection:
+        """Runs the same, to fetch many rows in batches; for this package only.
+
+        Raises:
+          BadQueryError: It is not one SELECT.
+        """
+        connection = self._connection()
+        return connection.execute(check_select(connection, query))
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         with self.snapshot() as snapshot:

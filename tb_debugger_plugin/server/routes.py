@@ -25,7 +25,9 @@ from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.verdict import known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.server import comparison, live, rules, values
 from tb_debugger_plugin.server.columnar import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
@@ -47,8 +49,17 @@ def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
 
 
 def _runs(viewer: Viewer, query: Query) -> Answer:
-    runs = viewer.run_library.runs()
-    return {name: {"start_time": run.start_time, "title": run.title} for name, run in runs.items()}
+    library = viewer.run_library
+    return {
+        name: {"start_time": run.start_time, "title": run.title, "verdict": _known(library.opened(name))}
+        for name, run in library.runs().items()
+    }
+
+
+def _known(loader: RunLoader | None) -> dict[str, Any] | None:
+    """What is known of a run, which is not asked: a list of runs opens none."""
+    found = None if loader is None else known_verdict(loader)
+    return None if found is None else found.to_json()
 
 
 def _logdir(viewer: Viewer, query: Query) -> Answer:
@@ -86,6 +97,10 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
         at=query.optional_integer("at"),
     )
     return {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+
+
+def _verdict(snapshot: Snapshot, query: Query) -> Answer:
+    return verdict(snapshot).to_json()
 
 
 def _origins(snapshot: Snapshot, query: Query) -> Answer:
@@ -244,6 +259,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/alerts/found": _of_run(rules.found),
     "/alerts/explained": _of_run(rules.explained),
     "/diagnosis": _of_run(_diagnosis),
+    "/verdict": _of_run(_verdict),
     "/origins": _of_run(_origins),
     "/precision": _of_run(_precision),
     "/compare": comparison.comparison,

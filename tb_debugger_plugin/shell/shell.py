@@ -19,7 +19,7 @@ import duckdb
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell import screen, words

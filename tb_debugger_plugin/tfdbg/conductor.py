@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import DebuggerError, user_message
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.runs import Run as FoundRun
-from tb_debugger_plugin.index.runs import RunKind
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dump_dir import DebugDumpDir

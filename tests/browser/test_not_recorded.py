@@ -38,8 +38,8 @@ def test_a_whole_recording_without_a_bad_value_is_well(browser, tmp_path):
     recording = _healthy(tmp_path / "run")
     recording.counts(2, 1, finished=True)
     with _shown(browser, recording, tmp_path) as page:
-        expect(page.part("all-well")).to_contain_text("✓ No NaN and no infinity")
-        expect(page.part("all-well")).to_contain_text("2 executions and 1 tensor in graphs")
+        expect(page.part("verdict")).to_contain_text("✓ No NaN and no infinity")
+        expect(page.part("verdict")).to_contain_text("2 executions and 1 tensor in graphs")
         expect(page.part("not-recorded")).to_have_count(0)
         expect(page.part("status-not-recorded")).to_have_count(0)
 
@@ -52,7 +52,7 @@ def test_what_was_not_watched_is_named_beside_no_nan_and_leads_to_its_calls(brow
     recording.not_recorded(NotRecordedReason.MADE_BEFORE, "These were made before.", *names)
     recording.counts(2, 1, finished=True)
     with _shown(browser, recording, tmp_path) as page:
-        box = page.part("all-well")
+        box = page.part("verdict")
         expect(box).to_contain_text("No NaN and no infinity in what was recorded")
         expect(box).not_to_contain_text("✓")
         expect(box).to_contain_text(f"not watched: {failed}")
@@ -76,8 +76,8 @@ def test_a_recording_that_stopped_early_says_so_in_red_at_once(browser, tmp_path
         bar = page.frame.locator(".status")
         expect(bar).to_contain_text("run stopped early")
         expect(bar).to_contain_text("⚠ not all recorded")
-        expect(page.part("all-well")).to_contain_text(re.compile("stopped early.*the disk is full"))
-        expect(page.part("all-well")).not_to_contain_text("✓")
+        expect(page.part("verdict")).to_contain_text(re.compile("stopped early.*the disk is full"))
+        expect(page.part("verdict")).not_to_contain_text("✓")
 
 
 def test_alerts_do_not_hide_that_something_was_not_recorded(browser, tmp_path):
@@ -96,4 +96,4 @@ def test_a_program_that_was_killed_is_not_called_live(browser, tmp_path):
     recording.counts(2, 1, finished=False)
     with _shown(browser, recording, tmp_path) as page:
         expect(page.frame.locator(".status")).to_contain_text("run not ended")
-        expect(page.part("all-well")).to_contain_text("No NaN and no infinity so far")
+        expect(page.part("verdict")).to_contain_text("No NaN and no infinity so far")

@@ -85,6 +85,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/alerts/found": lambda facts: {"rules": "all", "ExplodingAlert.limit": 1},
     "/alerts/explained": lambda facts: {"rules": "all", "index": 0},
     "/diagnosis": lambda facts: {},
+    "/verdict": lambda facts: {},
     "/execution/digests": lambda facts: {},
     "/execution/data": lambda facts: {},
     "/compare": lambda facts: {"other": facts.run},

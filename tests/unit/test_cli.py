@@ -355,6 +355,13 @@ def test_a_file_that_may_not_be_read_is_an_error_with_a_sentence(tmp_path, capsy
     assert capsys.readouterr().err.startswith("tbdbg: [Errno 13] Permission denied")
 
 
+#: The recordings of these tests seem to be TensorFlow's own.
+_DOUBT = (
+    "  TensorFlow's own recorder leaves out arguments of functions and outermost backward graphs, and does"
+    " not say what its circular buffer dropped.\n"
+)
+
+
 def test_why_explains_the_first_bad_value_of_each_run(tmp_path, capsys):
     small_program(tmp_path / "bad").close()
     small_program(tmp_path / "good", steps=0).close()
@@ -372,11 +379,15 @@ def test_why_explains_the_first_bad_value_of_each_run(tmp_path, capsys):
         "  Alerts: 8 NaN/∞\n"
         "\n"
         "blind\n"
+        "  NaN and infinity were not measured\n"
         "  This run was recorded in mode SHAPE, which does not measure NaN and infinity. Record with"
-        ' tensor_debug_mode="FULL_HEALTH".\n'
+        ' tensor_debug_mode="FULL_HEALTH" to find them.\n'
+        f"{_DOUBT}"
         "\n"
         "good\n"
-        "  No alert in 0 executions and 0 graph executions.\n"
+        "  Nothing is on record\n"
+        "  Nothing has been recorded yet.\n"
+        f"{_DOUBT}"
     )
 
 
@@ -386,17 +397,23 @@ def test_why_does_not_say_that_there_is_no_alert_where_rules_are_broken(tmp_path
     assert main(["why", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (
         "dead\n"
-        "  No NaN or infinity in 4 executions and 4 graph executions.\n"
-        f"  Alert rules found 1 alert above low: `tbdbg alerts {tmp_path / 'dead'}` lists them.\n"
+        "  Alert rules found 1 alert above low\n"
+        "  The most urgent one is Dead ReLU: 100 % inactive in Relu:0, train.py:2.\n"
+        f"  `tbdbg alerts {tmp_path / 'dead'}` lists them.\n"
+        "  No NaN and no infinity in what was recorded so far.\n"
+        f"{_DOUBT}"
         "\n"
         "low\n"
-        "  No alert in 5 executions and 5 graph executions.\n"
+        "  No NaN and no infinity in what was recorded so far\n"
+        "  All that so far is on record was finite wherever it was measured: 5 executions and 5 tensors in"
+        " graphs.\n"
+        f"{_DOUBT}"
     )
     (tmp_path / "dead" / "tbdbg_allow.toml").write_text(
         '[[allow]]\nrule = "DeadReluAlert"\nreason = "It is meant."\n'
     )
     assert main(["why", str(tmp_path), "--run", "dead"]) == 0
-    assert "No alert in 4 executions" in capsys.readouterr().out
+    assert "finite wherever it was measured: 4 executions" in capsys.readouterr().out
 
 
 def test_why_says_that_all_bad_values_are_expected(tmp_path, capsys):
@@ -407,7 +424,11 @@ def test_why_says_that_all_bad_values_are_expected(tmp_path, capsys):
     recording.close()
     assert main(["why", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (
-        ".\n  Nothing is wrong: all bad values are expected. `tbdbg origins` says why.\n  Alerts: 1 NaN/∞\n"
+        ".\n"
+        "  All bad values are expected in what was recorded so far\n"
+        "  No NaN and no infinity in what was recorded so far does harm: `tbdbg origins` says why.\n"
+        f"{_DOUBT}"
+        "  Alerts: 1 NaN/∞\n"
     )
 
 
@@ -433,10 +454,10 @@ def test_why_calls_nothing_expected_whose_origin_is_not_known(tmp_path, capsys, 
     recording.op("g1", "mask", "Const", ids=[20])
     recording.trace("g1", "mask", full_health([-math.inf, 0.0]))
     recording.close()
-    monkeypatch.setattr("tb_debugger_plugin.cli.why.origins", lambda _: [])
+    monkeypatch.setattr("tb_debugger_plugin.analysis.verdict.origins", lambda _: [])
     assert main(["why", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "Bad values are on record, but not where they come from." in said and "expected" not in said
+    assert "Bad values are on record, but not where they come from\n" in said and "expected" not in said
 
 
 def test_origins_prints_the_way_back_to_the_birth(tmp_path, capsys):

@@ -127,7 +127,7 @@ def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path, ca
     capfd.readouterr()
     assert main([verb, str(logs), *more]) == 1
     said = capfd.readouterr()
-    assert all(name in said.out for name in ("one", "two", "three")) and "bad" not in said.out
+    assert all(name in said.out for name in ("one", "two", "three")) and "\nbad" not in said.out
     assert said.err.startswith("tbdbg: bad: Reading this run's files failed: ") and said.err.count("\n") == 1
     assert main([verb, str(logs), *more, "--json"]) == 1
     actual = json.loads(capfd.readouterr().out)

@@ -272,11 +272,13 @@ def test_threads_may_share_a_run(run):
 
 
 _CLASSES = (Run, Value, Rows, Execution, GraphExecution, Graph, Op, Frame, Source, Alert)
+#: Methods for the command line and the shell.
+_OF_THE_PACKAGE = ("snapshot", "export", "cursor")
 _METHODS = [
     pytest.param(method, id=f"{cls.__name__}.{name}")
     for cls in _CLASSES
     for name, method in vars(cls).items()
-    if inspect.isfunction(method) and not name.startswith("_") and name != "snapshot"
+    if inspect.isfunction(method) and not name.startswith("_") and name not in _OF_THE_PACKAGE
 ]
 
 

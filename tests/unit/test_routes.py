@@ -55,7 +55,8 @@ def empty(tmp_path: Path) -> Iterator[Asker]:
 
 
 def test_runs_are_listed_with_their_start(page):
-    assert page.json("/runs") == {"a/b": {"start_time": pytest.approx(1000.001), "title": "a/b"}}
+    run = {"start_time": pytest.approx(1000.001), "title": "a/b", "verdict": None}
+    assert page.json("/runs") == {"a/b": run}
 
 
 def test_no_runs_are_an_empty_object_and_a_tab_that_waits(empty):

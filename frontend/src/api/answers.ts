@@ -313,7 +313,17 @@ export const located = object({
 });
 export type Located = Checked<typeof located>;
 
-export const runs = record(object({ start_time: number, title: optional(text) }));
+/** What is to be said of a run; `kind` may be one of a later server. */
+export const verdict = object({
+  kind: text,
+  headline: text,
+  sentences: list(text),
+  doubts: list(text),
+  is_good: truth,
+});
+export type Verdict = Checked<typeof verdict>;
+
+export const runs = record(object({ start_time: number, title: optional(text), verdict: optional(verdict) }));
 export type Runs = Checked<typeof runs>;
 
 /** The folder that the host was started on, and the folders and files in it that cannot be read. */

@@ -60,6 +60,9 @@ function runRoutes(client: Client) {
     runs: () => client.json("runs", {}, answers.runs),
     logdir: () => client.json("logdir", {}, answers.logdir),
     status: (run: ids.RunName) => client.json("status", { run }, answers.status),
+    /** Asks the alert rules if no value is bad, which takes seconds in a long run. */
+    verdict: (run: ids.RunName, signal?: AbortSignal) =>
+      client.json("verdict", { run }, answers.verdict, signal),
     /** Without a subject, the first cause is explained. */
     diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
       (await client.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,

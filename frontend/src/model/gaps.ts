@@ -1,7 +1,7 @@
 /** What the program ran, or may have run, and the recording does not hold: reasons to doubt "no NaN". */
 import type { Status } from "../api/answers";
 import type { GraphId } from "../base/ids";
-import { counted, grouped } from "../base/text";
+import { grouped } from "../base/text";
 
 /** A thing that is not recorded. */
 export interface Missing {
@@ -95,29 +95,4 @@ function numberMissing(gaps: readonly Gap[]): number {
   return gaps
     .filter(({ severe }) => !severe)
     .reduce((sum, { missing }) => sum + Math.max(1, missing.length), 0);
-}
-
-/**
- * Other reasons to doubt an empty list of alerts, a sentence each: rows that were dropped, files not
- * readable.
- */
-export function doubtsOf(status: Status): readonly string[] {
-  const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0, notices } = status;
-  const doubts: string[] = [];
-  if (executions + traces > 0)
-    doubts.push(
-      `The circular buffer dropped ${counted(executions, "execution")} and ${counted(traces, "graph tensor")}. ` +
-        "Of them the first bad ones of each op are kept, but not where TensorFlow's stock debug ops recorded. " +
-        "Record with circular_buffer_size=-1 to keep all.",
-    );
-  if (notices.length > 0)
-    doubts.push(
-      `Parts of the files could not be read: ${counted(notices.length, "notice")} in the status line.`,
-    );
-  if (status.recorder?.startsWith("TensorFlow"))
-    doubts.push(
-      "TensorFlow's own recorder leaves out arguments of functions and outermost backward graphs, and does not " +
-        "say what its circular buffer dropped.",
-    );
-  return doubts;
 }

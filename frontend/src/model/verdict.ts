@@ -1,54 +1,11 @@
-/** The words for a run without alerts, for a first cause, and for the state of a run. */
-import type { Diagnosis, Status } from "../api/answers";
-import { JUDGES } from "../api/generated/modes";
-import { counted } from "../base/text";
-import { doubtsOf, type Gap, gapsOf } from "./gaps";
+/** Words before a first cause, marks of verdicts, and the state of a run. */
+import type { Diagnosis, Status, Verdict } from "../api/answers";
+import { gapsOf } from "./gaps";
 
-/** The words for a run without alerts. */
-export interface Verdict {
-  readonly headline: string;
-  readonly sentence: string;
-  /** Whether all of the program was measured; only then is the headline good news. */
-  readonly isWhole: boolean;
-  readonly gaps: readonly Gap[];
-  readonly doubts: readonly string[];
-}
-
-/** Whether the mode of the run measures NaN and infinity; true for a mode that this page does not know. */
-export function looksForBad({ tensor_debug_mode: mode }: Status): boolean {
-  return mode === undefined || (JUDGES.get(mode) ?? true);
-}
-
-/** The words claim only what was measured: values that are not recorded may be bad. */
-export function verdictOf(status: Status): Verdict {
-  const [gaps, doubts] = [gapsOf(status), doubtsOf(status)];
-  const isWhole = gaps.length + doubts.length === 0;
-  const ended = status.finished === true && status.loading === undefined;
-  const { num_executions: executions, num_graph_executions: traces } = status;
-  if (executions + traces === 0) {
-    const loading = status.loading !== undefined;
-    const sentence = loading
-      ? "Its first events are being read."
-      : `Nothing ${ended ? "was" : "has been"} recorded${ended ? "" : " yet"}.`;
-    return {
-      headline: loading ? "Loading …" : "Nothing is on record",
-      sentence,
-      isWhole: false,
-      gaps,
-      doubts,
-    };
-  }
-  const soFar = ended ? "" : " so far";
-  const where = isWhole ? "" : " in what was recorded";
-  return {
-    headline: `No NaN and no infinity${where}${soFar}`,
-    sentence:
-      `All that ${ended ? "is" : "so far is"} on record was finite wherever it was measured: ` +
-      `${counted(executions, "execution")} and ${counted(traces, "tensor")} in graphs.`,
-    isWhole,
-    gaps,
-    doubts,
-  };
+/** The mark of a verdict before the name of its run; empty where nothing is to be said. */
+export function markOf(verdict: Verdict | undefined): string {
+  if (verdict?.is_good === true) return "✓ ";
+  return verdict?.kind === "bad" ? "✗ " : verdict?.kind === "rules" ? "! " : "";
 }
 
 /** The words before the diagnosis of the first cause, which need not be the first alert, nor bad. */

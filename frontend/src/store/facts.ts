@@ -59,6 +59,8 @@ function createServerFacts() {
     status: signal<Status | undefined>(undefined),
     /** Why the last request for changes failed; undefined when it succeeded. */
     connection: signal<string | undefined>(undefined),
+    /** Rises when the reader calls an alert meant. */
+    meant: signal(0),
     /** Whether nothing was recorded for a while. */
     silent: signal(false),
     /** The op of the last pause, which needs no other request. */

@@ -29,8 +29,6 @@ function createRuleFacts() {
     chosen: signal<string | undefined>(undefined),
     /** The position of the alert of that rule which is explained. */
     explained: signal<number | undefined>(undefined),
-    /** Rises when an alert was called meant. */
-    edition: signal(0),
     /** Why the last alert could not be called meant. */
     failure: signal<string | undefined>(undefined),
   };
@@ -39,12 +37,12 @@ function createRuleFacts() {
 type RuleFacts = ReturnType<typeof createRuleFacts>;
 
 function createAnswers(deps: Deps, answered: RuleFacts) {
-  const { isOpen, settled, asked, chosen, explained, edition } = answered;
+  const { isOpen, settled, asked, chosen, explained } = answered;
   const { api, facts } = deps;
   const byKey = createByKey(deps);
   const key = () =>
     isOpen.value
-      ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${edition.value}`)
+      ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${facts.meant.value}`)
       : undefined;
   const chosenQuery = () => (chosen.value === undefined ? undefined : queryOf(settled.value, chosen.value));
   return {
@@ -104,7 +102,7 @@ function createRuleVerbs(deps: Deps, facts: RuleFacts, timer: Timer) {
 
 async function allow(
   { api, facts, activity }: Deps,
-  { failure, edition }: RuleFacts,
+  { failure }: RuleFacts,
   finding: Finding,
   reason: string,
 ): Promise<void> {
@@ -115,7 +113,7 @@ async function allow(
     await activity.track(api.allow(run, { rule: finding.alert_type, ...what, reason }));
     batch(() => {
       failure.value = undefined;
-      edition.value = edition.peek() + 1;
+      facts.meant.value = facts.meant.peek() + 1;
     });
   } catch (error) {
     failure.value = sentence(error);

@@ -1,13 +1,13 @@
 /** The section of alerts: where bad values come from, the alert rules and the list. */
 import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
+import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
 import { alertSummary } from "../model/alert_summary";
 import { gapsOf, gapsWords } from "../model/gaps";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { processOf } from "../model/processes";
 import { roleOf, roleWords } from "../model/role";
-import { looksForBad, verdictOf } from "../model/verdict";
 import type { Store } from "../store/store";
 import { Cause } from "./cause";
 import { GapList } from "./gap_list";
@@ -26,7 +26,8 @@ export function Alerts({ store }: { readonly store: Store }) {
       note={total > 0 ? <b class="badge">{grouped(total)}</b> : undefined}
       tools={total > 0 && <Steps store={store} />}
     >
-      {total === 0 ? <AllWell store={store} /> : <Found store={store} />}
+      <VerdictBox store={store} isAlone={total === 0} />
+      {total > 0 && <Found store={store} />}
       <Rules store={store} />
     </Panel>
   );
@@ -62,39 +63,43 @@ function Steps({ store }: { readonly store: Store }) {
   );
 }
 
-/** A run without alerts: what was measured, and what was not recorded. */
-function AllWell({ store }: { readonly store: Store }) {
-  const status = store.status.value;
-  if (status === undefined) return <Hint>Loading …</Hint>;
-  const { headline, sentence, isWhole, gaps, doubts } = verdictOf(status);
+interface VerdictBoxProps {
+  readonly store: Store;
+  /** Whether no alert is listed below it. */
+  readonly isAlone: boolean;
+}
+
+/** What is to be said of the run; the origin or the first cause says it of a run with a bad value. */
+function VerdictBox({ store, isAlone }: VerdictBoxProps) {
+  const loaded = store.verdict.value;
+  const verdict = shown(loaded);
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  if (verdict === undefined) return isAlone ? <Hint>Asking the alert rules …</Hint> : null;
+  if (verdict.kind === "bad" && !isAlone) return null;
   return (
-    <div class="all-well" role="status" data-testid="all-well">
-      {looksForBad(status) ? (
-        <>
-          <b class={isWhole ? "good" : ""}>
-            {isWhole && "✓ "}
-            {headline}
-          </b>
-          <p>{sentence}</p>
-        </>
-      ) : (
-        <p>
-          This run was recorded in mode {status.tensor_debug_mode}, which does not measure NaN and ∞. Record
-          with <code>tensor_debug_mode="FULL_HEALTH"</code> to find them.
-        </p>
-      )}
-      {gaps.length > 0 && (
-        <>
-          <p>
-            <b>Not recorded, so not looked at:</b>
-          </p>
-          <GapList store={store} gaps={gaps} />
-        </>
-      )}
-      {doubts.map((doubt) => (
-        <p key={doubt}>{doubt}</p>
+    <div class="verdict-box" role="status" data-testid="verdict">
+      <b class={verdict.is_good ? "good" : verdict.kind === "rules" ? "warning" : ""}>
+        {verdict.is_good && "✓ "}
+        {verdict.headline}
+      </b>
+      {[...verdict.sentences, ...(isAlone ? verdict.doubts : [])].map((sentence) => (
+        <p key={sentence}>{sentence}</p>
       ))}
+      {isAlone && <NotLookedAt store={store} />}
     </div>
+  );
+}
+
+function NotLookedAt({ store }: { readonly store: Store }) {
+  const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
+  if (gaps.length === 0) return null;
+  return (
+    <>
+      <p>
+        <b>Not recorded, so not looked at:</b>
+      </p>
+      <GapList store={store} gaps={gaps} />
+    </>
   );
 }
 

@@ -25,9 +25,6 @@ export function Cause({ store }: { readonly store: Store }) {
 function AllExpected({ store }: { readonly store: Store }) {
   return (
     <div class="all-expected" data-testid="all-expected">
-      <p>
-        <b>No NaN or ∞ of this run does harm, as far as it is recorded.</b>
-      </p>
       <ExpectedOrigins store={store} />
     </div>
   );

@@ -65,8 +65,8 @@ function RunSelector({ store }: { readonly store: Store }) {
 
 const NO_RUN: Option<""> = { value: "", title: "…" };
 
-function optionOf({ name, title }: RunTitle): Option<RunName> {
-  return { value: name, title };
+function optionOf({ name, title, mark }: RunTitle): Option<RunName> {
+  return { value: name, title: mark + title };
 }
 
 interface OtherRunProps {

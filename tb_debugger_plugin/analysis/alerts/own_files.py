@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class OwnFiles:
 NO_FILES: Final = OwnFiles()
 
 
-def folders_of(run: Run) -> list[Path]:
+def folders_of(run: FoundRun) -> list[Path]:
     """Returns the folder of a run and those above it up to the logdir; none if they are remote."""
     if not isinstance(run.folder, Path):
         return []
@@ -43,7 +43,7 @@ def folders_of(run: Run) -> list[Path]:
     return [run.folder, *list(run.folder.parents)[:depth]]
 
 
-def own_files(run: Run, named: Sequence[Path] = ()) -> OwnFiles:
+def own_files(run: FoundRun, named: Sequence[Path] = ()) -> OwnFiles:
     """Reads the files beside a run, and those that the user named.
 
     Args:
@@ -58,6 +58,20 @@ def own_files(run: Run, named: Sequence[Path] = ()) -> OwnFiles:
     rules += [rule for path in named for rule in _named(path)]
     allowed = [entry for folder in folders for entry in allow.read_allowed(folder / allow.FILE_NAME)]
     return OwnFiles(_distinct((*RULES, *rules)), tuple(allowed))
+
+
+def version_of_files(run: FoundRun) -> tuple[tuple[int, int], ...]:
+    """Returns a value that changes when a file beside a run does."""
+    paths = (folder / name for folder in folders_of(run) for name in (own_rules.FILE_NAME, allow.FILE_NAME))
+    return tuple(map(_version, paths))
+
+
+def _version(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def _named(path: Path) -> list[AlertRule]:

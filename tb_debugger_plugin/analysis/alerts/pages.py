@@ -11,15 +11,12 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
 from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict, verdicts
-from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, own_files
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
-from tb_debugger_plugin.analysis.alerts.settings import make_settings
-from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.settings import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_lines
-from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: Names of tensors that an alert lists.
@@ -34,6 +31,16 @@ def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
         findings,
         key=lambda one: (one.allowed is not None, -one.severity, one.hit.slot >= 0, *one.hit[:2]),
     )
+
+
+def judged_json(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
+    """Returns the rules that are asked for with their counts, and all alerts, the most urgent first."""
+    judged = verdicts(snapshot, settings)
+    return {
+        "processes": snapshot.catalog.host_names,
+        "rules": [verdict_json(one) for one in judged],
+        "alerts": findings_json(snapshot, by_urgency(judged)),
+    }
 
 
 def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -65,21 +72,6 @@ def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[
     ]
 
 
-def broken_sentence(snapshot: Snapshot) -> str:
-    """Returns a sentence on what the recommended rules find above *low*; empty if that is nothing."""
-    run = snapshot.loader.run
-    try:
-        own = own_files(run)
-    except UsageError:  # `tbdbg alerts` says what is wrong with the file
-        own = NO_FILES
-    findings = by_urgency(verdicts(snapshot, make_settings((), None, own)))
-    count = sum(one.allowed is None and one.severity > Severity.LOW for one in findings)
-    if not count:
-        return ""
-    found = "1 alert" if count == 1 else f"{count:,} alerts"
-    return f"Alert rules found {found} above low: `tbdbg alerts {run.folder}` lists them."
-
-
 def _tensor_name(snapshot: Snapshot, number: int) -> str:
     site = snapshot.catalog.sites[number]
     return f"{snapshot.catalog.ops[site.op].name}:{site.slot}"
@@ -97,6 +89,11 @@ def place_words(alert: dict[str, Any]) -> str:
     if source is None:
         return tensor
     return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"
+
+
+def headline_of(rule: AlertRule, alert: dict[str, Any]) -> str:
+    """Returns the rule, what was measured, the tensor and the line of an alert."""
+    return f"{rule.title}: {alert['measured']} in {place_words(alert)}"
 
 
 def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts
@@ -40,8 +40,8 @@ class Diagnosis:
     """The answer for one alert or op.
 
     Attributes:
-      position: Position of the alert; None for an op.
-      alert: The alert, as the route ``alerts`` gives it; None for an op.
+      position: Position of the alert; None for an op, and for an origin without an alert.
+      alert: The alert, as the route ``alerts`` gives it; None where there is none.
       headline: One line of plain text: "Log in cross_entropy, train.py:68".
       what: The value in a sentence.
       why: The causes in sentences.
@@ -50,6 +50,7 @@ class Diagnosis:
       example: A changed line of the program, or of one like it.
       certainty: How certain the causes are.
       missing: What would have to be recorded to know more.
+      outcome: What swallowed the value, which no result shows.
     """
 
     position: int | None
@@ -62,11 +63,12 @@ class Diagnosis:
     example: Example | None = None
     certainty: Certainty = "likely"
     missing: str | None = None
+    outcome: str | None = None
 
     @property
     def sentences(self) -> list[str]:
         """The answer as plain text, a paragraph each."""
-        paragraphs = [plain_text(phrases) for phrases in (self.what, self.why)]
+        paragraphs = [self.outcome or "", plain_text(self.what), plain_text(self.why)]
         paragraphs += [self.missing or "", plain_text(self.where), self.help or ""]
         paragraphs.append("" if self.example is None else self.example.words)
         return list(filter(None, paragraphs))
@@ -95,21 +97,30 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
       position: Position in the list of alerts; None for the first cause.
 
     Returns:
-      None when the run has no alert and none was asked for.
+      None when nothing is wrong and no alert was asked for.
 
     Raises:
       BadQueryError: There is no such position.
     """
     every = alerts.alert_list(snapshot)
-    is_cause = position is None
+    if position is not None:
+        check_index(position, len(every), "alert")
+        return _of_alert(snapshot, every, position, None)
+    origin, position = next(iter(wrong_origins(snapshot)), None), every.first_cause(snapshot)
     if position is None:
-        position = every.first_cause(snapshot)
-    if position is None:
-        return None
-    check_index(position, len(every), "alert")
+        return None if origin is None else _of_origin(origin, None, None)
+    found = _of_alert(snapshot, every, position, origin)
+    return found if origin is None else replace(found, outcome=_outcome(origin))
+
+
+def _outcome(origin: Origin) -> str | None:
+    return origin.outcome if origin.category == "swallowed" else None
+
+
+def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin: Origin | None) -> Diagnosis:
+    """The answer for an alert, which may follow from an origin."""
     rule = LISTED[every.rule[position]]
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
-    origin = next(iter(wrong_origins(snapshot)), None) if is_cause else None
     if origin is not None and not is_at(origin, int(every.index[position]), int(every.slot[position])):
         return _of_origin(origin, position, alert)
     index = alert["graph_execution_trace_index"]
@@ -119,14 +130,15 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     return _of_op(snapshot, op, alert["output_slot"], index, rule.explainer(), position, alert)
 
 
-def _of_origin(origin: Origin, position: int, alert: dict[str, Any]) -> Diagnosis:
-    """The answer for an alert that follows from what is none itself, such as an assignment."""
+def _of_origin(origin: Origin, position: int | None, alert: dict[str, Any] | None) -> Diagnosis:
+    """The answer for what is no alert itself, such as an assignment, and the alert that follows from it."""
     return Diagnosis(
         *(position, alert, origin.headline, origin.what, origin.why, origin.where),
         help=origin.advice,
         example=origin.example,
         certainty=origin.certainty,
         missing=origin.missing,
+        outcome=_outcome(origin),
     )
 
 

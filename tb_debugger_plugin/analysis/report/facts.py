@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.alerts.pages import broken_sentence
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.sources import source_file, source_list
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.user_lines import UserLine
+from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 
 MAX_ORIGINS: Final = 24
 _MAX_HISTORIES: Final = 12
@@ -85,7 +85,7 @@ class Report:
       excerpts: The lines around the first origin.
       histories: Of the tensors of its chain.
       alerts: Title of each rule with alerts, and how many.
-      broken: A sentence on what alert rules find above *low*; empty if that is nothing.
+      verdict: What is to be said of the run.
     """
 
     run: str
@@ -95,7 +95,7 @@ class Report:
     excerpts: list[Excerpt]
     histories: list[History]
     alerts: list[tuple[str, int]]
-    broken: str
+    verdict: RunVerdict
 
 
 def report(snapshot: Snapshot, run: str) -> Report:
@@ -115,7 +115,7 @@ def report(snapshot: Snapshot, run: str) -> Report:
         [] if first is None else _excerpts(snapshot, first),
         [] if first is None else _histories(snapshot, first.chain),
         [(rule.title, alerts.count(rule)) for rule in LISTED if alerts.count(rule)],
-        "" if found else broken_sentence(snapshot),
+        verdict(snapshot),
     )
 
 

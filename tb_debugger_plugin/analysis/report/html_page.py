@@ -16,8 +16,8 @@ from tb_debugger_plugin.analysis.report.words import (
     facts_of,
     label,
     listed,
-    nothing_found,
     numbers_of,
+    verdict_of,
 )
 from tb_debugger_plugin.events.printable import printable
 
@@ -68,8 +68,10 @@ def _head(report: Report) -> str:
 
 
 def _card(report: Report) -> str:
+    said = verdict_of(report)
+    verdict = f"<p>{_text(' '.join(said))}</p>" if said else ""
     if not report.origins:
-        return f"<p>{_text(nothing_found(report))}</p>"
+        return verdict
     origin = report.origins[0]
     parts = [f"<p><b>{_text(label(origin))}</b> {_text(origin.headline)}</p>"]
     parts.append(f"<p>{_text(origin.explanation)}</p>")
@@ -83,7 +85,7 @@ def _card(report: Report) -> str:
         parts.append(f"<p>{change}<code>{_text(origin.example.after)}</code></p>")
     if origin.missing:
         parts.append(f'<p class="dim">{_text(origin.missing)}</p>')
-    return f'<section class="card">{"".join(parts)}{_numbers(origin)}</section>'
+    return f'{verdict}<section class="card">{"".join(parts)}{_numbers(origin)}</section>'
 
 
 def _numbers(origin: Origin) -> str:

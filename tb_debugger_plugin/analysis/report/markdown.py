@@ -15,8 +15,8 @@ from tb_debugger_plugin.analysis.report.words import (
     facts_of,
     label,
     listed,
-    nothing_found,
     numbers_of,
+    verdict_of,
 )
 from tb_debugger_plugin.events.printable import printable
 
@@ -33,7 +33,8 @@ def markdown(report: Report) -> str:
       report: The facts.
     """
     parts = [f"### {_text(report.run)}", _text(facts_of(report))]
-    parts += _origin(report) if report.origins else [_text(nothing_found(report))]
+    parts += [_text(" ".join(verdict_of(report)))] if verdict_of(report) else []
+    parts += _origin(report) if report.origins else []
     parts += [_excerpt(excerpt) for excerpt in report.excerpts if excerpt.lines]
     others = [f"- {_text(label(one))} {_text(one.headline)}" for one in report.origins[1:]]
     parts += ["\n".join(others)] if others else []

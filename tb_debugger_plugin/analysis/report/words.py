@@ -59,11 +59,13 @@ def facts_of(report: Report) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def nothing_found(report: Report) -> str:
-    """What is said of a run without bad values."""
-    missing = " Not all of the program was recorded." if report.status["not_recorded"] else ""
-    broken = f" {report.broken}" if report.broken else ""
-    return f"No NaN and no infinity is on record.{broken}{missing}"
+def verdict_of(report: Report) -> list[str]:
+    """What is to be said of the run, a paragraph each; nothing where an origin says it."""
+    found = report.verdict
+    if report.origins and found.kind == "bad":
+        return []
+    missing = ["Not all of the program was recorded."] if report.status["not_recorded"] else []
+    return [f"{found.headline}.", *found.sentences, *found.doubts, *missing]
 
 
 def numbers_of(origin: Origin) -> list[tuple[str, str]]:

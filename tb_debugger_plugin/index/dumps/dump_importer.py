@@ -40,7 +40,7 @@ from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.dumps.read_dumps import DumpBatch
 from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
 from tb_debugger_plugin.index.rows import DumpFileRow, HostRow, kinds_of
-from tb_debugger_plugin.index.runs import Run
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Notice
 from tb_debugger_plugin.index.traces import TraceRows
 
@@ -99,7 +99,7 @@ class DumpImporter:
 
     def __init__(
         self,
-        run: Run,
+        run: FoundRun,
         connection: duckdb.DuckDBPyConnection,
         *,
         step_bytes: int = STEP_BYTES,
@@ -365,6 +365,6 @@ def _size(file: Location) -> int:
     return 0
 
 
-def _host(run: Run) -> HostRow:
+def _host(run: FoundRun) -> HostRow:
     # A dump folder does not say which version of TensorFlow wrote it, or on which machine.
     return HostRow(_HOST, "localhost", "", run.start_time, mode=int(TensorDebugMode.FULL_TENSOR))

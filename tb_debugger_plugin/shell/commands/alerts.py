@@ -15,6 +15,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.user_lines import user_line
+from tb_debugger_plugin.analysis.verdict import verdict
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.shell.command import Answer, Command
@@ -42,13 +43,14 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
         raise UsageError(f"There is no rule {args.rule!r}: choose one of {', '.join(known)}.")
     run = shell.run
     with run.snapshot() as snapshot:
-        every = alert_lists.alert_list(snapshot)
+        every, said = alert_lists.alert_list(snapshot), verdict(snapshot)
         cause = every.first_cause(snapshot)
     positions = np.arange(len(every)) if args.rule is None else np.flatnonzero(every.rule == known[args.rule])
     of = f" of {args.rule}" if args.rule else ""
-    head = [plain(f"{len(positions):,} alert(s){of}:", Style.HEADING), (), _head()]
+    head = [plain(said.headline, Style.HEADING)]
     if cause is not None:
-        head.insert(1, (Part("first cause: "), link(f"alert {cause}", f"why {cause}")))
+        head.append((Part("first cause: "), link(f"alert {cause}", f"why {cause}")))
+    head += [plain(f"{len(positions):,} value(s){of or ' that are bad or explode'}:"), (), _head()]
 
     def read(begin: int, end: int) -> list[tuple[int, dict[str, Any]]]:
         return _page(run, positions[begin:end].tolist())
@@ -94,7 +96,7 @@ def _why(shell: Shell, args: argparse.Namespace) -> Answer:
     with shell.run.snapshot() as snapshot:
         found = diagnose_alert(snapshot, args.alert)
         if found is None:
-            return Screen([plain("Nothing that was recorded is bad: no tensor broke a rule.")])
+            return Screen([plain(line) for line in str(verdict(snapshot)).split("\n")])
         missing = (text(found.missing),) if found.missing else ()
         lines: list[Line] = [plain(found.headline, Style.HEADING), ()]
         lines += [
@@ -102,6 +104,8 @@ def _why(shell: Shell, args: argparse.Namespace) -> Answer:
             for phrases in (found.what, found.why, missing, found.where)
             if phrases
         ]
+        if found.outcome:
+            lines.insert(2, plain(found.outcome))
         lines += [plain(line) for line in (found.help, found.example and found.example.words) if line]
         return Screen([*lines, (), *_links(snapshot, found)])
 
@@ -120,7 +124,9 @@ def _target_command(snapshot: Snapshot, target: Target) -> str:
 
 def _links(snapshot: Snapshot, found: Diagnosis) -> list[Line]:
     """Returns links to the value, its op, the line, and what is around."""
-    facts = found.alert or {}
+    facts = found.alert
+    if facts is None:
+        return []
     index = facts.get("graph_execution_trace_index")
     if index is None:
         execution, slot = facts["execution_index"], facts["output_slot"]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.index.runs import Run as FoundRun
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.shell.columns import table
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.run_status import status_lines

@@ -1,4 +1,4 @@
-/** The origins of the bad values of the run, the one that is shown, and its chain. */
+/** The verdict on the run, the origins of its bad values, the one that is shown, and its chain. */
 import { computed } from "@preact/signals";
 import type { Origin } from "../../api/origins";
 import { shown } from "../../base/loaded";
@@ -24,6 +24,12 @@ export function createOrigins({ api, facts }: Deps, byKey: ByKey, { focusTarget 
   const origins = computed(() => originsOf(shown(originList.value) ?? NONE, facts.origin.value));
   const chain = computed(() => chainSteps(origins.value.shown?.chain ?? []));
   return {
+    /** What is to be said of the run. What is meant is kept in a file, which makes no generation. */
+    verdict: byKey(
+      () => both(facts.run.value, both(facts.status.value?.generation, facts.meant.value)),
+      ([run], signal) => api.verdict(run, signal),
+      2,
+    ),
     originList,
     origins,
     /** From the first bad value that the program shows back to its birth. */
