@@ -14,23 +14,26 @@ import { PROGRAM_PANELS } from "./live/panels";
 export interface DockPanel {
   readonly name: DockName;
   readonly title: string;
+  /** Whether there is anything to show; a panel of a program is there while the program is. */
+  readonly isThere?: (store: Store) => boolean;
   /** A count beside the title. */
   readonly count?: (store: Store) => number | undefined;
   readonly View: FunctionComponent<{ readonly store: Store }>;
 }
 
-/** The panels that there are now, in the order of their tabs. */
-function panelsOf({ live, comparison }: Store): readonly DockPanel[] {
-  const ofProgram = live.program.value === undefined ? [] : PROGRAM_PANELS;
-  return comparison.other.value === undefined ? ofProgram : [...ofProgram, COMPARISON];
-}
+/** All panels, in the order of their tabs. */
+const PANELS: readonly DockPanel[] = [
+  ...PROGRAM_PANELS,
+  {
+    name: "comparison",
+    title: "Comparison",
+    isThere: ({ comparison }) => comparison.other.value !== undefined,
+    count: ({ comparison }) => shown(comparison.compared.value)?.answer.num_tensors,
+    View: ComparisonPanel,
+  },
+];
 
-const COMPARISON: DockPanel = {
-  name: "comparison",
-  title: "Comparison",
-  count: ({ comparison }) => shown(comparison.compared.value)?.answer.num_tensors,
-  View: ComparisonPanel,
-};
+const hasProgram = ({ live }: Store): boolean => live.program.value !== undefined;
 
 interface DockProps {
   readonly store: Store;
@@ -39,7 +42,7 @@ interface DockProps {
 }
 
 export function Dock({ store, children }: DockProps) {
-  const panels = panelsOf(store);
+  const panels = PANELS.filter(({ isThere = hasProgram }) => isThere(store));
   if (panels.length === 0) return <div class="middle">{children}</div>;
   const open = panels.find(({ name }) => name === store.live.dock.value);
   return (
