@@ -23,6 +23,7 @@ from tensorflow.python.framework import op_def_registry
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.graph.unwatchable import without_graph
 from tb_debugger_plugin.capture.graph_records import GraphRecords
+from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
@@ -176,7 +177,7 @@ class EagerOps:
         functions = (name,) if self._graphs.id_of_function(name) else ()
         # The tensors inside a function ring.
         rings = not functions or self._options.keep_graph_optimizations
-        choice = self._options.choose(name, tf.as_dtype(dtype), functions=functions)
+        choice = self._options.choose(TensorFacts(name, tf.as_dtype(dtype), functions=functions))
         return choice.bits(self._options.rings(name)) if rings else choice.bits()
 
     def _value(self, tensor: EagerTensor, keep: int) -> TensorValue:

@@ -8,9 +8,9 @@ the tensor is computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
@@ -23,6 +23,37 @@ MAX_TOTAL_BYTES = 100 << 20
 #: Most rules of a recording: the native library has a bit for each, in a signed number of 64 bits with one
 #: more.
 MOST_RULES = 32
+
+
+class TensorFacts(NamedTuple):
+    """What is known of a tensor before it is computed.
+
+    Attributes:
+      op_type: Type of the op that makes it, or name of a function.
+      dtype: Its dtype, a `tf.DType`.
+      op_name: Name of the op in its graph; None for an eager op, which has none.
+      layer: Path of the Keras layer of the op; empty if it has none.
+      functions: Names of the functions that the op is part of, or of the function when that is the op.
+    """
+
+    op_type: str
+    dtype: Any
+    op_name: str | None = None
+    layer: str = ""
+    functions: tuple[str, ...] = ()
+
+
+def _fits_function(regex: str, tensor: TensorFacts) -> bool:
+    return any(re.search(regex, name) for function in tensor.functions for name in unwrapped(function))
+
+
+#: The attributes of `KeepValues` that are regular expressions, each with what it must match in a tensor.
+_CRITERIA: Final[Mapping[str, Callable[[str, TensorFacts], object]]] = {
+    "op_regex": lambda regex, tensor: re.match(regex, tensor.op_type),
+    "name_regex": lambda regex, tensor: tensor.op_name is not None and re.search(regex, tensor.op_name),
+    "layer_regex": lambda regex, tensor: tensor.layer and re.search(regex, tensor.layer),
+    "function_regex": _fits_function,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,35 +101,26 @@ class KeepValues:
     max_total_bytes: int | None = MAX_TOTAL_BYTES
 
     def __post_init__(self) -> None:
-        for name in ("op_regex", "name_regex", "layer_regex", "function_regex"):
+        for name in _CRITERIA:
             compiled(f"KeepValues.{name}", getattr(self, name))
         if not isinstance(self.only_bad, bool):
             raise UsageError(f"KeepValues.only_bad is {self.only_bad!r}: give True or False.")
         for name in ("max_tensor_bytes", "max_total_bytes"):
             number_of_bytes(f"KeepValues.{name}", getattr(self, name))
 
-    def chooses(self, op_type: str, op_name: str | None, layer: str, functions: Iterable[str]) -> bool:
-        """Whether the conditions that do not depend on the value hold.
+    def chooses(self, tensor: TensorFacts) -> bool:
+        """Whether the criteria that do not depend on the value hold.
 
         Args:
-          op_type: Type of the op that makes the tensor.
-          op_name: Name of the op in its graph; None for an eager op, which has none.
-          layer: Path of its Keras layer; empty if it has none.
-          functions: Names of the functions that the op is part of, or of the function when that is the op.
+          tensor: What is known of the tensor.
         """
-        if self.op_regex is not None and not re.match(self.op_regex, op_type):
-            return False
-        if self.name_regex is not None and (op_name is None or not re.search(self.name_regex, op_name)):
-            return False
-        if self.layer_regex is not None and not (layer and re.search(self.layer_regex, layer)):
-            return False
-        regex = self.function_regex
-        return regex is None or any(re.search(regex, name) for f in functions for name in unwrapped(f))
+        given = ((fits, getattr(self, name)) for name, fits in _CRITERIA.items())
+        return all(fits(regex, tensor) for fits, regex in given if regex is not None)
 
     @property
     def names_tensors(self) -> bool:
         """Whether it chooses tensors by their op, layer or function; else it is for all tensors."""
-        return any((self.op_regex, self.name_regex, self.layer_regex, self.function_regex))
+        return any(getattr(self, name) for name in _CRITERIA)
 
     def limits(self) -> KeepLimits:
         """The part that the sink applies to each value."""

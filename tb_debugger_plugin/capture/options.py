@@ -18,6 +18,7 @@ from tb_debugger_plugin.capture.keep_values import (
     MAX_TENSOR_BYTES,
     KeepArgument,
     KeepValues,
+    TensorFacts,
     compiled,
     make_rules,
     number_of_bytes,
@@ -104,31 +105,19 @@ class Options:
     only_kept: bool = False
     is_interactive: bool = False
 
-    def choose(
-        self,
-        op_type: str,
-        dtype: tf.DType,
-        *,
-        op_name: str | None = None,
-        layer: str = "",
-        functions: Iterable[str] = (),
-    ) -> Choice:
+    def choose(self, tensor: TensorFacts) -> Choice:
         """How the value of a tensor is recorded.
 
         Args:
-          op_type: Type of the op that makes it.
-          dtype: Dtype of the tensor.
-          op_name: Name of the op in its graph; None for an eager op, which has none.
-          layer: Path of the Keras layer of the op; empty if it has none.
-          functions: Names of the functions that the op is part of, or of the function when that is the op.
+          tensor: What is known of it.
         """
-        is_covered, functions = covers(self.mode, dtype) and not self.only_kept, tuple(functions)
+        is_covered = covers(self.mode, tensor.dtype) and not self.only_kept
         keep = 0
-        if self.keep_values and covers(TensorDebugMode.FULL_TENSOR, dtype):
+        if self.keep_values and covers(TensorDebugMode.FULL_TENSOR, tensor.dtype):
             for number, rule in enumerate(self.keep_values):
-                can_hold = dtype in MEASURED_DTYPES or not rule.only_bad
-                keep |= (can_hold and rule.chooses(op_type, op_name, layer, functions)) << number
-        if (is_covered or keep) and self._passes(op_type, dtype, op_name, functions):
+                can_hold = tensor.dtype in MEASURED_DTYPES or not rule.only_bad
+                keep |= (can_hold and rule.chooses(tensor)) << number
+        if (is_covered or keep) and self._passes(tensor):
             return Choice(True, keep)
         return Choice(False)
 
@@ -147,15 +136,16 @@ class Options:
         first, others = (self.on_alert.may_ring(op_type, number, op_name) for number in (0, 1))
         return first | others << 1
 
-    def _passes(self, op_type: str, dtype: tf.DType, op_name: str | None, functions: tuple[str, ...]) -> bool:
+    def _passes(self, tensor: TensorFacts) -> bool:
         """Whether the filters let a tensor through."""
-        if self.op_regex is not None and not self.op_regex.match(op_type):
+        if self.op_regex is not None and not self.op_regex.match(tensor.op_type):
             return False
-        if self.function_regex is not None and not any(map(self._is_chosen_function, functions)):
+        if self.function_regex is not None and not any(map(self._is_chosen_function, tensor.functions)):
             return False
-        if self.name_regex is not None and (op_name is None or not self.name_regex.search(op_name)):
+        name = tensor.op_name
+        if self.name_regex is not None and (name is None or not self.name_regex.search(name)):
             return False
-        return self.tensor_dtypes is None or self.tensor_dtypes(dtype)
+        return self.tensor_dtypes is None or self.tensor_dtypes(tensor.dtype)
 
     def _is_chosen_function(self, name: str) -> bool:
         regex = self.function_regex

@@ -17,6 +17,7 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.session_graph import is_reference_read
 from tb_debugger_plugin.capture.graph_records import KnownGraph
+from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.options import Choice, Options, covers
 from tb_debugger_plugin.capture.plan.attachment import (
     KEEPS_ELEMENTS,
@@ -213,12 +214,8 @@ def _outputs(
         if is_computed or (options.only_kept and op.type == _IDENTITY):
             layer = known.layers.get(op.name, "")
             for slot in _watchable_slots(op, known):
-                dtype = op.outputs[slot].dtype
-                yield (
-                    op,
-                    slot,
-                    options.choose(op.type, dtype, op_name=op.name, layer=layer, functions=functions),
-                )
+                facts = TensorFacts(op.type, op.outputs[slot].dtype, op.name, layer, functions)
+                yield op, slot, options.choose(facts)
 
 
 def plan_of_session(
