@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.errors import NumericsError as NumericsError
     from tb_debugger_plugin.live.program.api import enable_breakpoints as enable_breakpoints
     from tb_debugger_plugin.live.program.api import record as record
-    from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
-    from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
+    from tb_debugger_plugin.reading.dumps.datum import has_inf_or_nan as has_inf_or_nan
+    from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.rules_of_recording import BrokenRule as BrokenRule
     from tb_debugger_plugin.reading.run import open_run as open_run
     from tb_debugger_plugin.techniques.assertions import assert_finite as assert_finite
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "BadValue": "capture.api",
     "BrokenRule": "reading.rules_of_recording",
-    "DebugDumpDir": "reading.dump_dir",
+    "DebugDumpDir": "reading.dumps.dump_dir",
     "KeepValues": "capture.api",
     "NumericsError": "errors",
     "assert_finite": "techniques.assertions",
@@ -62,7 +62,7 @@ _MODULES = {
     "enable_dump_debug_info": "capture.api",
     "fetch": "techniques.fetching",
     "gradient_of": "techniques.gradients",
-    "has_inf_or_nan": "reading.datum",
+    "has_inf_or_nan": "reading.dumps.datum",
     "interpose": "techniques.interposing",
     "open_run": "reading.run",
     "plot_tensor": "techniques.plotting",

@@ -26,7 +26,7 @@ _log = logging.getLogger("tb_debugger_plugin")
 
 
 class Explanation(Protocol):
-    """Why a value is bad; see `tb_debugger_plugin.reading.analysis_of_run.Explanation`."""
+    """Why a value is bad; see `tb_debugger_plugin.reading.alerts.Explanation`."""
 
     @property
     def headline(self) -> str:

@@ -13,7 +13,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.verdict import RunVerdict
 from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.reading.analysis_of_run import Explanation
+from tb_debugger_plugin.reading.alerts import Explanation
 from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:

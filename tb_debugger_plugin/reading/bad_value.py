@@ -13,7 +13,7 @@ from pathlib import Path
 from tb_debugger_plugin.analysis.verdict import verdict_of_values
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.runs import find_runs
-from tb_debugger_plugin.reading.analysis_of_run import Explanation
+from tb_debugger_plugin.reading.alerts import Explanation
 from tb_debugger_plugin.reading.run import Run
 
 #: Seconds that a program waits for the explanation of a bad value.

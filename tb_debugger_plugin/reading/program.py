@@ -1,16 +1,19 @@
-"""The recorded program as objects: graphs, ops, stack frames, source files and alerts."""
+"""The recorded program as objects: graphs, ops, stack frames and source files."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tb_debugger_plugin.reading.value import Value
+from tb_debugger_plugin.analysis import catalog
+from tb_debugger_plugin.analysis import sources as source_files
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.analysis.alerts.findings import Finding
-    from tb_debugger_plugin.reading.analysis_of_run import AnalysisOfRun
-    from tb_debugger_plugin.reading.program_of_run import ProgramOfRun
+    from tb_debugger_plugin.reading.run import Run
+    from tb_debugger_plugin.reading.value import Value
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Graph:
     graph_id: str
     name: str | None
     outer_id: str | None
-    run: ProgramOfRun = field(repr=False, compare=False)
+    run: Run = field(repr=False, compare=False)
 
     def ops(self, **filters: Any) -> list[Op]:
         """Returns the ops of the graph; arguments as for :meth:`Run.ops`.
@@ -85,7 +88,7 @@ class Op:
     num_outputs: int | None
     layer: str | None
     variable: str | None
-    run: ProgramOfRun = field(repr=False, compare=False)
+    run: Run = field(repr=False, compare=False)
 
     def inputs(self) -> list[str]:
         """Returns the names of its inputs, such as ``"MatMul:0"``.
@@ -153,48 +156,65 @@ class Source:
     lines: list[str] = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Alert:
-    """A value that a rule reports, such as one with NaN.
+def graphs_of(snapshot: Snapshot, run: Run) -> list[Graph]:
+    """Return the graphs of a run."""
+    known = snapshot.catalog.graphs
+    return [
+        Graph(one.graph_id, one.name, known[one.outer].graph_id if one.outer >= 0 else None, run)
+        for one in known
+    ]
 
-    Attributes:
-      index: Its position in the list of alerts.
-      alert_type: The rule.
-      op_type: The type of the op.
-      op_name: The name of the op in its graph; None for an eager op.
-      slot: The number of the output.
-      wall_time: When the value was computed, in seconds since the epoch.
-      facts: Everything that the route ``alerts`` of ``docs/http-api.md`` answers; of a rule that was asked
-        for, that of ``alerts/found``: also ``severity``, ``count`` and ``source``.
+
+def ops_of(
+    snapshot: Snapshot, run: Run, expressions: dict[str, str | None], graph_id: str | None
+) -> list[Op]:
+    """Return ops of a run.
+
+    Args:
+      snapshot: The run.
+      run: What the ops ask for more.
+      expressions: Regular expressions for fields of an op; None matches all.
+      graph_id: The id of their graph; None = any.
+
+    Raises:
+      UsageError: One of them is not a regular expression.
     """
+    patterns = {name: _pattern(text) for name, text in expressions.items()}
 
-    index: int
-    alert_type: str
-    op_type: str | None
-    op_name: str | None
-    slot: int
-    wall_time: float
-    facts: dict[str, Any] = field(repr=False)
-    run: AnalysisOfRun = field(repr=False, compare=False)
-    finding: Finding | None = field(default=None, repr=False, compare=False)
+    def chosen(op: Op) -> bool:
+        matches = all(
+            pattern.search(getattr(op, field) or "") for field, pattern in patterns.items() if pattern
+        )
+        return matches and graph_id in (None, op.graph_id)
 
-    def value(self) -> Value:
-        """Returns the value.
+    graphs = snapshot.catalog.graphs
+    ops = (_op(op, graphs[op.graph], run) for op in snapshot.catalog.ops)
+    return [op for op in ops if chosen(op)]
 
-        Use::
 
-            alert.value()[...]
-        """
-        inside = self.facts["graph_execution_trace_index"]
-        if inside is not None:
-            return self.run.value(graph_execution=inside)
-        return self.run.value(execution=self.facts["execution_index"], slot=self.slot)
+def _op(op: catalog.Op, graph: catalog.Graph, run: Run) -> Op:
+    names = (op.name, op.type, graph.graph_id, graph.name, op.device)
+    return Op(*names, op.num_outputs, op.layer, op.variable, run=run)
 
-    def why(self) -> Any:
-        """Returns the explanation, as :meth:`Run.why`.
 
-        Use::
+def frames_of(snapshot: Snapshot, ids: list[str]) -> list[Frame]:
+    """Return the frames of a stack by their ids."""
+    found = source_files.stack_frames(snapshot, ids)
+    return [
+        Frame(path, line, function, detail["text"], detail["origin"])
+        for (_, path, line, function), detail in zip(found["stack_frames"], found["details"], strict=True)
+    ]
 
-            print(alert.why())
-        """
-        return self.run.why(self.index) if self.finding is None else self.run.why_finding(self.finding)
+
+def sources_of(snapshot: Snapshot) -> list[Source]:
+    """Return the source files of a run."""
+    numbers = range(len(source_files.source_list(snapshot)))
+    files = [source_files.source_file(snapshot, number) for number in numbers]
+    return [Source(one["file_path"], one["host_name"], one["origin"], one["lines"]) for one in files]
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is not a regular expression: {error}.") from None

@@ -21,7 +21,7 @@ from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.value import Value
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.reading.values_of_run import ValuesOfRun
+    from tb_debugger_plugin.reading.run import Run
 
 #: Rows that are read at once by who reads all of them, and at first by who asks for one.
 _PAGE: Final = 10_000
@@ -56,7 +56,7 @@ class Execution:
     num_inputs: int
     num_outputs: int
     host: str | None
-    run: ValuesOfRun = field(repr=False, compare=False)
+    run: Run = field(repr=False, compare=False)
 
     def value(self, slot: int = 0) -> Value:
         """Returns an output as a :class:`~tb_debugger_plugin.reading.value.Value`.
@@ -124,7 +124,7 @@ class GraphExecution:
     dtype: str | None
     shape: list[int | None] | None
     owner: int | None
-    run: ValuesOfRun = field(repr=False, compare=False)
+    run: Run = field(repr=False, compare=False)
     size: int | None = None
     neg_inf: int | None = None
     pos_inf: int | None = None
@@ -231,7 +231,7 @@ class Rows(LazySequence[Row]):
 
     def __init__(
         self,
-        run: ValuesOfRun,
+        run: Run,
         row_type: type[Row],
         page: Callable[[Range], Page],
         count: int,

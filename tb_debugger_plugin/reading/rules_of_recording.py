@@ -33,7 +33,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.reading.analysis_of_run import Explanation, explanation_of
+from tb_debugger_plugin.reading.alerts import Explanation, explanation_of
 
 #: Seconds after which the files are read even if nobody asks, so that no question has to read very many.
 READS_AFTER_S: Final = 60.0

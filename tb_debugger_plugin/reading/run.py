@@ -18,15 +18,32 @@ from typing import Any, Final, TypeVar
 
 import duckdb
 
+from tb_debugger_plugin.analysis.alerts import pages
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.alerts.own_files import own_files
+from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import Settings
+from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.float_formats import DEFAULT
+from tb_debugger_plugin.analysis.graph.graphs import op_info
+from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, Order
+from tb_debugger_plugin.analysis.lists.selection import select_at
+from tb_debugger_plugin.analysis.lists.tables import Page, graph_executions_page
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.html_page import page
 from tb_debugger_plugin.analysis.report.markdown import markdown
 from tb_debugger_plugin.analysis.select_statement import check_select, run_select
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
+from tb_debugger_plugin.analysis.values.recorded_value import find_value
+from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.indexer import Progress
@@ -34,10 +51,20 @@ from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
-from tb_debugger_plugin.reading.alerts_of_run import AlertsOfRun
-from tb_debugger_plugin.reading.lists_of_run import ListsOfRun
-from tb_debugger_plugin.reading.program_of_run import ProgramOfRun
-from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Rows
+from tb_debugger_plugin.reading.alerts import Alert, Explanation, explanation_of, found_alerts, listed_alerts
+from tb_debugger_plugin.reading.program import (
+    Frame,
+    Graph,
+    Op,
+    Source,
+    frames_of,
+    graphs_of,
+    ops_of,
+    sources_of,
+)
+from tb_debugger_plugin.reading.row_selection import counts_of, order_of, page_of
+from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows
+from tb_debugger_plugin.reading.value import Value, value_of, values_of
 
 T = TypeVar("T")
 
@@ -92,7 +119,7 @@ def open_run(logdir: str | os.PathLike[str], run: str | None = None, *, timeout:
     return Run(choose.single(folder, runs, "run=..."), timeout=timeout)
 
 
-class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
+class Run:
     """A recorded run; :func:`open_run` makes it.
 
     Use::
@@ -116,7 +143,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         report: Callable[[Progress], None] | None = None,
     ) -> None:
         self._found = found
-        super().__init__(RunLoader(found, folders=writes))
+        self._loader = RunLoader(found, folders=writes)
         self._open = contextlib.ExitStack()
         self._open.callback(self._loader.close)
         # Also at the end of the program: a thread that still reads would keep DuckDB from ending.
@@ -170,11 +197,11 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         return 0 if self._loader.progress is None else self._loader.progress.bytes_done
 
     def __repr__(self) -> str:
-        """Returns the name and the folder."""
+        """Return the name and the folder."""
         return f"<Run {self.name!r} in {self.folder}>"
 
     def __enter__(self) -> Run:
-        """Returns the run."""
+        """Return the run."""
         return self
 
     def __exit__(
@@ -193,8 +220,16 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         _queried.discard(self)
         self._finalizer()
 
+    def snapshot(self) -> contextlib.AbstractContextManager[Snapshot]:
+        """Give the snapshot of a commit that the functions of ``analysis`` take; for this package only."""
+        return open_snapshot(self._loader)
+
+    def _ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        with self.snapshot() as snapshot:
+            return question(snapshot, *args, **kwargs)
+
     def status(self) -> dict[str, Any]:
-        """Returns counts, mode, hosts, times, what is not recorded and what could not be read.
+        """Return counts, mode, hosts, times, what is not recorded and what could not be read.
 
         Use::
 
@@ -206,7 +241,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         return self._ask(status)
 
     def changed_values(self) -> list[dict[str, Any]]:
-        """Returns the values that a debugger changed while the program was stopped at them.
+        """Return the values that a debugger changed while the program was stopped at them.
 
         Use::
 
@@ -218,8 +253,383 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         """
         return self._ask(changed_values)
 
+    def executions(
+        self, *, sort: str | None = None, descending: bool = False, **filters: Any
+    ) -> Rows[Execution]:
+        """Return what Python ran: eager ops and calls of functions.
+
+        Use::
+
+            run.executions(op_type="MatMul", health="bad")
+            run.executions(sort="wall_time", descending=True)[0]
+
+        Args:
+          sort: The column to sort by: ``"wall_time"``, ``"num_inputs"`` or ``"num_outputs"``; None (the
+            default) = in the order in which they ran. A sorted list has at most 10,000 rows.
+          descending: Whether the largest comes first.
+          **filters: What the rows must fulfil, as for :meth:`graph_executions`.
+
+        Raises:
+          BadQueryError: A filter is wrong. It is a ``ValueError``.
+          UsageError: There is no such filter. It is a ``ValueError``.
+        """
+        return self._rows(Execution, "executions", order_of(sort, descending, EXECUTION_ORDERS), filters)
+
+    def graph_executions(
+        self, *, sort: str | None = None, descending: bool = False, **filters: Any
+    ) -> Rows[GraphExecution]:
+        """Return the tensors that were computed in graphs.
+
+        Use::
+
+            run.graph_executions(op_type="^Log$", where="nan>0")
+            run.graph_executions(layer="dense_1", sort="max", descending=True)[:10]
+
+        Args:
+          sort: The column to sort by, such as ``"wall_time"``, ``"bytes"``, ``"nan"``, ``"max"``,
+            ``"op_type"`` or ``"tensor_name"``; None (the default) = in the order in which they were computed.
+            A sorted list has at most 10,000 rows.
+          descending: Whether the largest comes first.
+          **filters: What the rows must fulfil. Regular expressions that match any part of a name:
+            ``op_name``, ``op_type``, ``function``, ``device``, ``layer``, ``variable``, ``gradient_of``;
+            ``not_op_name`` must match none. Exact names: ``dtype``, ``host``. ``health``: ``"bad"``,
+            ``"good"`` or ``"unmeasured"``. ``sites``: numbers of sites, as ``docs/schema.md`` has them.
+            ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: times in seconds.
+            ``from_execution`` and ``until_execution``: positions of executions in which they were computed.
+            ``source`` and ``line``: a source file of the stack, by a part of its path, and a line of it.
+
+        Raises:
+          BadQueryError: A filter is wrong. It is a ``ValueError``.
+          UsageError: There is no such filter. It is a ``ValueError``.
+        """
+        order = order_of(sort, descending, GRAPH_EXECUTION_ORDERS)
+        return self._rows(GraphExecution, "graph_executions", order, filters)
+
+    def graph_executions_at(
+        self, positions: Sequence[int], *, sort: str | None = None, descending: bool = False
+    ) -> Rows[GraphExecution]:
+        """Return some graph executions by their positions.
+
+        Use::
+
+            run.graph_executions_at([4, 1])
+
+        Args:
+          positions: Positions in the list of graph executions, each once.
+          sort: As for :meth:`graph_executions`; None (the default) = in the given order.
+          descending: Whether the largest comes first.
+
+        Raises:
+          BadQueryError: There is no such position. It is a ``ValueError``.
+        """
+        order = order_of(sort, descending, GRAPH_EXECUTION_ORDERS)
+        chosen = self._ask(select_at, "graph_executions", positions, order)
+
+        def page(where: Range) -> Page:
+            return self._ask(lambda snapshot: graph_executions_page(snapshot, where, chosen=chosen))
+
+        return Rows(self, GraphExecution, page, chosen.total, chosen.matching)
+
+    def _rows(
+        self, row_type: type[Row], table: str, order: Order | None, filters: dict[str, Any]
+    ) -> Rows[Row]:
+        def page(positions: Range) -> Page:
+            return self._ask(page_of, table, order, filters, positions)
+
+        return Rows(self, row_type, page, *self._ask(counts_of, table, order, filters))
+
+    def value(
+        self,
+        tensor: str | None = None,
+        *,
+        occurrence: int = -1,
+        function: str | None = None,
+        graph_id: str | None = None,
+        graph_execution: int | None = None,
+        execution: int | None = None,
+        slot: int = 0,
+    ) -> Value:
+        """Return a recorded tensor, whose elements are read when it is sliced.
+
+        Use::
+
+            run.value("Log:0")[:, 1]
+            run.value("Log:0", occurrence=0, function="loss")
+            run.value(graph_execution=2)
+            run.value(execution=1, slot=0)
+
+        Args:
+          tensor: The name of a tensor in a graph, such as ``"Log:0"``; the slot may be left out.
+          occurrence: Which time it was computed, from 0; negative numbers count from the end, and -1 (the
+            default) is the last time.
+          function: The name of its graph; needed if several graphs have such a tensor.
+          graph_id: The id of its graph, instead.
+          graph_execution: Instead of a name, a position in the list of graph executions, or
+          execution: a position in the list of executions.
+          slot: The number of the output, for an execution.
+
+        Raises:
+          BadQueryError: There is no such position, or not exactly one of the three is given.
+          NotFoundError: There is no such tensor or occurrence, or several graphs have it.
+        """
+        if tensor is None:
+            place = {"graph_execution": graph_execution, "execution": execution, "slot": slot}
+            return Value(self._ask(find_value, **place))
+        if graph_execution is not None or execution is not None:
+            raise UsageError("Give the name of a tensor, or a position, but not both.")
+        return self._ask(value_of, tensor, function, graph_id, occurrence)
+
+    def values(self, tensor: str, *, function: str | None = None, graph_id: str | None = None) -> list[Value]:
+        """Return every occurrence of a tensor of a graph, in order.
+
+        Use::
+
+            [value.summary["nan"] for value in run.values("Log:0")]
+
+        Args:
+          tensor: The name of the tensor, such as ``"Log:0"``.
+          function: The name of its graph; needed if several graphs have such a tensor.
+          graph_id: The id of its graph, instead.
+
+        Raises:
+          NotFoundError: There is no such tensor, or several graphs have it.
+        """
+        return self._ask(values_of, tensor, function, graph_id)
+
+    def graphs(self) -> list[Graph]:
+        """Return the graphs that were recorded.
+
+        Use::
+
+            [graph.name for graph in run.graphs()]
+        """
+        return self._ask(graphs_of, self)
+
+    def ops(
+        self,
+        *,
+        name: str | None = None,
+        type: str | None = None,
+        function: str | None = None,
+        graph_id: str | None = None,
+    ) -> list[Op]:
+        """Return ops of graphs.
+
+        Use::
+
+            run.ops(type="^MatMul$", function="train_step")[0].traceback()
+
+        Args:
+          name: A regular expression that matches any part of the name.
+          type: The same for the type.
+          function: The same for the name of the graph.
+          graph_id: The id of the graph.
+
+        Raises:
+          UsageError: One of them is not a regular expression.
+        """
+        return self._ask(ops_of, self, {"name": name, "type": type, "function": function}, graph_id)
+
+    def op_info(self, graph_id: str, op_name: str) -> dict[str, Any]:
+        """Return an op with inputs, consumers, stack and health.
+
+        Use::
+
+            run.op_info(op.graph_id, op.name)["inputs"]
+
+        Args:
+          graph_id: The id of its graph.
+          op_name: Its name.
+
+        Returns:
+          The answer of the route ``graphs/op_info`` of ``docs/http-api.md``.
+
+        Raises:
+          NotFoundError: There is no such graph or op.
+        """
+        return self._ask(op_info, graph_id, op_name)
+
+    def frames(self, ids: list[str]) -> list[Frame]:
+        """Return the frames of a stack.
+
+        Use::
+
+            run.frames(run.op_info(op.graph_id, op.name)["stack_frame_ids"])
+
+        Args:
+          ids: The ids of the frames.
+
+        Raises:
+          NotFoundError: There is no such frame.
+        """
+        return self._ask(frames_of, ids)
+
+    def sources(self) -> list[Source]:
+        """Return the source files that were recorded.
+
+        Use::
+
+            [source.path for source in run.sources() if source.origin == "user"]
+        """
+        return self._ask(sources_of)
+
+    def alerts(
+        self,
+        alert_type: str | None = None,
+        *,
+        rule: str | Sequence[str] | None = None,
+        rules_file: str | os.PathLike[str] | None = None,
+        **parameters: float | str,
+    ) -> list[Alert]:
+        """Return the values that rules report.
+
+        Use::
+
+            run.alerts("InfNanAlert")[0].value()
+            run.alerts(rule="LargeGradientAlert", limit=10)
+            run.alerts(rule="recommended")
+
+        Without `rule`, the list has each value with NaN or an infinity, or of an exploding magnitude, in the
+        order of time. With `rule`, it has one alert for each tensor, eager op and line, or function that
+        breaks the rule, at its first such value, the most severe ones first; alerts that the allow-list
+        means are last.
+
+        Args:
+          alert_type: Only values of this rule; None (the default) = all. It cannot be given with `rule`.
+          rule: A rule of `docs/guide/rules.md`, several, "recommended" for those that fit the model, or
+            "all"; None (the default) = each bad or exploding value.
+          rules_file: A file with more rules, in TOML or in Python, whose code is run; None (the default) =
+            only `tbdbg_rules.toml` in the logdir.
+          **parameters: Thresholds of the rule, in place of its defaults; only with a single rule.
+
+        Raises:
+          UsageError: There is no such rule or parameter, or the parameter cannot have this value.
+        """
+        if rule is None:
+            if parameters or rules_file is not None:
+                raise UsageError("Thresholds and rules_file need rule=..., the rule that they are for.")
+            return self._ask(listed_alerts, self, alert_type)
+        if alert_type is not None:
+            raise UsageError("Either alert_type or rule can be given; rule is one alert for each tensor.")
+        rules = [rule] if isinstance(rule, str) else list(rule)
+        if parameters and (len(rules) != 1 or rules[0] in (ALL, RECOMMENDED)):
+            raise UsageError("Thresholds need a single rule, so that it is known whose they are.")
+        own = own_files(self._loader.run, [] if rules_file is None else [Path(rules_file)])
+        settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
+        return self._ask(found_alerts, self, settings)
+
+    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> dict[str, Any]:
+        """Evaluate rules as ``tbdbg alerts`` does.
+
+        Use::
+
+            run.judged(["LargeGradientAlert:limit=10"])["alerts"]
+
+        Args:
+          rules: Such as ``"LargeGradientAlert:limit=10"``; None for the recommended ones.
+          files: Files with more rules.
+
+        Returns:
+          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them.
+        """
+        settings = settings_of_texts(rules, own_files(self._loader.run, files))
+        return self._ask(pages.judged_json, settings)
+
+    def alert_counts(self) -> dict[str, int]:
+        """Return how many values :meth:`alerts` lists, by rule, without the rules that have none.
+
+        Use::
+
+            run.alert_counts().get("InfNanAlert", 0)
+        """
+        every = self._ask(alert_list)
+        return {rule.id: every.count(rule) for rule in LISTED if every.count(rule)}
+
+    def verdict(self) -> RunVerdict:
+        """Return what is to be said of the run: the headline of the page and of ``tbdbg why``.
+
+        Use::
+
+            print(run.verdict())
+            run.verdict().is_good
+
+        It asks alert rules if no value is bad, which takes seconds in a run of millions of tensors.
+
+        Returns:
+          The verdict, with at least ``kind`` (``"bad"``, ``"rules"``, ``"expected"``, ``"nothing"``,
+          ``"unmeasured"`` or ``"empty"``), ``headline``, ``sentences``, ``doubts``, ``is_whole``,
+          ``is_good`` and ``num_alerts``.
+        """
+        return self._ask(verdict)
+
+    def why(self, alert: int | None = None) -> Explanation | None:
+        """Explain a bad value: which op made it, from which inputs, why, and on which line.
+
+        Use::
+
+            print(run.why())
+
+        Args:
+          alert: The position of an alert; None (the default) = the first cause.
+
+        Returns:
+          None if nothing is wrong and no alert was asked for; :meth:`verdict` says what is.
+
+        Raises:
+          BadQueryError: There is no such alert.
+        """
+        found = self._ask(diagnose_alert, alert)
+        return None if found is None else explanation_of(found)
+
+    def origins(self) -> list[Origin]:
+        """Find where the bad values come from: over ops, calls, loops, gradients, variables and steps.
+
+        Use::
+
+            for origin in run.origins():
+                print(origin.category, origin.headline, origin.explanation)
+
+        The most important one is first. What no result shows comes later: what was swallowed, such as
+        NaN that was cast to an integer, and last what is expected, such as a mask of −∞ before a softmax; a
+        healthy program has nothing else. An origin has at least ``kind`` (``"nan"`` or ``"inf"``),
+        ``category`` (``"origin"``, ``"came_in"``, ``"propagated"``, ``"swallowed"`` or ``"expected"``),
+        ``op_type``, ``op_name``, ``source`` (``path``, ``line``, ``function``, ``text``), ``step``,
+        ``execution_index``, ``graph_execution_index``, ``explanation``, ``outcome``, ``evidence``, ``advice``
+        and ``chain``.
+
+        Returns:
+          An empty list if nothing on record is bad.
+        """
+        return self._ask(origins)
+
+    def precision(self, dtype: str = DEFAULT) -> Precision:
+        """Compute what would overflow, vanish or lose bits if the program ran in another floating dtype.
+
+        Use::
+
+            found = run.precision("float16")
+            for tensor in found.tensors:
+                print(tensor.place.name, tensor.verdict, tensor.headroom)
+            found.keep_in_float32
+
+        Each tensor is judged by the values that are on record; an error that grows through the program is not
+        followed. The run needs minimum and maximum: record in ``"FULL_NUMERICS"``, or keep values.
+
+        Args:
+          dtype: ``"float16"`` (the default), ``"bfloat16"``, ``"float32"``, ``"float8_e5m2"``,
+            ``"float8_e4m3fn"``, ``"float8_e5m2fnuz"`` or ``"float8_e4m3fnuz"``.
+
+        Returns:
+          The tensors, the worst first, layers, types of ops, and the window of loss scales. ``to_json()`` is
+          the answer of the route ``precision`` of ``docs/http-api.md``.
+
+        Raises:
+          BadQueryError: There is no such dtype.
+        """
+        return self._ask(precision, dtype)
+
     def compare(self, other: Run, *, tolerance: float | None = None) -> Comparison:
-        """Compares the run with another one of nearly the same program, and finds where they part.
+        """Compare the run with another one of nearly the same program, and finds where they part.
 
         Use::
 
@@ -247,7 +657,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
             return compare(first, second, Settings(tolerance))
 
     def report(self, form: str = "html") -> str:
-        """Writes what is known of the bad values of the run as one text, to send or to paste.
+        """Write what is known of the bad values of the run as one text, to send or to paste.
 
         Use::
 
@@ -265,7 +675,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         return REPORT_FORMATS[form](self._ask(report, self._found.title))
 
     def export(self, folder: Path) -> dict[str, int]:
-        """Writes the tables as Parquet files; for this package only.
+        """Write the tables as Parquet files; for this package only.
 
         Args:
           folder: One of the folders that this run may write, or below one.
@@ -278,7 +688,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
             return write_tables(connection, folder, self.start_time)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
-        """Runs a query on the tables of the run, which ``docs/schema.md`` describes.
+        """Run a query on the tables of the run, which ``docs/schema.md`` describes.
 
         Use::
 
@@ -300,7 +710,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         return run_select(self._connection(), query)
 
     def cursor(self, query: str) -> duckdb.DuckDBPyConnection:
-        """Runs the same, to fetch many rows in batches; for this package only.
+        """Run the same, to fetch many rows in batches; for this package only.
 
         Raises:
           BadQueryError: It is not one SELECT.
@@ -317,7 +727,7 @@ class Run(ListsOfRun, ProgramOfRun, AlertsOfRun):
         return self._sql[1]
 
     def follow(self, interval: float = 0.5, timeout: float | None = None) -> Iterator[Change]:
-        """Yields what a running program adds to the run, until its recording ends.
+        """Yield what a running program adds to the run, until its recording ends.
 
         Use::
 

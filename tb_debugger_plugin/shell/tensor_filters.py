@@ -1,8 +1,7 @@
 """The tensor filters of a shell: named functions that choose tensors.
 
-A filter takes a datum and its value, as :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir` gives
-them, and says whether the tensor passes. One that only asks for the health that is on record says so, and is
-then a query of the tables.
+A filter takes a datum and its value, as ``DebugDumpDir`` gives them, and says whether the tensor passes. One
+that only asks for the health that is on record says so, and is then a query of the tables.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.datum import DebugTensorDatum, has_inf_or_nan
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, has_inf_or_nan
 
 Predicate: TypeAlias = Callable[[DebugTensorDatum, Any], bool]
 

@@ -23,6 +23,7 @@ from tb_debugger_plugin.analysis.alerts.findings import Finding, verdict
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
+from tb_debugger_plugin.reading.alerts import explained
 from tb_debugger_plugin.reading.run import Run, open_run
 from tb_debugger_plugin.testing.plugin import MARKER
 
@@ -93,7 +94,7 @@ class Recorder:
     def _sentence(self, folder: Path, allowed: list[Allowed]) -> str | None:
         with open_run(folder) as run:
             bad = self._bad(run, allowed)
-            return None if bad is None else str(run.why_finding(bad))
+            return None if bad is None else str(explained(run, bad))
 
     def _bad(self, run: Run, allowed: list[Allowed]) -> Finding | None:
         """The most severe finding that counts; None when there is none."""

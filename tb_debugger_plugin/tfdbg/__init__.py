@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 import tb_debugger_plugin
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.reading.datum import DebugTensorDatum as DebugTensorDatum
-    from tb_debugger_plugin.reading.datum import has_inf_or_nan as has_inf_or_nan
-    from tb_debugger_plugin.reading.dump_dir import DebugDumpDir as DebugDumpDir
+    from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum as DebugTensorDatum
+    from tb_debugger_plugin.reading.dumps.datum import has_inf_or_nan as has_inf_or_nan
+    from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.tfdbg.dumping_session import (
         DumpingDebugWrapperSession as DumpingDebugWrapperSession,
     )
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 #: The modules of the public names.
 _MODULES: Final = {
-    "DebugDumpDir": "tb_debugger_plugin.reading.dump_dir",
-    "DebugTensorDatum": "tb_debugger_plugin.reading.datum",
+    "DebugDumpDir": "tb_debugger_plugin.reading.dumps.dump_dir",
+    "DebugTensorDatum": "tb_debugger_plugin.reading.dumps.datum",
     "DumpingDebugHook": "tb_debugger_plugin.tfdbg.hooks",
     "DumpingDebugWrapperSession": "tb_debugger_plugin.tfdbg.dumping_session",
     "LocalCLIDebugHook": "tb_debugger_plugin.tfdbg.hooks",
@@ -57,7 +57,7 @@ _MODULES: Final = {
     "TensorBoardDebugWrapperSession": "tb_debugger_plugin.tfdbg.live_session",
     "WatchOptions": "tb_debugger_plugin.tfdbg.watches",
     "add_debug_tensor_watch": "tb_debugger_plugin.tfdbg.watches",
-    "has_inf_or_nan": "tb_debugger_plugin.reading.datum",
+    "has_inf_or_nan": "tb_debugger_plugin.reading.dumps.datum",
     "shell": "tb_debugger_plugin.tfdbg.function_shell",
     "watch_graph": "tb_debugger_plugin.tfdbg.watches",
     "watch_graph_with_denylists": "tb_debugger_plugin.tfdbg.watches",

@@ -8,7 +8,8 @@ import re
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.reading.program import Alert, Graph, Op
+from tb_debugger_plugin.reading.alerts import Alert
+from tb_debugger_plugin.reading.program import Graph, Op
 from tb_debugger_plugin.reading.rows import Rows
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value

@@ -1,4 +1,4 @@
-"""`reading/dump_source.py`: dump folders that TensorFlow wrote are read without it."""
+"""`reading/dumps/dump_source.py`: dump folders that TensorFlow wrote are read without it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tests.support.asking import Asker
 from tests.support.checkout import ROOT
 

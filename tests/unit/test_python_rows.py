@@ -13,7 +13,7 @@ from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.describe import load_describer
 from tb_debugger_plugin.index.dumps.python_rows import PythonRows
 from tb_debugger_plugin.index.rows import HostRow
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.dumps import CPU, DumpedCall, node, training
 

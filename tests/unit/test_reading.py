@@ -15,8 +15,8 @@ import pytest
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError, UsageError
-from tb_debugger_plugin.reading.analysis_of_run import Explanation
-from tb_debugger_plugin.reading.program import Alert, Frame, Graph, Op, Source
+from tb_debugger_plugin.reading.alerts import Alert, Explanation
+from tb_debugger_plugin.reading.program import Frame, Graph, Op, Source
 from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Rows
 from tb_debugger_plugin.reading.run import Change, Run
 from tb_debugger_plugin.reading.value import Value

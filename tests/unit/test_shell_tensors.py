@@ -13,7 +13,7 @@ from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.reading.datum import NoTensor
+from tb_debugger_plugin.reading.dumps.datum import NoTensor
 from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.screen import Style
 from tb_debugger_plugin.shell.shell import Shell

@@ -16,7 +16,7 @@ from tb_debugger_plugin.errors import UsageError, user_message
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.conditions import NAMES
 
-#: Says of a datum (`reading.datum.DebugTensorDatum`) and its value whether the tensor passes.
+#: Says of a datum (`reading.dumps.datum.DebugTensorDatum`) and its value whether the tensor passes.
 Filter: TypeAlias = Callable[[Any, Any], bool]
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -54,7 +54,7 @@ def asked(name: str, function: Filter, tensor: Message, array: Any, wall_time: f
       Whether it passes; and what went wrong, in one sentence, or an empty text.
     """
     # Imported here: most programs have no filters.
-    from tb_debugger_plugin.reading.datum import DebugTensorDatum
+    from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 
     datum = DebugTensorDatum(
         tensor.op_name,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.screen import Line, Style, plain
 

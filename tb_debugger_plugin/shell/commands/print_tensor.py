@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.errors import NotFoundError, UsageError
-from tb_debugger_plugin.reading.datum import DebugTensorDatum
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run

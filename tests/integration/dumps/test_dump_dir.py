@@ -1,4 +1,4 @@
-"""`reading/dump_dir.py`: dump folders of tfdbg v1 give the answers of TensorFlow's own `DebugDumpDir`."""
+"""`reading/dumps/dump_dir.py`: dump folders of tfdbg v1 give the answers of TensorFlow's own class."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from tensorflow.python.debug.lib import debug_data, debug_utils
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dumps.references import REFERENCES
 from tb_debugger_plugin.index.runs import RunKind, find_runs
-from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
-from tb_debugger_plugin.reading.debug_graph import node_of
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
-from tb_debugger_plugin.reading.dumped_data import WatchKeyDoesNotExistInDebugDumpDirError
+from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.reading.dumps.debug_graph import node_of
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir, WatchKeyDoesNotExistInDebugDumpDirError
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.asking import Asker
 

@@ -1,4 +1,4 @@
-"""`reading/recording_source.py`: `DebugDumpDir` of a recording has the program's ops and values."""
+"""`reading/dumps/recording_source.py`: `DebugDumpDir` of a recording has the program's ops and values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.datum import NoTensor, has_inf_or_nan
-from tb_debugger_plugin.reading.debug_graph import node_of
-from tb_debugger_plugin.reading.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.reading.dumps.debug_graph import node_of
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import open_run
 
 _IDENTITY = "DebugIdentity"

@@ -1,4 +1,4 @@
-"""What :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir` answers from: graphs and data.
+"""What :class:`~tb_debugger_plugin.reading.dumps.dump_dir.DebugDumpDir` answers from: graphs and data.
 
 A dump folder and a recording each have a class that provides it.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
-from tb_debugger_plugin.reading.datum import DebugTensorDatum
-from tb_debugger_plugin.reading.debug_graph import DebugGraph
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
+from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.values.slicing import slicing_of
 from tb_debugger_plugin.errors import QueryError, UsageError, user_message
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.rows import GraphExecution
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def passing(
       run: Their run.
       rows: The graph executions.
       predicate: Says of a datum and its value whether it passes. Without a value it gets a
-        :class:`~tb_debugger_plugin.reading.datum.NoTensor`.
+        :class:`~tb_debugger_plugin.reading.dumps.datum.NoTensor`.
       name: The name of the filter, for the message if it fails.
 
     Raises:

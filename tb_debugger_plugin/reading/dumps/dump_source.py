@@ -1,4 +1,4 @@
-"""The content of a dump folder of tfdbg v1 for :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir`.
+"""The content of a dump folder of tfdbg v1 for ``DebugDumpDir``.
 
 Takes the folder of a call of ``Session.run``, or a session root with several. Files are listed at once, and
 read when their content is wanted.
@@ -22,9 +22,9 @@ from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
 from tb_debugger_plugin.index.dumps.dump_places import NotDumped, read_dump
-from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
-from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
-from tb_debugger_plugin.reading.dump_contents import Partition
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
+from tb_debugger_plugin.reading.dumps.dump_contents import Partition
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""The content of a recording for :class:`~tb_debugger_plugin.reading.dump_dir.DebugDumpDir`.
+"""The content of a recording for :class:`~tb_debugger_plugin.reading.dumps.dump_dir.DebugDumpDir`.
 
 Takes an open run. The graphs of the program are partitions, and their tensors are data: with the value
 where it is kept, and with the counts of the summary elsewhere.
@@ -20,9 +20,9 @@ from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
-from tb_debugger_plugin.reading.datum import DebugTensorDatum, NoTensor
-from tb_debugger_plugin.reading.debug_graph import DebugGraph, GraphNode
-from tb_debugger_plugin.reading.dump_contents import Partition
+from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
+from tb_debugger_plugin.reading.dumps.dump_contents import Partition
 from tb_debugger_plugin.reading.run import Run
 
 

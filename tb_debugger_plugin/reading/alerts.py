@@ -1,0 +1,132 @@
+"""Alerts and explanations as objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
+from tb_debugger_plugin.analysis.alerts import pages
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
+from tb_debugger_plugin.analysis.alerts.settings import Settings
+from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.reading.value import Value
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.reading.run import Run
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a value is bad.
+
+    Attributes:
+      headline: One line, such as ``"Log in cross_entropy, train.py:68"``.
+      sentences: What the value is, why, on which line, and what helps.
+      facts: Everything that the route ``diagnosis`` of ``docs/http-api.md`` answers.
+    """
+
+    headline: str
+    sentences: list[str]
+    facts: dict[str, Any]
+
+    def __str__(self) -> str:
+        """Returns the headline and the sentences, a line each."""
+        return "\n".join([self.headline, *self.sentences])
+
+
+def explanation_of(found: Diagnosis) -> Explanation:
+    """Returns a diagnosis as users of Python get it."""
+    return Explanation(found.headline, found.sentences, found.to_json())
+
+
+def explained(run: Run, finding: Finding) -> Explanation:
+    """Explain what breaks a rule."""
+    with run.snapshot() as snapshot:
+        return explanation_of(pages.explain_finding(snapshot, finding))
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A value that a rule reports, such as one with NaN.
+
+    Attributes:
+      index: Its position in the list of alerts.
+      alert_type: The rule.
+      op_type: The type of the op.
+      op_name: The name of the op in its graph; None for an eager op.
+      slot: The number of the output.
+      wall_time: When the value was computed, in seconds since the epoch.
+      facts: Everything that the route ``alerts`` of ``docs/http-api.md`` answers; of a rule that was asked
+        for, that of ``alerts/found``: also ``severity``, ``count`` and ``source``.
+    """
+
+    index: int
+    alert_type: str
+    op_type: str | None
+    op_name: str | None
+    slot: int
+    wall_time: float
+    facts: dict[str, Any] = field(repr=False)
+    run: Run = field(repr=False, compare=False)
+    finding: Finding | None = field(default=None, repr=False, compare=False)
+
+    def value(self) -> Value:
+        """Returns the value.
+
+        Use::
+
+            alert.value()[...]
+        """
+        inside = self.facts["graph_execution_trace_index"]
+        if inside is not None:
+            return self.run.value(graph_execution=inside)
+        return self.run.value(execution=self.facts["execution_index"], slot=self.slot)
+
+    def why(self) -> Explanation | None:
+        """Returns the explanation, as :meth:`Run.why`.
+
+        Use::
+
+            print(alert.why())
+        """
+        return self.run.why(self.index) if self.finding is None else explained(self.run, self.finding)
+
+
+def found_alerts(snapshot: Snapshot, run: Run, settings: Settings) -> list[Alert]:
+    """Return what breaks the rules of some settings, the most urgent first."""
+    findings = pages.by_urgency(verdicts(snapshot, settings))
+    facts = pages.findings_json(snapshot, findings)
+    return [
+        replace(_alert(run, index, one), finding=finding)
+        for index, (one, finding) in enumerate(zip(facts, findings, strict=True))
+    ]
+
+
+def listed_alerts(snapshot: Snapshot, run: Run, alert_type: str | None) -> list[Alert]:
+    """Return each value that a listed rule reports, in the order of time.
+
+    Raises:
+      UsageError: There is no such rule in the list.
+    """
+    known = [rule.id for rule in LISTED]
+    if alert_type is not None and alert_type not in known:
+        raise UsageError(
+            f"There is no rule {alert_type!r} in the list: choose {', '.join(known)}, or rule=..."
+        )
+    every = alert_lists.alert_list(snapshot)
+    facts = alert_lists.page(snapshot, every, Range(0, len(every)))
+    alerts = [_alert(run, index, one) for index, one in enumerate(facts)]
+    return [one for one in alerts if alert_type in (None, one.alert_type)]
+
+
+def _alert(run: Run, index: int, facts: dict[str, Any]) -> Alert:
+    return Alert(
+        *(index, facts["alert_type"], facts["op_type"], facts["op_name"], facts["output_slot"]),
+        facts["wall_time"],
+        facts,
+        run,
+    )
