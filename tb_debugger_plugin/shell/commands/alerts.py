@@ -95,19 +95,29 @@ def _why_arguments(parser: argparse.ArgumentParser) -> None:
 def _why(shell: Shell, args: argparse.Namespace) -> Answer:
     with shell.run.snapshot() as snapshot:
         found = diagnose_alert(snapshot, args.alert)
-        if found is None:
-            return Screen([plain(line) for line in str(verdict(snapshot)).split("\n")])
-        missing = (text(found.missing),) if found.missing else ()
-        lines: list[Line] = [plain(found.headline, Style.HEADING), ()]
-        lines += [
-            tuple(_part(snapshot, phrase) for phrase in phrases)
-            for phrases in (found.what, found.why, missing, found.where)
-            if phrases
-        ]
-        if found.outcome:
-            lines.insert(2, plain(found.outcome))
-        lines += [plain(line) for line in (found.help, found.example and found.example.words) if line]
-        return Screen([*lines, (), *_links(snapshot, found)])
+        if args.alert is not None:
+            return Screen(_explanation(snapshot, found))
+        said = verdict(snapshot)
+        lines: list[Line] = [plain(line) for line in str(said).split("\n")]
+        if found is None or said.kind not in ("bad", "rules"):
+            return Screen(lines)
+        before = [*lines, (), plain("First cause:")] if said.kind == "rules" else []
+        return Screen([*before, *_explanation(snapshot, found)])
+
+
+def _explanation(snapshot: Snapshot, found: Diagnosis | None) -> list[Line]:
+    if found is None:
+        return []
+    missing = (text(found.missing),) if found.missing else ()
+    lines: list[Line] = [plain(found.headline, Style.HEADING), ()]
+    lines += [plain(found.outcome)] if found.outcome else []
+    lines += [
+        tuple(_part(snapshot, phrase) for phrase in phrases)
+        for phrases in (found.what, found.why, missing, found.where)
+        if phrases
+    ]
+    lines += [plain(line) for line in (found.help, found.example and found.example.words) if line]
+    return [*lines, (), *_links(snapshot, found)]
 
 
 def _part(snapshot: Snapshot, phrase: Phrase) -> Part:
