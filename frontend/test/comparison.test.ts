@@ -145,9 +145,9 @@ describe("both sides of a tensor", () => {
       { label: "name", first: "step/Relu:0", second: "Relu_1:0", isApart: true },
       { label: "layer", first: "dense", second: "–", isApart: true },
       { label: "function", first: "step", second: "step", isApart: false },
-      { label: "position", first: "graph tensor #3", second: "graph tensor #3", isApart: false },
+      { label: "position", first: "graph execution #3", second: "graph execution #3", isApart: false },
     ]);
-    expect(placeWords(side())).toBe("layer dense · in step · graph tensor #3");
+    expect(placeWords(side())).toBe("layer dense · in step · graph execution #3");
     expect(placeWords({ ...EAGER, layer: undefined, function: undefined })).toBe(
       "called from Python · execution #4",
     );

@@ -1,7 +1,7 @@
-"""Imports Parquet tables into the database of a run, step by step.
+"""Imports Parquet tables into the database of a run, commit by commit.
 
-Takes a run that is a folder of tables, and its open database. Each :meth:`Importer.step` imports the files of
-one step of the manifest and commits them. The class has the methods of
+Takes a run that is a folder of tables, and its open database. Each :meth:`Importer.advance` imports the files
+of one part of the manifest and commits them. The class has the methods of
 :class:`~tb_debugger_plugin.index.indexer.Indexer`, so a loader drives either in the same way.
 
 Invariant: positions in the long lists are dense. Files with other positions are refused.
@@ -87,8 +87,8 @@ class Importer:
         self._empty()
         self.generation, self._done = self.generation + 1, 0
 
-    def step(self) -> Progress:
-        """Import and commit the files of the next step.
+    def advance(self) -> Progress:
+        """Import and commit the files of the next part.
 
         Returns:
           The progress; call again at once while ``more``.
@@ -145,7 +145,7 @@ class Importer:
             f"stable_{name}": min(count, self._manifest.stable.get(name, count))
             for name, count in counts.items()
         }
-        # All graphs and ops are in the first step.
+        # All graphs and ops are in the first part.
         described = {} if self._done else {"catalog_generation": self.generation + 1}
         schema.write_meta(
             self._connection, generation=self.generation + 1, steps_done=self._done + 1, **described, **stable

@@ -1,8 +1,8 @@
-"""Indexes the files of one run into its database, step by step.
+"""Indexes the files of one run into its database, commit by commit.
 
-Takes a run and its open database. Each :meth:`Indexer.step` reads what is new, up to a limit, and makes one
-commit: rows, the offsets to resume at, and a generation number that is one higher. If the process is killed
-between two steps, the next indexer continues after the last commit.
+Takes a run and its open database. Each :meth:`Indexer.advance` reads what is new, up to a limit, and makes
+one commit: rows, the offsets to resume at, and a generation number that is one higher. If the process is
+killed between two commits, the next indexer continues after the last commit.
 
 Invariants: positions of committed rows never change, except those of a circular buffer's ring, which are
 taken back when the ring turns; rows of several hosts are merged by time.
@@ -26,9 +26,9 @@ from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Batch, FileKey
 from tb_debugger_plugin.index.writer import Writer
 
-#: About how many bytes of traces one step reads: enough traces to fill whole row groups of the table, which
+#: About how many bytes of traces one commit has: enough traces to fill whole row groups of the table, which
 #: are written three times as fast as rows that have to pass through the database's log.
-STEP_BYTES: Final = 64 << 20
+COMMIT_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Indexer:
     Args:
       run: The run.
       connection: A connection to its database, which may hold commits of an earlier indexer.
-      step_bytes: About how many bytes of the longest kind of file one step reads, all hosts together.
+      commit_bytes: About how many bytes of the longest kind of file one commit has, all hosts together.
       worth_bytes: Bytes that several hosts must have left to read before processes are started.
     """
 
@@ -65,12 +65,12 @@ class Indexer:
         run: FoundRun,
         connection: duckdb.DuckDBPyConnection,
         *,
-        step_bytes: int = STEP_BYTES,
+        commit_bytes: int = COMMIT_BYTES,
         worth_bytes: int = WORTH_BYTES,
     ) -> None:
         self._run = run
         self._connection = connection
-        self._step_bytes = step_bytes
+        self._commit_bytes = commit_bytes
         self._worth_bytes = worth_bytes
         if schema.read_meta(connection).get("file_sets", "").split("\n") != _labels(run):
             self._empty_tables()
@@ -98,7 +98,9 @@ class Indexer:
         return load_describer(self._connection, hosts)
 
     def _make_reader(self) -> Reader:
-        return Reader(self._run, self._describer, step_bytes=self._step_bytes, worth_bytes=self._worth_bytes)
+        return Reader(
+            self._run, self._describer, commit_bytes=self._commit_bytes, worth_bytes=self._worth_bytes
+        )
 
     def _make_writer(self) -> Writer:
         file_sets, decode_ring = self._run.file_sets, self._reader.decode_ring
@@ -131,7 +133,7 @@ class Indexer:
         self._reader = self._make_reader()
         self._writer = self._make_writer()
 
-    def step(self) -> Progress:
+    def advance(self) -> Progress:
         """Read and commit what is new, up to the limit.
 
         Returns:

@@ -1,7 +1,7 @@
 """Loads a run in a background thread and answers queries from its tables.
 
-A loader starts its thread at the first query. The thread reads in steps until it has caught up, then checks
-twice a second whether the files have changed (less often when they are remote, and when every host has
+A loader starts its thread at the first query. The thread reads commit by commit until it has caught up, then
+checks twice a second whether the files have changed (less often when they are remote, and when every host has
 recorded its end; a check costs a few stats). After a minute without queries it closes the database and the
 thread ends. The next query opens the same tables again.
 
@@ -30,13 +30,13 @@ import duckdb
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
 from tb_debugger_plugin.index.cache import Database, explained, open_database, remove_database
 from tb_debugger_plugin.index.eviction import keep_cache_small
-from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Progress
 from tb_debugger_plugin.index.run_readers import READERS, Reader
 from tb_debugger_plugin.index.runs import FoundRun
 
 _logger = logging.getLogger(__name__)
 
-#: With this, the page's own interval and one step of reading, a record is on the page within two seconds.
+#: With this, the page's own interval and one commit, a record is on the page within two seconds.
 _POLL_SECONDS: Final = 0.5
 _POLL_REMOTE_SECONDS: Final = 2.0
 _POLL_FINISHED_SECONDS: Final = 5.0
@@ -58,7 +58,7 @@ class RunLoader:
 
     Args:
       run: The run.
-      step_bytes: About how many bytes of each file one commit reads.
+      commit_bytes: About how many bytes of each file one commit reads.
       folders: Folders that statements on its database may write; see `open_database`.
       poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, or 2 for remote
         files.
@@ -69,7 +69,7 @@ class RunLoader:
         self,
         run: FoundRun,
         *,
-        step_bytes: int = STEP_BYTES,
+        commit_bytes: int = COMMIT_BYTES,
         folders: Sequence[Path] = (),
         poll_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -78,7 +78,7 @@ class RunLoader:
         #: Values that ``analysis`` keeps with the run, by name; emptied when the database is closed.
         self.memory: dict[str, Any] = {}
         self.memory_lock = threading.Lock()  # guards memory
-        self._step_bytes = step_bytes
+        self._commit_bytes = commit_bytes
         self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
         self._poll_seconds = usual if poll_seconds is None else poll_seconds
@@ -327,7 +327,7 @@ class RunLoader:
         try:
             with self._changed:
                 self._database = database
-            reader = READERS[self.run.kind].open(self.run, database.connection, self._step_bytes)
+            reader = READERS[self.run.kind].open(self.run, database.connection, self._commit_bytes)
             try:
                 self._follow(reader)
             finally:
@@ -374,7 +374,7 @@ class RunLoader:
         """Read until nothing is left; returns False when it stopped early to close the database."""
         more = True
         while more:
-            progress = reader.step()
+            progress = reader.advance()
             more = progress.more
             with self._changed:
                 self._progress = progress

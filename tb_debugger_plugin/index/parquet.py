@@ -47,7 +47,7 @@ class Manifest:
       schema_version: The version of the tables.
       start_time: The start of the run, in seconds since the epoch.
       stable: The number of rows of each table of :data:`STABLE` that are never taken back.
-      steps: File by table, in the order in which they are imported; the first step has all short tables.
+      steps: File by table, in the order in which they are imported; the first part has all short tables.
     """
 
     schema_version: int

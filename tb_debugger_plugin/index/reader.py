@@ -36,13 +36,13 @@ class Reader:
     Args:
       run: The run.
       describer: Receives what the short files say; its registry numbers sites and shapes of the traces.
-      step_bytes: About how many bytes of the longest kind of file are read at a time, all hosts together.
+      commit_bytes: About how many bytes of the longest kind of file are read at a time, all hosts together.
       worth_bytes: Bytes that several hosts must have left to read before processes are started.
     """
 
-    def __init__(self, run: FoundRun, describer: Describer, *, step_bytes: int, worth_bytes: int) -> None:
+    def __init__(self, run: FoundRun, describer: Describer, *, commit_bytes: int, worth_bytes: int) -> None:
         self._describer = describer
-        self._step_bytes = step_bytes
+        self._commit_bytes = commit_bytes
         self._hosts = range(len(run.file_sets))
         self._pool = RemotePool(run.folder)
         self._files = {
@@ -86,7 +86,7 @@ class Reader:
         self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]
     ) -> dict[FileKey, Batch]:
         resume_at = [states[FileKey(host, GRAPH_EXECUTION_TRACES)] for host in self._hosts]
-        traces = self._traces.start_reading(resume_at, self._step_bytes)
+        traces = self._traces.start_reading(resume_at, self._commit_bytes)
         batches = self._read_parsed(states)
         self._describe(batches)
         for host, batch in enumerate(traces()):
@@ -99,7 +99,7 @@ class Reader:
 
     def _read_parsed(self, states: Mapping[FileKey, FileState]) -> dict[FileKey, Batch]:
         """Reads all files but the traces, which are decoded without parsing each record."""
-        limit = max(1, self._step_bytes // _PARSED_SHARE // len(self._hosts))
+        limit = max(1, self._commit_bytes // _PARSED_SHARE // len(self._hosts))
         keys = [key for key in self._files if key.suffix != GRAPH_EXECUTION_TRACES]
         batches = self._pool.map(lambda key: self._files[key].read(states[key], limit), keys)
         return dict(zip(keys, batches, strict=True))

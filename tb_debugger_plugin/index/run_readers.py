@@ -1,7 +1,7 @@
 """What reads a run of each kind into its database.
 
-Takes a run and returns its reader: an object that imports what is new step by step, for a loader to drive. A
-new kind of run is a row in :data:`READERS`.
+Takes a run and returns its reader: an object that imports what is new commit by commit, for a loader to
+drive. A new kind of run is a row in :data:`READERS`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reader(Protocol):
         """Forget all rows."""
         ...
 
-    def step(self) -> Progress:
+    def advance(self) -> Progress:
         """Read and commit what is new, up to a limit."""
         ...
 
@@ -59,7 +59,7 @@ class RunReader:
 
     Attributes:
       open: Opens a reader of a run, on a connection to its database; the number is about how many bytes of
-        each file a step reads.
+        each file a commit has.
       signature: Returns a value that changes when the files of a run do, whether or not they can be read.
     """
 
@@ -83,7 +83,7 @@ def _dump_folders(run: FoundRun) -> list[tuple[int, ...]]:
 
 
 READERS: Final = {
-    RunKind.EVENTS: RunReader(lambda run, db, size: Indexer(run, db, step_bytes=size), _event_files),
+    RunKind.EVENTS: RunReader(lambda run, db, size: Indexer(run, db, commit_bytes=size), _event_files),
     RunKind.TABLES: RunReader(lambda run, db, size: Importer(run, db), _table_files),
-    RunKind.DUMPS: RunReader(lambda run, db, size: DumpImporter(run, db, step_bytes=size), _dump_folders),
+    RunKind.DUMPS: RunReader(lambda run, db, size: DumpImporter(run, db, commit_bytes=size), _dump_folders),
 }

@@ -72,7 +72,7 @@ def test_the_first_difference_is_that_of_the_arrays(page, runs):
     assert (step, name) == (0, "h")
     expect(page.part("comparison-verdict")).to_contain_text("First difference: Relu in step, train.py:6")
     expect(page.part("difference-cause")).to_have_text("another op")
-    expect(page.part("difference-measures")).to_contain_text("layer dense · in step · graph tensor #3")
+    expect(page.part("difference-measures")).to_contain_text("layer dense · in step · graph execution #3")
     expect(page.part("difference-measures")).to_contain_text("0 %: its inputs explain nothing of it")
     expect(page.part("difference-inputs")).to_contain_text("MatMul:0")
     expect(page.part("difference-inputs")).to_contain_text("equal")

@@ -36,4 +36,4 @@ def test_the_numbers_of_a_tensor_and_what_the_buffer_dropped_are_shown(browser, 
         expect(op.locator(".numerics span")).to_have_text(numbers)
         words = " · ".join(["float32 [2, ?]", "3 values", "1 −, 1 +, 1 NaN", *numbers])
         expect(page.part("graph-executions-row").first.locator(".counts")).to_have_attribute("title", words)
-        expect(page.frame.locator(".status")).to_contain_text("dropped: 0 executions, 1,234 graph tensors")
+        expect(page.frame.locator(".status")).to_contain_text("dropped: 0 executions, 1,234 graph executions")

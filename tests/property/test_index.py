@@ -85,10 +85,10 @@ def _record(folder: Path, program: list[tuple[str, str, str]]) -> Twin:
 
 @given(_PROGRAM, st.integers(1, 1000))
 @_SETTINGS
-def test_the_tables_say_what_the_program_did(program, step_bytes):
+def test_the_tables_say_what_the_program_did(program, commit_bytes):
     with tempfile.TemporaryDirectory() as folder:
         twin = _record(Path(folder), program)
-        loader = loaded(Path(folder), step_bytes=step_bytes)
+        loader = loaded(Path(folder), commit_bytes=commit_bytes)
         try:
             with open_snapshot(loader) as snapshot:
                 _compare(snapshot, twin)

@@ -258,7 +258,7 @@ def test_a_viewer_that_follows_the_program_sees_no_record_twice_and_each_in_orde
         ends = thread.submit(program)
         while True:
             is_last = ends.done()
-            indexer.step()
+            indexer.advance()
             seen = connection.execute("SELECT tensor_id FROM execution_inputs ORDER BY idx").fetchnumpy()
             numbers = seen["tensor_id"]
             assert (np.diff(numbers) > 0).all()

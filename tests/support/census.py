@@ -178,7 +178,7 @@ class Census:
         return _made(self._folders["TensorFlow's", "FULL_TENSOR"], program).failure
 
     def seen_by_tensorflows(self, program: str) -> int:
-        """Returns the number of graph tensors that TensorFlow's recorder recorded of a program."""
+        """Returns the number of graph executions that TensorFlow's recorder recorded of a program."""
         return _seen(self._folders["TensorFlow's", "FULL_TENSOR"], program).tensors.total()
 
     def missing(self, program: str, mode: str) -> tuple[list[str], set[str]]:

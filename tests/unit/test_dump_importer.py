@@ -37,7 +37,7 @@ class _Imported:
         return self
 
     def read(self):
-        while self.importer.step().more:
+        while self.importer.advance().more:
             pass
         return self
 
@@ -166,7 +166,7 @@ def test_reading_in_many_steps_gives_the_same_tables(tmp_path):
     columns = "name, slot, g.wall_time, size, health, sites.device"
     tables = [f"FROM {name} ORDER BY 1, 2, 3" for name in ("dump_files", "dump_calls", "dump_graphs")]
     whole = _Imported(tmp_path).read()
-    for options in ({"step_files": 1}, {"step_bytes": 1}, {"step_files": 4}):
+    for options in ({"commit_files": 1}, {"commit_bytes": 1}, {"commit_files": 4}):
         parts = _Imported(tmp_path, **options).read()
         assert parts.tensors(columns) == whole.tensors(columns)
         assert [parts.rows(table) for table in tables] == [whole.rows(table) for table in tables]
@@ -174,9 +174,9 @@ def test_reading_in_many_steps_gives_the_same_tables(tmp_path):
 
 def test_an_importer_that_is_killed_goes_on_after_its_last_commit(tmp_path):
     training(tmp_path, calls=4)
-    imported = _Imported(tmp_path, step_files=1)
+    imported = _Imported(tmp_path, commit_files=1)
     for _ in range(5):
-        imported.importer.step()
+        imported.importer.advance()
     imported.open().read()
     assert imported.rows("FROM dump_files ORDER BY file") == _Imported(tmp_path).read().rows(
         "FROM dump_files ORDER BY file"

@@ -24,7 +24,7 @@ from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
 from tb_debugger_plugin.index.hosts import HostTraces
-from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.runs import find_runs
@@ -68,14 +68,14 @@ def _write_job(folder: Path, *, each: int = 60, seed: int = 0) -> None:
 
 @contextlib.contextmanager
 def _indexed(
-    folder: Location, *, step_bytes: int = STEP_BYTES, worth_bytes: int = ALONE
+    folder: Location, *, commit_bytes: int = COMMIT_BYTES, worth_bytes: int = ALONE
 ) -> Iterator[tuple[Indexer, Database]]:
     (run,) = find_runs(folder)
     database = open_database(run)
-    indexer = Indexer(run, database.connection, step_bytes=step_bytes, worth_bytes=worth_bytes)
+    indexer = Indexer(run, database.connection, commit_bytes=commit_bytes, worth_bytes=worth_bytes)
     try:
         indexer.reset()
-        while indexer.step().more:
+        while indexer.advance().more:
             pass
         yield indexer, database
     finally:
@@ -109,12 +109,12 @@ def _merged_by_hand(folder: Path, alone: Path) -> tuple[list, list]:
     return tuple([row for _, row in sorted(merged, key=lambda item: item[0])] for merged in actual)
 
 
-@pytest.mark.parametrize("step_bytes", [900, 4000, STEP_BYTES])
-def test_hosts_are_merged_as_each_of_them_alone_would_be_by_hand(tmp_path, step_bytes):
+@pytest.mark.parametrize("commit_bytes", [900, 4000, COMMIT_BYTES])
+def test_hosts_are_merged_as_each_of_them_alone_would_be_by_hand(tmp_path, commit_bytes):
     _write_job(tmp_path / "job")
     expected = _merged_by_hand(tmp_path / "job", tmp_path / "alone")
     assert len(expected[0]) == 240 and len({row[0] for row in expected[0]}) == HOSTS
-    assert _told(tmp_path / "job", step_bytes=step_bytes) == expected
+    assert _told(tmp_path / "job", commit_bytes=commit_bytes) == expected
 
 
 def test_hosts_elsewhere_are_merged_as_they_are_here(tmp_path):
@@ -123,22 +123,22 @@ def test_hosts_elsewhere_are_merged_as_they_are_here(tmp_path):
     try:
         files.put(str(tmp_path), url, recursive=True)
         # What is in the memory of this process, no other one could read.
-        assert _told(location(url), step_bytes=4000, worth_bytes=0) == _told(tmp_path)
+        assert _told(location(url), commit_bytes=4000, worth_bytes=0) == _told(tmp_path)
     finally:
         files.rm(url, recursive=True)
 
 
-@pytest.mark.parametrize("step_bytes", [2000, STEP_BYTES])
-def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeypatch, step_bytes):
+@pytest.mark.parametrize("commit_bytes", [2000, COMMIT_BYTES])
+def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeypatch, commit_bytes):
     monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
     _write_job(tmp_path)
-    expected = _told(tmp_path, step_bytes=step_bytes)
+    expected = _told(tmp_path, commit_bytes=commit_bytes)
     started = _count_workers(monkeypatch)
-    with _indexed(tmp_path, step_bytes=step_bytes, worth_bytes=0) as (indexer, database):
+    with _indexed(tmp_path, commit_bytes=commit_bytes, worth_bytes=0) as (indexer, database):
         assert _lists(database) == expected
         assert started == [0, 1] and indexer._reader._traces._workers is None
         numbers = database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall()
-    with _indexed(tmp_path, step_bytes=step_bytes) as (_, database):
+    with _indexed(tmp_path, commit_bytes=commit_bytes) as (_, database):
         assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
 
 
@@ -181,7 +181,7 @@ def test_one_host_is_read_in_whole_row_groups_and_again_from_each_of_them(tmp_pa
         pool = RemotePool(run.folder)
         return HostTraces(run.file_sets, Registry(), pool, worth_bytes=ALONE, row_group=row_group)
 
-    (whole,) = _read_on(traces(1), FileState(), STEP_BYTES)
+    (whole,) = _read_on(traces(1), FileState(), COMMIT_BYTES)
     batches = _read_on(traces(8), FileState(), 1500)
     sizes = [len(_records([batch])) for batch in batches]
     assert len(sizes) > 3 and all(size and size % 8 == 0 for size in sizes[:-1])
@@ -246,9 +246,9 @@ def test_hosts_that_are_behind_are_followed_live(tmp_path):
         recording.trace("g", f"first{n}", None, at=1000.0 + n)
     with _indexed(tmp_path) as (indexer, database):
         recordings[1].trace("g", "ahead", None, at=1005.0)
-        indexer.step()
+        indexer.advance()
         recordings[0].trace("g", "late", None, at=1002.0)
-        indexer.step()
+        indexer.advance()
         names = [row[2] for row in _lists(database)[0]]
     assert names == ["first0", "first1", "ahead", "late"]
     for recording in recordings:
@@ -265,9 +265,9 @@ from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.source import Batch, FileState
 hosts.num_processors = lambda: 2
 (run,) = find_runs(Path(sys.argv[1]))
-indexer = Indexer(run, open_database(run).connection, step_bytes=3000, worth_bytes=0)
+indexer = Indexer(run, open_database(run).connection, commit_bytes=3000, worth_bytes=0)
 for _ in range(3):
-    assert indexer.step().more
+    assert indexer.advance().more
 print(*(worker._process.pid for worker in indexer._reader._traces._workers._workers), flush=True)
 while True:
     pass
@@ -290,7 +290,7 @@ def test_a_viewer_killed_while_it_reads_leaves_no_process_and_the_next_one_goes_
     database = open_database(run)
     done = len(_lists(database)[0])
     indexer = Indexer(run, database.connection)
-    while indexer.step().more:
+    while indexer.advance().more:
         pass
     actual = _lists(database)
     indexer.close(), database.close()

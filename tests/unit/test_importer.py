@@ -61,7 +61,7 @@ def test_imported_tables_have_room_for_what_was_measured_only(exported):
     (run,) = find_runs(exported)
     database = open_database(run)
     importer = Importer(run, database.connection)
-    while importer.step().more:
+    while importer.advance().more:
         pass
     for table in TENSORS:
         assert measured_columns(database.connection, table) == {"size", *COUNTS}
@@ -94,7 +94,7 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
     (run,) = find_runs(exported)
     database = open_database(run)
     first = Importer(run, database.connection)
-    assert first.step().more
+    assert first.advance().more
     second = Importer(run, database.connection)
     assert (
         second.generation,
@@ -103,7 +103,7 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
         first.generation,
         [(0,)],
     )
-    assert not second.step().more
+    assert not second.advance().more
     assert database.connection.execute("SELECT count(*) FROM graph_executions").fetchall() == [(12,)]
     database.close()
 

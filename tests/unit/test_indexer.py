@@ -17,7 +17,7 @@ from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebug
 from tb_debugger_plugin.events.tail import TailMode, build_tail
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import open_database
-from tb_debugger_plugin.index.indexer import STEP_BYTES, Indexer
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, full_health, small_program, vector, whole
 
@@ -36,8 +36,8 @@ class _Checked(Indexer):
             for table in schema.MARKED
         }
 
-    def step(self):
-        progress, rows = super().step(), self._rows()
+    def advance(self):
+        progress, rows = super().advance(), self._rows()
         meta = schema.read_meta(self._tables)
         changed = {table for table in rows if rows[table] != self._before[table]}
         marked = {table for table in rows if meta[f"changed_{table}"] == str(self.generation)}
@@ -49,10 +49,10 @@ class _Checked(Indexer):
 
 
 @contextlib.contextmanager
-def _indexer(folder, step_bytes: int = STEP_BYTES) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
+def _indexer(folder, commit_bytes: int = COMMIT_BYTES) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
     (run,) = find_runs(folder)
     database = open_database(run)
-    indexer = _Checked(run, database.connection, step_bytes=step_bytes)
+    indexer = _Checked(run, database.connection, commit_bytes=commit_bytes)
     try:
         yield indexer, database.connection
     finally:
@@ -121,14 +121,14 @@ def _step_on(indexer: Indexer) -> int:
     steps = 0
     while True:
         steps += 1
-        if not indexer.step().more:
+        if not indexer.advance().more:
             return steps
 
 
 def test_a_recording_becomes_tables(tmp_path):
     small_program(tmp_path, steps=1).close()
     with _indexer(tmp_path) as (indexer, connection):
-        assert not indexer.step().more
+        assert not indexer.advance().more
         assert _all(connection, _TRACES) == [(0, "x", 1), (1, "Log", 2), (2, "mul", 2), (3, "Mean", 2)]
         assert _all(connection, "SELECT bad, idx FROM bad_graph_executions ORDER BY bad") == [
             (0, 1),
@@ -161,7 +161,7 @@ def test_steps_of_any_size_give_the_same_tables(tmp_path):
             _all(connection, _TRACES),
             _all(connection, "SELECT * FROM execution_outputs ORDER BY idx, slot"),
         )
-        indexer._step_bytes = 1
+        indexer._commit_bytes = 1
         indexer.reset()
         assert _step_on(indexer) > 10
         again = (
@@ -173,8 +173,8 @@ def test_steps_of_any_size_give_the_same_tables(tmp_path):
 
 def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
     small_program(tmp_path, steps=60).close()
-    with _indexer(tmp_path, step_bytes=8000) as (indexer, connection):
-        assert indexer.step().more
+    with _indexer(tmp_path, commit_bytes=8000) as (indexer, connection):
+        assert indexer.advance().more
         read = dict(_all(connection, "SELECT suffix, resume FROM files"))
     assert 1000 <= read[EXECUTION] < 2000 and 8000 <= read[GRAPH_EXECUTION_TRACES] < 9000
 
@@ -182,10 +182,10 @@ def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
 def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
     recording = small_program(tmp_path, steps=1)
     with _indexer(tmp_path) as (indexer, connection):
-        first = indexer.step().generation
-        assert indexer.step().generation == first
+        first = indexer.advance().generation
+        assert indexer.advance().generation == first
         recording.trace("g1", "Log", full_health([1.0]))
-        assert indexer.step().generation == first + 1
+        assert indexer.advance().generation == first + 1
         assert _all(connection, _TRACES)[-1] == (4, "Log", 1)
     recording.close()
 
@@ -193,12 +193,12 @@ def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
 def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
     recording = small_program(tmp_path, steps=1)
     with _indexer(tmp_path) as (indexer, _):
-        indexer.step()
+        indexer.advance()
     recording.trace("g1", "Log", full_health([1.0]))
     recording.trace("g2", "new", full_health([1.0]))
     with _indexer(tmp_path) as (indexer, connection):
         before = _all(connection, "SELECT count(*) FROM graph_executions")
-        indexer.step()
+        indexer.advance()
         assert before == [(4,)]
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["x", "Log", "mul", "Mean", "Log", "new"]
         assert _all(connection, "SELECT count(*) FROM ops WHERE name = 'Log'") == [(1,)]
@@ -212,12 +212,12 @@ def test_a_truncated_tail_waits_for_its_rest(tmp_path):
     with path.open("ab") as stream:
         stream.write(framed[:20])
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT count(*) FROM notices") == [(0,)]
         with path.open("ab") as stream:
             stream.write(framed[20:])
-        indexer.step()
+        indexer.advance()
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(5,)]
     recording.close()
 
@@ -230,7 +230,7 @@ def test_a_damaged_record_is_left_out_with_a_notice(tmp_path):
     content[20] ^= 0xFF
     path.write_bytes(content)
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log", "mul", "Mean"]
         ((file, position),) = _all(connection, "SELECT file, position FROM notices")
         assert (file, position) == (path.name, 0)
@@ -243,8 +243,8 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
     with path.open("ab") as stream:
         stream.write(b"this is no record, and it is long enough to show it")
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
-        indexer.step()
+        indexer.advance()
+        indexer.advance()
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT position FROM notices") == [(whole,)]
     recording.close()
@@ -253,12 +253,12 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
 def test_a_file_that_was_replaced_is_read_again(tmp_path):
     recording = small_program(tmp_path, steps=1)
     with _indexer(tmp_path) as (indexer, connection):
-        generation = indexer.step().generation
+        generation = indexer.advance().generation
         path = recording.files.path(GRAPH_EXECUTION_TRACES)
         path.write_bytes(frame(recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString()))
         assert indexer.was_replaced()
         indexer.reset()
-        assert indexer.step().generation > generation
+        assert indexer.advance().generation > generation
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log"]
     recording.close()
 
@@ -267,11 +267,11 @@ def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
     recording = Recording(tmp_path)
     recording.trace("nowhere", "op", full_health([1.0]))
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(connection, "SELECT known FROM ops") == [(False,)]
         recording.graph("nowhere", "late")
         recording.op("nowhere", "op", "Late")
-        indexer.step()
+        indexer.advance()
         assert _all(connection, "SELECT type, known FROM ops") == [("Late", True)]
         assert _all(connection, "SELECT name, known FROM graphs") == [("late", True)]
     recording.close()
@@ -282,7 +282,7 @@ def test_an_output_that_is_not_watched_keeps_its_slot(tmp_path):
     recording.execution("Two", [None, full_health([math.nan])], ids=[1, 2])
     recording.close()
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         rows = _all(
             connection, "SELECT slot, tensor_id, has_value, health FROM execution_outputs ORDER BY slot"
         )
@@ -295,7 +295,7 @@ def test_ids_of_eager_tensors_are_kept_to_the_last_digit(tmp_path):
     recording.execution("Three", [None], ids=ids, inputs=ids)
     recording.close()
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         for table in ("execution_outputs", "execution_inputs"):
             assert _all(connection, f"SELECT tensor_id FROM {table} ORDER BY slot") == [(i,) for i in ids]
 
@@ -305,8 +305,8 @@ def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
     for n in range(20):
         (early if n % 3 else late).execution(f"Op{n}", at=100.0 + n)
     early.close(), late.close()
-    for step_bytes in (1, 60, STEP_BYTES):
-        with _indexer(tmp_path, step_bytes) as (indexer, connection):
+    for commit_bytes in (1, 60, COMMIT_BYTES):
+        with _indexer(tmp_path, commit_bytes) as (indexer, connection):
             indexer.reset()
             _step_on(indexer)
             rows = _all(connection, "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx")
@@ -333,16 +333,16 @@ def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path)
     recording.trace("g1", "flushed", full_health([1.0]))
     _ring(recording, ["a", "b"])
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "a", "b"]
         _ring(recording, ["b", "c"], tail=100)
-        indexer.step()
+        indexer.advance()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "b", "c"]
         assert _all(connection, "SELECT bad, idx FROM bad_graph_executions ORDER BY bad") == [(0, 1), (1, 2)]
     with _indexer(tmp_path) as (indexer, connection):
         recording.files.tail_path(GRAPH_EXECUTION_TRACES).unlink()
         recording.trace("g1", "c", full_health([1.0]))
-        indexer.step()
+        indexer.advance()
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "c"]
     recording.close()
 
@@ -374,12 +374,12 @@ def test_a_journal_is_read_once_also_when_it_is_drained_later(tmp_path):
     query = "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx"
     expected = [(f"Op{n}",) for n in range(4)]
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(connection, query) == expected
     path.write_bytes(b"".join(map(frame, payloads)))
     recording.files.tail_path(EXECUTION).unlink()
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(connection, query) == expected
     recording.close()
 
@@ -387,10 +387,10 @@ def test_a_journal_is_read_once_also_when_it_is_drained_later(tmp_path):
 def test_counts_and_the_end_of_recording_are_known(tmp_path):
     recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=2, mode=4)
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert not indexer.finished
         recording.counts(100, 200, finished=True)
-        indexer.step()
+        indexer.advance()
         assert indexer.finished
         assert _all(connection, "SELECT seen_executions, seen_traces, finished FROM hosts") == [
             (100, 200, True)
@@ -405,7 +405,7 @@ def test_times_that_are_no_times_become_zero(tmp_path, time):
     recording.execution("Op", at=time)
     recording.close()
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(
             connection, "SELECT wall_time FROM graph_executions UNION SELECT wall_time FROM executions"
         ) == [(0.0,)]
@@ -418,7 +418,7 @@ def test_records_in_the_wrong_file_are_passed_over(tmp_path):
     recording.writer.write("execution", DebugEvent(wall_time=1.0))
     recording.close()
     with _indexer(tmp_path) as (indexer, connection):
-        indexer.step()
+        indexer.advance()
         assert _all(connection, "SELECT count(*) FROM executions") == [(2,)]
 
 
@@ -429,12 +429,12 @@ def test_a_host_without_graphs_is_news_for_who_saw_the_run_empty(tmp_path):
             "SELECT key, CAST(value AS BIGINT) FROM meta WHERE key IN ('generation', 'catalog_generation')"
         )
         assert "catalog_generation" not in dict(_all(connection, query))
-        indexer.step()
+        indexer.advance()
         meta = dict(_all(connection, query))
         assert meta["catalog_generation"] == meta["generation"]
         for _ in range(2):
             recording.execution("Fill", [full_health([1.0])], ids=[1], stack=[])
-            indexer.step()
+            indexer.advance()
         meta = dict(_all(connection, query))
         assert meta["catalog_generation"] == meta["generation"] - 1
     recording.close()

@@ -103,16 +103,16 @@ def test_queries_of_one_look_see_one_commit(tmp_path):
 def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path, monkeypatch):
     small_program(tmp_path, steps=50).close()
     total = sum(path.stat().st_size for path in tmp_path.iterdir())
-    go_on, step = threading.Event(), Indexer.step
+    go_on, step = threading.Event(), Indexer.advance
     steps = iter([True, *[False] * 10_000])
 
     def slow_step(self):
         assert next(steps) or go_on.wait(PATIENCE_S)
         return step(self)
 
-    monkeypatch.setattr(Indexer, "step", slow_step)
+    monkeypatch.setattr(Indexer, "advance", slow_step)
     with Asker(tmp_path) as asker:
-        asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, step_bytes=4000)
+        asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, commit_bytes=4000)
         actual = asker.json("/status", {"run": "."})
         assert 0 < actual["loading"]["bytes_done"] < actual["loading"]["bytes_total"] == total
         assert 0 < actual["num_graph_executions"] < 200
@@ -179,15 +179,15 @@ def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
 
 def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_path, monkeypatch):
     small_program(tmp_path, steps=50).close()
-    clock, step = _Clock(), Indexer.step
+    clock, step = _Clock(), Indexer.advance
 
     def slow_step(self):
         clock.now += 100.0
         return step(self)
 
-    monkeypatch.setattr(Indexer, "step", slow_step)
+    monkeypatch.setattr(Indexer, "advance", slow_step)
     (run,) = find_runs(tmp_path)
-    loader = RunLoader(run, step_bytes=4000, poll_seconds=0.01, clock=clock)
+    loader = RunLoader(run, commit_bytes=4000, poll_seconds=0.01, clock=clock)
     loader.start()
     _until(lambda: loader.is_at_rest)
     monkeypatch.undo()
@@ -297,7 +297,7 @@ def test_a_full_disk_is_named_with_its_folder_and_what_to_do(tmp_path, monkeypat
     def fail(self):
         raise duckdb.IOException(f'IO Error: Could not write file "{folder}/x": {os.strerror(errno.ENOSPC)}')
 
-    monkeypatch.setattr(Indexer, "step", fail)
+    monkeypatch.setattr(Indexer, "advance", fail)
     loader = RunLoader(run, poll_seconds=0.001)
     assert loader.wait(PATIENCE_S)
     expected = f"the disk with the folder of the tables, {folder}, is full. Make room there"

@@ -139,7 +139,7 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     recording.close()
     _upload(tmp_path, remote)
     (run,) = find_runs(location(remote))
-    loader = RunLoader(run, step_bytes=5000)
+    loader = RunLoader(run, commit_bytes=5000)
     try:
         assert loader.wait(PATIENCE_S)
         with open_snapshot(loader) as snapshot:

@@ -140,14 +140,14 @@ def test_exported_tables_and_the_command_line_say_it_too(tmp_path, capsys):
 def test_nothing_is_missing_of_tables_that_are_still_being_read(tmp_path, monkeypatch):
     _recorded(tmp_path / "whole")
     assert main(["export", str(tmp_path / "whole"), "--parquet", str(tmp_path / "tables")]) == 0
-    may_go_on, step = threading.Event(), Importer.step
+    may_go_on, step = threading.Event(), Importer.advance
 
     def step_that_waits(importer):
         if importer._done == 1:
             may_go_on.wait(PATIENCE_S)
         return step(importer)
 
-    monkeypatch.setattr(Importer, "step", step_that_waits)
+    monkeypatch.setattr(Importer, "advance", step_that_waits)
     (run,) = find_runs(tmp_path / "tables")
     loader = RunLoader(run)
     try:

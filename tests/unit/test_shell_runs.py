@@ -111,7 +111,7 @@ def test_a_recording_is_summed_up_with_links(opened):
     answer = opened["small"].answer("run_info")
     lines = lines_of(answer)
     assert lines[:4:3] == ["Run .", "  recorder: TensorFlow 2.21.0"]
-    assert "             8  tensors of graphs" in lines and "             6  with NaN or infinity" in lines
+    assert "             8  graph executions" in lines and "             6  with NaN or infinity" in lines
     links = links_of(answer)
     assert (links["with NaN or infinity"], links["alerts"]) == ("lt -f has_inf_or_nan", "la")
     assert links["has_inf_or_nan"] == "lt -f has_inf_or_nan"
@@ -313,7 +313,7 @@ def test_an_execution_is_shown_with_inputs_outputs_and_what_ran_inside(opened):
     assert lines[0] == "Execution 1: loss" and "  Thread: MainThread" in lines
     assert "    0: Fill:0 of execution 0  float32" in lines
     assert "    0: loss:0  float32  1 NaN" in lines
-    inside = lines.index("4 tensor(s) of graphs computed in it:")
+    inside = lines.index("4 graph execution(s) in it:")
     assert [line.split()[:3] for line in lines[inside + 1 :]] == [
         *(["#0", "Placeholder", "x:0"], ["#1", "Log", "Log:0"]),
         *(["#2", "Mul", "mul:0"], ["#3", "Mean", "Mean:0"]),

@@ -36,7 +36,7 @@ from pathlib import Path
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
 (run,) = find_runs(Path(sys.argv[1]))
-loader = RunLoader(run, step_bytes=int(sys.argv[2]))
+loader = RunLoader(run, commit_bytes=int(sys.argv[2]))
 print("begins", flush=True)
 loader.wait(600)
 loader.close()
@@ -167,9 +167,9 @@ def _content(logdir: Path) -> dict[str, Any]:
         loader.close()
 
 
-def _kill_while_it_reads(logdir: Path, step_bytes: int, delay: float) -> bool:
+def _kill_while_it_reads(logdir: Path, commit_bytes: int, delay: float) -> bool:
     """Whether the viewer was still at it."""
-    command = [sys.executable, "-c", _INDEXING, str(logdir), str(step_bytes)]
+    command = [sys.executable, "-c", _INDEXING, str(logdir), str(commit_bytes)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as viewer:
         assert viewer.stdout is not None and viewer.stdout.readline() == b"begins\n"
         time.sleep(delay)

@@ -75,7 +75,7 @@ export function placeRows(first: Side, second: Side): readonly SideRow[] {
   ];
 }
 
-/** "layer dense · in step · graph tensor #3" */
+/** "layer dense · in step · graph execution #3" */
 export function placeWords(side: Side): string {
   const { layer, variable } = side;
   const name = functionName(side);
@@ -94,7 +94,7 @@ function functionName({ function: name }: Side): string | undefined {
 }
 
 function positionWords({ graph_execution_index: trace, execution_index: index }: Side): string | undefined {
-  if (trace !== undefined) return `graph tensor #${trace}`;
+  if (trace !== undefined) return `graph execution #${trace}`;
   return index === undefined ? undefined : `execution #${index}`;
 }
 

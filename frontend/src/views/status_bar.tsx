@@ -120,7 +120,7 @@ function Facts({ status }: { readonly status: Status }) {
   const { start_time: start, end_time: end } = status;
   const facts = [
     counted(status.num_executions, "execution"),
-    counted(status.num_graph_executions, "graph tensor"),
+    counted(status.num_graph_executions, "graph execution"),
     status.tensor_debug_mode,
     start !== undefined && end !== undefined && end > start ? duration(end - start) : undefined,
     status.hosts.length > 1 ? countedProcesses(status.hosts) : status.hosts[0] && `on ${status.hosts[0]}`,
@@ -156,7 +156,7 @@ function Dropped({ status }: { readonly status: Status }) {
   const why = `The circular buffer${size ? ` of ${grouped(size)}` : ""} kept the last ones, and those around the first bad tensors. Record with circular_buffer_size=-1 to keep all.`;
   return (
     <span class="dropped" title={why}>
-      dropped: {counted(executions, "execution")}, {counted(traces, "graph tensor")}
+      dropped: {counted(executions, "execution")}, {counted(traces, "graph execution")}
     </span>
   );
 }

@@ -52,7 +52,7 @@ def facts_of(report: Report) -> str:
     facts = report.status
     parts = [
         f"{facts['num_executions']:,} executions",
-        f"{facts['num_graph_executions']:,} graph tensors",
+        f"{facts['num_graph_executions']:,} graph executions",
         facts["tensor_debug_mode"],
         facts["tensorflow_version"] and f"TensorFlow {facts['tensorflow_version']}",
     ]

@@ -1,4 +1,4 @@
-"""Imports the dump folders of tfdbg v1 into the database of a run, step by step.
+"""Imports the dump folders of tfdbg v1 into the database of a run, commit by commit.
 
 Takes a run whose folder is a session root, or the folder of one call of ``Session.run``, and its open
 database. The class has the methods of :class:`~tb_debugger_plugin.index.indexer.Indexer`, so a loader drives
@@ -38,14 +38,14 @@ from tb_debugger_plugin.index.dumps.call_rows import CallRows
 from tb_debugger_plugin.index.dumps.calls import Call, Calls, Dump
 from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.dumps.read_dumps import DumpBatch
-from tb_debugger_plugin.index.indexer import STEP_BYTES, Progress
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Progress
 from tb_debugger_plugin.index.rows import DumpFileRow, HostRow, kinds_of
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Notice
 from tb_debugger_plugin.index.traces import TraceRows
 
-#: Dumps that one step reads at most: a commit of so many small files takes about a second.
-STEP_FILES: Final = 10_000
+#: Dumps that one commit has at most: a commit of so many small files takes about a second.
+COMMIT_FILES: Final = 10_000
 _HOST: Final = 0
 _FORMAT: Final = "tfdbg v1"
 
@@ -92,8 +92,8 @@ class DumpImporter:
     Args:
       run: The run.
       connection: A connection to its database, which may hold commits of an earlier importer.
-      step_bytes: About how many bytes one step reads.
-      step_files: How many files one step reads at most.
+      commit_bytes: About how many bytes one commit has.
+      commit_files: How many files one commit has at most.
       clock: Returns seconds since the epoch, by the clock that the times of files have.
     """
 
@@ -102,14 +102,14 @@ class DumpImporter:
         run: FoundRun,
         connection: duckdb.DuckDBPyConnection,
         *,
-        step_bytes: int = STEP_BYTES,
-        step_files: int = STEP_FILES,
+        commit_bytes: int = COMMIT_BYTES,
+        commit_files: int = COMMIT_FILES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._run = run
         self._connection = connection
-        self._step_bytes = step_bytes
-        self._step_files = step_files
+        self._commit_bytes = commit_bytes
+        self._commit_files = commit_files
         self._clock = clock
         if schema.read_meta(connection).get("dump_format") != _FORMAT:
             self._empty()
@@ -201,7 +201,7 @@ class DumpImporter:
         self._empty()
         self._load()
 
-    def step(self) -> Progress:
+    def advance(self) -> Progress:
         """Import and commit the next dumps.
 
         Returns:
@@ -248,11 +248,11 @@ class DumpImporter:
             self._connection.execute(f"DELETE FROM {table} WHERE {column} >= {first}")
 
     def _insert_waiting(self, at: _Position) -> list[Notice]:
-        """Appends rows of the dumps of a step: final ones up to the limits, then all young ones if it can."""
+        """Append rows of the dumps of a commit: final ones up to the limits, then young ones if it can."""
         notices: list[Notice] = []
         num_final = self._num_waiting_final()
         if num_final:
-            rows = self._read(self._waiting[: min(num_final, self._step_files)])
+            rows = self._read(self._waiting[: min(num_final, self._commit_files)])
             self._insert(at, rows)
             for dump in rows.dumps:
                 dump.call.final.add(dump.path)
@@ -271,7 +271,7 @@ class DumpImporter:
     def _insert_young(self, at: _Position) -> list[Notice]:
         # They are read again soon, and a file that is not complete is no news until then.
         while self._waiting:
-            rows = self._read(self._waiting[: self._step_files])
+            rows = self._read(self._waiting[: self._commit_files])
             self._insert(at, rows)
             at.count(rows)
             self._num_provisional += len(rows.dumps)
@@ -279,7 +279,7 @@ class DumpImporter:
         return []
 
     def _read(self, dumps: Sequence[Dump]) -> _Rows:
-        """Read dumps until there are as many bytes as a step reads."""
+        """Read dumps until there are as many bytes as a commit has."""
         batch, sizes, notices = DumpBatch(), [], []
         folders = {name: below(self._run.folder, name) for name in {dump.call.name for dump in dumps}}
         for dump in dumps:
@@ -290,7 +290,7 @@ class DumpImporter:
                     notices.append(Notice(f"{dump.call.name}/{dump.path}", None, batch.problem))
             else:
                 sizes.append(_size(file))
-            if batch.bytes >= self._step_bytes:
+            if batch.bytes >= self._commit_bytes:
                 break
         taken = list(dumps[: len(sizes)])
         return _Rows(taken, sizes, batch.columns(self._describer.registry.shape), notices)

@@ -1,4 +1,4 @@
-"""`goto`: shows an execution with its inputs and outputs, and the tensors of graphs computed in it."""
+"""`goto`: shows an execution with its inputs and outputs, and the graph executions in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _goto(shell: Shell, args: argparse.Namespace) -> Answer:
     inside = shell.run.graph_executions(from_execution=index, until_execution=index + 1)
     if not inside:
         return Screen(lines)
-    lines += [(), plain(f"{len(inside):,} tensor(s) of graphs computed in it:", Style.HEADING)]
+    lines += [(), plain(f"{len(inside):,} graph execution(s) in it:", Style.HEADING)]
     return Screen(LazyLines(lines, inside, _inside_line))
 
 

@@ -50,7 +50,7 @@ def _recording(facts: dict[str, Any]) -> list[Line]:
 
 def _counts(facts: dict[str, Any]) -> list[Line]:
     rows = (
-        ("num_graph_executions", "tensors of graphs", "lt"),
+        ("num_graph_executions", "graph executions", "lt"),
         ("num_bad_graph_executions", "with NaN or infinity", "lt -f has_inf_or_nan"),
         ("num_executions", "executions from Python", "le"),
         ("num_alerts", "alerts", "la"),
