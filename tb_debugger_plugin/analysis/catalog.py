@@ -105,7 +105,7 @@ class Catalog:
         return {graph.graph_id: graph.number for graph in reversed(self.graphs)}
 
     def with_sites(self, more: list[Site]) -> Catalog:
-        """Returns the catalog with more sites, which come after those that it has."""
+        """Return the catalog with more sites, which come after those that it has."""
         catalog = replace(self, sites=[*self.sites, *more])
         for name in _NOT_OF_SITES & vars(self).keys():
             vars(catalog)[name] = vars(self)[name]  # what `cached_property` keeps
@@ -147,7 +147,7 @@ class Catalog:
         )
 
     def ancestry(self, graph: int) -> list[int]:
-        """Returns the graph and those around it, outermost first; cuts cycles and towers made by damage."""
+        """Return the graph and those around it, outermost first; cuts cycles and towers made by damage."""
         chain: dict[int, None] = {}
         while graph >= 0 and graph not in chain and len(chain) < _MAX_DEPTH:
             chain[graph] = None
@@ -155,11 +155,11 @@ class Catalog:
         return list(chain)[::-1]
 
     def graph_ids(self, graph: int) -> list[str]:
-        """Returns the ids of :meth:`ancestry`."""
+        """Return the ids of :meth:`ancestry`."""
         return [self.graphs[number].graph_id for number in self.ancestry(graph)]
 
     def dims(self, shape: int) -> list[int | None] | None:
-        """Returns the dimensions of a shape, None for an unknown dimension; None for shape -1."""
+        """Return the dimensions of a shape, None for an unknown dimension; None for shape -1."""
         if shape < 0:
             return None
         parsed: list[int | None] = json.loads(self.shapes[shape].replace("?", "null"))
@@ -199,7 +199,7 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
 
 
 def load_sites(connection: duckdb.DuckDBPyConnection, first: int) -> list[Site]:
-    """Returns the sites from a number on.
+    """Return the sites from a number on.
 
     Args:
       connection: A connection to the run's database.
@@ -212,7 +212,7 @@ def load_sites(connection: duckdb.DuckDBPyConnection, first: int) -> list[Site]:
 
 
 def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:
-    """Returns distinct names of the hosts of a run: several processes of a job may run on one machine.
+    """Return distinct names of the hosts of a run: several processes of a job may run on one machine.
 
     Args:
       hosts: Name and process id of each host, by number; 0 or None when the process is not known.

@@ -56,12 +56,12 @@ class Format:
         return math.nextafter(tie, math.inf) if is_even else tie
 
     def headroom(self, magnitude: float) -> float:
-        """Returns how often a magnitude can be doubled until the largest number; below 0 if it is larger."""
+        """Return how often a magnitude can be doubled until the largest number; below 0 if it is larger."""
         return math.log2(self.largest) - math.log2(magnitude)
 
 
 def _full(name: str, mantissa: int, exponent_bits: int) -> Format:
-    """A dtype whose highest exponent means infinity and NaN."""
+    """Return a dtype whose highest exponent means infinity and NaN."""
     top = (1 << (exponent_bits - 1)) - 1
     return Format(name, mantissa, 1 - top, math.ldexp(2.0 - math.ldexp(1.0, -mantissa), top))
 
@@ -86,5 +86,5 @@ DEFAULT: Final = "float16"
 
 
 def limit_of(dtype: str | None) -> float | None:
-    """Returns the largest finite number of a floating dtype; None for other dtypes."""
+    """Return the largest finite number of a floating dtype; None for other dtypes."""
     return FORMATS[dtype].largest if dtype in FORMATS else None

@@ -60,7 +60,7 @@ class _Place:
 def lasting(
     snapshot: Snapshot, name: str, make: Callable[[], T], clock: Callable[[], float] = time.monotonic
 ) -> Lasting[T]:
-    """Returns an answer that holds, or computes it.
+    """Return an answer that holds, or computes it.
 
     Args:
       snapshot: The run.
@@ -91,7 +91,7 @@ def _make(snapshot: Snapshot, make: Callable[[], T], clock: Callable[[], float])
 
 
 def lasting_generation(snapshot: Snapshot, name: str, clock: Callable[[], float] = time.monotonic) -> int:
-    """Returns of which commit the answer would be now, without computing it or waiting for it.
+    """Return of which commit the answer would be now, without computing it or waiting for it.
 
     Args:
       snapshot: The run.
@@ -125,7 +125,7 @@ def _grows(snapshot: Snapshot) -> bool:
 
 
 def _recording(snapshot: Snapshot) -> object:
-    """A value that stays the same as long as no position changes."""
+    """Return a value that stays the same as long as no position changes."""
     started = tuple(snapshot.rows("SELECT host, start_time FROM hosts ORDER BY host"))
     if snapshot.is_settled:
         return started

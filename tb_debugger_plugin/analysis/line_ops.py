@@ -19,7 +19,7 @@ MOST_OPS: Final = 100
 
 
 def line_ops(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
-    """Returns the lines of a source file that made or ran something, by line.
+    """Return the lines of a source file that made or ran something, by line.
 
     Raises:
       NotFoundError: There is no file with that index.
@@ -46,7 +46,7 @@ def _named(snapshot: Snapshot, numbers: list[int]) -> list[dict[str, Any]]:
 
 
 def _stacks_of_lines(snapshot: Snapshot) -> dict[int, dict[int, list[int]]]:
-    """Returns the stacks of each line, by source."""
+    """Return the stacks of each line, by source."""
     return snapshot.remember("stacks_of_own_lines", lambda: _find_lines(snapshot))
 
 

@@ -57,17 +57,17 @@ class File(NamedTuple):
 
 
 def files(snapshot: Snapshot) -> list[File]:
-    """Returns the files of a run."""
+    """Return the files of a run."""
     return snapshot.remember("files", lambda: list(map(File._make, snapshot.rows(_FILES))))
 
 
 def num_seen(host: Host, suffix: str) -> int:
-    """Returns how many records of a long file there were, according to the recording's last count."""
+    """Return how many records of a long file there were, according to the recording's last count."""
     return host[_SEEN[suffix]] or 0
 
 
 def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
-    """Returns how many records of a long file the tables hold, by the number of the host."""
+    """Return how many records of a long file the tables hold, by the number of the host."""
     if len(snapshot.catalog.host_names) == 1:  # mostly; to count takes longer, the longer the run
         is_eager = suffix == EXECUTION
         return {0: snapshot.num_executions if is_eager else snapshot.num_graph_executions}
@@ -76,13 +76,13 @@ def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
 
 
 def is_cut(snapshot: Snapshot) -> bool:
-    """Returns whether a circular buffer may have dropped the beginning of a run."""
+    """Return whether a circular buffer may have dropped the beginning of a run."""
     ((size,),) = snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
     return size is not None and size > 0
 
 
 def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
-    """Returns an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
+    """Return an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
 
     Args:
       snapshot: The run.
@@ -108,7 +108,7 @@ def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
 
 
 def _sentence(snapshot: Snapshot, hosts: list[Host], file: File, state: str) -> str | None:
-    """Describes what is missing of a file that was read to its end; None when nothing is known to be."""
+    """Describe what is missing of a file that was read to its end; None when nothing is known to be."""
     host, suffix, name = hosts[file.host], file.suffix, file.name
     reason = _REASONS.get(state, "is damaged")
     is_over = host["finished"] and not host["failure"]

@@ -47,13 +47,13 @@ class OpTime(NamedTuple):
 
 
 def profiled_runs(snapshot: Snapshot) -> list[ProfiledRun]:
-    """Returns the runs that were profiled, in order."""
+    """Return the runs that were profiled, in order."""
     rows = snapshot.rows("SELECT DISTINCT host, session, run FROM op_times ORDER BY host, session, run")
     return [ProfiledRun(*row) for row in rows]
 
 
 def op_times(snapshot: Snapshot, run: ProfiledRun) -> list[OpTime]:
-    """Returns the times of the ops of a run, in the order in which they began."""
+    """Return the times of the ops of a run, in the order in which they began."""
     rows = snapshot.rows(
         "SELECT device, op_name, start, op_time, all_time FROM op_times"
         " WHERE host = ? AND session = ? AND run = ? ORDER BY device, start, op_name",
@@ -72,7 +72,7 @@ def op_times(snapshot: Snapshot, run: ProfiledRun) -> list[OpTime]:
 
 
 def _ops_of(snapshot: Snapshot, host: int) -> dict[str, Op]:
-    """Returns the ops of a host by name; the graphs of sessions come before those of functions."""
+    """Return the ops of a host by name; the graphs of sessions come before those of functions."""
     return snapshot.remember_of_graphs(f"session_ops_{host}", lambda: _find_ops(snapshot, host))
 
 

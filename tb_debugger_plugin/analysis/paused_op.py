@@ -1,4 +1,4 @@
-"""Finds what is on record of the op at which a program is paused: its newest graph execution.
+"""Finds the record of the op at which a program is paused: its newest graph execution.
 
 Takes the graph, name and output of an op, as the program names them. Returns one JSON-like value with all
 that the page shows of the op, so that a pause needs one question.
@@ -16,7 +16,7 @@ from tb_debugger_plugin.errors import NotFoundError
 
 
 def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> dict[str, Any] | None:
-    """Returns the newest graph execution of an op's output, its owner, and the op at that moment.
+    """Return the newest graph execution of an op's output, its owner, and the op at that moment.
 
     Args:
       snapshot: The run.

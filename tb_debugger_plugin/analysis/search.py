@@ -19,7 +19,7 @@ _MAX_LINE: Final = 500
 
 
 def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
-    """Returns everything that contains a text.
+    """Return everything that contains a text.
 
     Args:
       snapshot: The run.
@@ -97,7 +97,7 @@ def _layers(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
 
 
 def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
-    """Returns variables, each with the first op that uses it, and the tensors that are its gradient."""
+    """Return variables, each with the first op that uses it, and the tensors that are its gradient."""
     rows = snapshot.rows(
         "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
         " FROM (SELECT variable AS name, op FROM ops UNION ALL SELECT variable, op FROM gradients) v"

@@ -13,7 +13,7 @@ _EXPLAIN: Final = re.compile(r"explain\s*(analyze\s|\([^()]*\))?", re.IGNORECASE
 
 
 def run_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyRelation:
-    """Returns the rows of a query as a relation, which is computed when it is read.
+    """Return the rows of a query as a relation, which is computed when it is read.
 
     Args:
       connection: A connection to a run's database; it must stay open until the relation is read.
@@ -30,7 +30,7 @@ def run_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Duck
 
 
 def check_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
-    """Returns the only statement of a query.
+    """Return the only statement of a query.
 
     Raises:
       BadQueryError: It is not one SELECT or EXPLAIN.

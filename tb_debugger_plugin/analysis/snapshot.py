@@ -57,24 +57,24 @@ class Snapshot:
     may_lag: bool = False
 
     def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Returns the rows of an SQL query."""
+        """Return the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
 
     def rows_of(self, table: str, query: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """Returns the rows of an SQL query on one table, which is asked once until that table changes."""
+        """Return the rows of an SQL query on one table, which is asked once until that table changes."""
         return self.remember_of([table], query, lambda: self.rows(query, parameters))
 
     def columns(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> Columns:
-        """Returns the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
+        """Return the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
         arrays = self.connection.execute(query, parameters).fetchnumpy()
         return {name: _filled(values) for name, values in arrays.items()}
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which is called once per generation."""
+        """Return the result of ``make``, which is called once per generation."""
         return _remember(self.loader, name, self.generation, make)
 
     def remember_of(self, tables: Iterable[str], name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which is called once until the tables that it uses change.
+        """Return the result of ``make``, which is called once until the tables that it uses change.
 
         Args:
           tables: The tables.
@@ -85,15 +85,15 @@ class Snapshot:
         return _remember(self.loader, name, version, make)
 
     def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which uses graphs and ops only and is called once for them."""
+        """Return the result of ``make``, which uses graphs and ops only and is called once for them."""
         return _remember(self.loader, name, self.described, make)
 
     def remember_of_sites(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which uses the catalog only and is called once per catalog."""
+        """Return the result of ``make``, which uses the catalog only and is called once per catalog."""
         return _remember(self.loader, name, (self.described, len(self.catalog.sites)), make)
 
     def kept_with_run(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of ``make``, which is called once for the run, at once and under a lock."""
+        """Return the result of ``make``, which is called once for the run, at once and under a lock."""
         with self.loader.memory_lock:
             if name not in self.loader.memory:
                 self.loader.memory[name] = (None, make())
@@ -101,7 +101,7 @@ class Snapshot:
         return value
 
     def recall(self, name: str) -> Any:
-        """Returns the value last passed to :meth:`keep`, in any generation; None when there is none."""
+        """Return the value last passed to :meth:`keep`, in any generation; None when there is none."""
         with self.loader.memory_lock:
             entry = self.loader.memory.get(name)
         return None if entry is None else entry[1]
@@ -136,7 +136,7 @@ def _keep(loader: RunLoader, name: str, version: object, value: object) -> None:
 def _catalog(
     loader: RunLoader, connection: duckdb.DuckDBPyConnection, described: int, num_sites: int
 ) -> Catalog:
-    """Returns the catalog; new sites, which each first run of an op brings, are added to the one at hand."""
+    """Return the catalog; new sites, which each first run of an op brings, are added to the current one."""
     catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
     if len(catalog.sites) >= num_sites:  # a later snapshot may have added more
         return catalog
@@ -146,7 +146,7 @@ def _catalog(
 
 
 def _num_rows(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> list[int]:
-    """The number of rows of the lists; those of imported files are counted."""
+    """Return the number of rows of the lists; those of imported files are counted."""
     try:
         return [int(meta[f"{NUM_ROWS}{table}"]) for table in LISTS]
     except KeyError:

@@ -30,7 +30,7 @@ class RecordedFile:
 
 
 def recorded_file(snapshot: Snapshot, text: str) -> RecordedFile:
-    """Returns a source file by its path, or by the end of it.
+    """Return a source file by its path, or by the end of it.
 
     Raises:
       NotFoundError: There is no such file, or there are several.

@@ -43,7 +43,7 @@ class SourceCounts(NamedTuple):
 def source_counts(
     snapshot: Snapshot, path: str | None = None, op_name: str | None = None
 ) -> list[SourceCounts]:
-    """Returns the source files that made or ran something, by path.
+    """Return the source files that made or ran something, by path.
 
     Args:
       snapshot: The run.
@@ -72,7 +72,7 @@ def source_counts(
 
 
 def _together(a: SourceCounts, b: SourceCounts) -> SourceCounts:
-    """The counts of a file of two hosts."""
+    """Return the counts of a file of two hosts."""
     return a._replace(
         nodes=a.nodes + b.nodes,
         tensors=a.tensors + b.tensors,
@@ -83,7 +83,7 @@ def _together(a: SourceCounts, b: SourceCounts) -> SourceCounts:
 
 
 def _sums_of_sources(snapshot: Snapshot, op_name: str | None) -> dict[int, list[int]]:
-    """Returns the four counts and the first line of each source that made or ran something."""
+    """Return the four counts and the first line of each source that made or ran something."""
     rows = _stack_files(snapshot)
     counts = _of_stacks(snapshot, op_name)
     used = (counts.sum(axis=0) > 0)[rows["stack"]]
@@ -98,7 +98,7 @@ def _sums_of_sources(snapshot: Snapshot, op_name: str | None) -> dict[int, list[
 
 
 def _of_stacks(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.float64]:
-    """Returns the numbers of nodes, tensors, dumps and executions, a row each, by stack."""
+    """Return the numbers of nodes, tensors, dumps and executions, a row each, by stack."""
     rows = _stack_files(snapshot)["stack"]
     size = int(rows.max()) + 1 if len(rows) else 0
     all_stacks, outputs = snapshot.remember_of_graphs("stacks_of_ops", lambda: _stacks_of_ops(snapshot))
@@ -115,14 +115,14 @@ def _of_stacks(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.float6
 
 
 def _stacks_of_ops(snapshot: Snapshot) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Returns the stack and the number of outputs of each op."""
+    """Return the stack and the number of outputs of each op."""
     ops = snapshot.catalog.ops
     stacks = np.array([op.stack for op in ops], np.int64)
     return stacks, np.array([op.num_outputs or 0 for op in ops], np.int64)
 
 
 def _stack_files(snapshot: Snapshot) -> Columns:
-    """Returns, for each stack and each source in it, its first line there and its innermost one."""
+    """Return, for each stack and each source in it, its first line there and its innermost one."""
     return snapshot.remember(
         "stack_files",
         lambda: snapshot.columns(
@@ -143,7 +143,7 @@ def _ops_like(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.int64]:
 
 
 def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
-    """Returns how many ops and functions Python ran from each stack."""
+    """Return how many ops and functions Python ran from each stack."""
     return snapshot.remember(
         "executions_by_stack",
         lambda: dict(snapshot.rows("SELECT stack, count(*) FROM executions WHERE stack >= 0 GROUP BY stack")),
@@ -162,12 +162,12 @@ class Place(NamedTuple):
     with_callers: bool = False
 
     def key(self, what: str) -> str:
-        """Returns the name under which something about the place is kept."""
+        """Return the name under which something about the place is kept."""
         return f"{what}_by_line_{self.with_callers}_{','.join(map(str, self.sources))}"
 
 
 def stacks_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
-    """Returns the stacks of each line of a file."""
+    """Return the stacks of each line of a file."""
     return snapshot.remember(place.key("stacks"), lambda: _find_stacks(snapshot, place))
 
 
@@ -191,7 +191,7 @@ def _find_stacks(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
 
 
 def ops_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
-    """Returns the numbers of the ops that each line of a file made, sorted by name."""
+    """Return the numbers of the ops that each line of a file made, sorted by name."""
     return snapshot.remember(place.key("ops"), lambda: _group_by_line(snapshot, place))
 
 
@@ -206,7 +206,7 @@ def _group_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
 
 
 def tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[int, int]]]:
-    """Returns op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
+    """Return op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
     return snapshot.remember(place.key("tensors"), lambda: _tensors_by_line(snapshot, place))
 
 
@@ -219,7 +219,7 @@ def _tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[i
 
 
 def executions_by_line(snapshot: Snapshot, place: Place) -> dict[int, int]:
-    """Returns how many ops and functions each line of a file ran from Python."""
+    """Return how many ops and functions each line of a file ran from Python."""
     counts = executions_by_stack(snapshot)
     if not counts:
         return {}
@@ -231,7 +231,7 @@ def executions_by_line(snapshot: Snapshot, place: Place) -> dict[int, int]:
 
 
 def ops_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
-    """Returns the numbers of the ops that were made with each stack."""
+    """Return the numbers of the ops that were made with each stack."""
     return snapshot.remember_of_graphs("ops_by_stack", lambda: _group_by_stack(snapshot))
 
 

@@ -29,7 +29,7 @@ _GENERATED: Final = re.compile(r"(^|/)__autograph_generated_file[^/]*\.py$")
 
 
 def origin(path: str, recorded: int | None = None) -> str:
-    """Returns whose code a file is.
+    """Return whose code a file is.
 
     Args:
       path: The path as it was recorded, on any system.
@@ -49,12 +49,12 @@ def origin(path: str, recorded: int | None = None) -> str:
 
 
 def source_list(snapshot: Snapshot) -> list[list[str]]:
-    """Returns host and path of each source file, in the order of their indices."""
+    """Return host and path of each source file, in the order of their indices."""
     return [list(row) for row in snapshot.rows("SELECT host_name, path FROM sources ORDER BY source")]
 
 
 def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
-    """Returns one source file: the whole file, or the lines around recorded frames.
+    """Return one source file: the whole file, or the lines around recorded frames.
 
     Raises:
       NotFoundError: There is no file with that index.
@@ -74,7 +74,7 @@ def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
 
 
 def _excerpts(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
-    """Returns the lines around recorded frames; consecutive lines are one excerpt."""
+    """Return the lines around recorded frames; consecutive lines are one excerpt."""
     excerpts: list[dict[str, Any]] = []
     for line, text in snapshot.rows(
         "SELECT f.line, any_value(f.text) FROM frame_lines f JOIN sources s USING (host, file_index)"
@@ -92,12 +92,12 @@ NO_STACK: Final[tuple[str | None, list[str]]] = (None, [])
 
 
 def stack_of(snapshot: Snapshot, stack: int) -> tuple[str | None, list[str]]:
-    """Returns host name and frame ids of a stack, outermost first; nothing for stack -1."""
+    """Return host name and frame ids of a stack, outermost first; nothing for stack -1."""
     return stacks_of(snapshot, [stack]).get(stack, NO_STACK)
 
 
 def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | None, list[str]]]:
-    """Returns host name and frame ids of some stacks by number."""
+    """Return host name and frame ids of some stacks by number."""
     numbers = sorted({stack for stack in stacks if stack >= 0})
     if not numbers:
         return {}
@@ -113,7 +113,7 @@ def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | No
 
 
 def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
-    """Returns frames by their ids.
+    """Return frames by their ids.
 
     Args:
       snapshot: The run.

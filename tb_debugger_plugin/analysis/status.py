@@ -17,7 +17,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
 
 def status(snapshot: Snapshot) -> dict[str, Any]:
-    """Returns the answer of the route ``status``, which ``tbdbg info`` shows too."""
+    """Return the answer of the route ``status``, which ``tbdbg info`` shows too."""
     hosts = _hosts(snapshot)
     start_time, end_time = _times(snapshot, hosts)
     return {
@@ -94,7 +94,7 @@ def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
 
 
 def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
-    """Returns how many records circular buffers have overwritten.
+    """Return how many records circular buffers have overwritten.
 
     A recording writes the number of records now and then, and at its end; in between, its ring counts them.
     """
@@ -114,7 +114,7 @@ def _dropped_by_host(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: st
 
 
 def _pinned(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
-    """Returns how many records are kept although later ones fill the circular buffers.
+    """Return how many records are kept although later ones fill the circular buffers.
 
     They are near first bad values, unless the program requested a flush.
     """
@@ -144,7 +144,7 @@ def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | Non
 
 
 def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
+    """Return what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
     rows = snapshot.rows_of(
         "not_recorded",
         "SELECT host, reason, message, graph_id, list(name ORDER BY name) FILTER (name IS NOT NULL)"

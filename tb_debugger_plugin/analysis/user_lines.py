@@ -58,12 +58,12 @@ class UserLine:
         return f"{path.name}:{self.line}"
 
     def to_json(self) -> dict[str, Any]:
-        """The line as the HTTP contract has it."""
+        """Return the line as the HTTP contract has it."""
         return {"path": self.path, "line": self.line, "function": self.function, "text": self.text}
 
 
 def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[int, UserLine]:
-    """Returns the user's line of each stack, in one query.
+    """Return the user's line of each stack, in one query.
 
     Args:
       snapshot: The run.
@@ -83,7 +83,7 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
 
 
 def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
-    """Returns the user's line of a stack; None when the stack is not on record. It is asked for once."""
+    """Return the user's line of a stack; None when the stack is not on record. It is asked for once."""
     known: dict[int, UserLine | None] = snapshot.remember_of(_TABLES, "user lines", dict)
     if stack not in known:
         known[stack] = user_lines(snapshot, [stack]).get(stack)
@@ -91,12 +91,12 @@ def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
 
 
 def user_line_of(snapshot: Snapshot, frame_ids: list[str]) -> UserLine | None:
-    """Returns the user's line of a stack by its frames; None when they are not on record."""
+    """Return the user's line of a stack by its frames; None when they are not on record."""
     return innermost(lines_of(snapshot, frame_ids))
 
 
 def lines_of(snapshot: Snapshot, frame_ids: list[str]) -> list[tuple[UserLine, bool]]:
-    """Returns the lines of frames, innermost first, and whether each is the user's own.
+    """Return the lines of frames, innermost first, and whether each is the user's own.
 
     Args:
       snapshot: The run.
@@ -114,7 +114,7 @@ def lines_of(snapshot: Snapshot, frame_ids: list[str]) -> list[tuple[UserLine, b
 
 
 def innermost(lines: Sequence[tuple[UserLine, bool]]) -> UserLine | None:
-    """Returns the first line that is the user's own, or else the first one."""
+    """Return the first line that is the user's own, or else the first one."""
     own = [line for line, is_own in lines if is_own]
     return own[0] if own else lines[0][0] if lines else None
 

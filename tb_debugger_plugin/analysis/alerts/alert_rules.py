@@ -42,7 +42,7 @@ RULES: Final[tuple[AlertRule, ...]] = tuple(rule for family in FAMILIES.values()
 
 
 def rule_of(rule_id: str) -> AlertRule:
-    """Returns a rule by its id.
+    """Return a rule by its id.
 
     Raises:
       UsageError: There is none.

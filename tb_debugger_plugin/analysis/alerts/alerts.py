@@ -55,19 +55,19 @@ class AlertList:
     whole: tuple[AlertList, Positions] | None = None
 
     def __len__(self) -> int:
-        """Number of alerts."""
+        """Return the number of alerts."""
         return len(self.index)
 
     def count(self, rule: AlertRule) -> int:
-        """Number of alerts of a rule."""
+        """Return the number of alerts of a rule."""
         return int(np.count_nonzero(self.rule == _number_of(rule)))
 
     def of_rule(self, rule: AlertRule) -> AlertList:
-        """The alerts of one rule."""
+        """Return the alerts of one rule."""
         return self.at(np.flatnonzero(self.rule == _number_of(rule)))
 
     def at(self, rows: Positions) -> AlertList:
-        """The alerts at some positions, which are in order."""
+        """Return the alerts at some positions, which are in order."""
         return replace(
             self, index=self.index[rows], slot=self.slot[rows], rule=self.rule[rows], whole=(self, rows)
         )
@@ -125,7 +125,7 @@ def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
 
 
 def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
-    """The alert of the first origin; without one, the first one of the most severe rule that finds no NaN."""
+    """Return the alert of the first origin, else the first one of the most severe rule that finds no NaN."""
     cause = first_cause(snapshot, alerts.index, alerts.slot) if len(alerts) else None
     of_rules = [-1 if rule.id == NAN_OR_INFINITY.id else rule.severity for rule in LISTED]
     severity = np.array(of_rules)[alerts.rule]
@@ -155,7 +155,7 @@ def _of_rule(
 
 
 def _eager(snapshot: Snapshot, settings: Settings, rule: AlertRule, values: dict[str, Any] | None) -> Columns:
-    """The outputs of executions that a rule selects; those of the defaults are kept while a graph runs."""
+    """Return the outputs of executions that a rule selects; those of the defaults are kept."""
     assert rule.every is not None
     query = (
         f"SELECT idx, slot, wall_time FROM ({rule.every[1]}) JOIN executions USING (idx) ORDER BY idx, slot"
@@ -168,7 +168,7 @@ def _eager(snapshot: Snapshot, settings: Settings, rule: AlertRule, values: dict
 
 
 def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:
-    """The alerts of a page, in full.
+    """Return the alerts of a page, in full.
 
     Args:
       snapshot: The run.
@@ -195,7 +195,7 @@ def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, A
 
 
 def values_of(snapshot: Snapshot, keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Value]:
-    """Returns the numbers of some values, and what their alerts say of them.
+    """Return the numbers of some values, and what their alerts say of them.
 
     Args:
       snapshot: The run.
@@ -247,7 +247,7 @@ def _graph_value(
 
 
 def _updated(snapshot: Snapshot, site: int) -> str | None:
-    """The variable that a tensor is added to, or subtracted from."""
+    """Return the variable that a tensor is added to, or subtracted from."""
     known = tensors(snapshot)
     return known.variables.get(site) if site in known.of(Role.UPDATE) else None
 

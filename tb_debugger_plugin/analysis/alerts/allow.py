@@ -73,7 +73,7 @@ def _is_end(line: str | None, end: str) -> bool:
 
 
 def read_allowed(path: Path) -> list[Allowed]:
-    """Returns the entries of a file; none if there is no file.
+    """Return the entries of a file; none if there is no file.
 
     Raises:
       UsageError: The file is not an allow-list.
@@ -90,7 +90,7 @@ def _entry(path: Path, table: dict[str, Any]) -> Allowed:
 
 
 def made_allowed(fields: dict[str, Any]) -> Allowed:
-    """Returns an entry from fields of a request.
+    """Return an entry from fields of a request.
 
     Raises:
       UsageError: A field is missing, unknown, no text, or too long.

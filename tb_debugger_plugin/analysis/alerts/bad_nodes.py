@@ -54,7 +54,7 @@ class _First:
 
 
 def bad_nodes(snapshot: Snapshot, values: Values) -> list[Hit]:
-    """Returns a hit for each tensor that was bad."""
+    """Return a hit for each tensor that was bad."""
     hits = [*_in_graphs(snapshot), *_eager(snapshot)]
     known = origins(snapshot)
     if not known:
@@ -67,7 +67,7 @@ def bad_nodes(snapshot: Snapshot, values: Values) -> list[Hit]:
 
 
 def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, ...], str]:
-    """The category of each op that is an origin; the most important one if it is several."""
+    """Return the category of each op that is an origin; the most important one if it is several."""
     eager = {
         one.execution_index: one for one in known if one.op_name is None and one.execution_index is not None
     }

@@ -41,11 +41,11 @@ class Part:
     start: Ints
 
     def before(self, steps: int) -> Ints:
-        """The row some steps before each row in its group; the first one of the group if there are fewer."""
+        """Return the row some steps before each row in its group, or the first one of the group."""
         return np.maximum(self.start, self.row - steps)
 
     def last(self, steps: int) -> Mask:
-        """The last rows of each group."""
+        """Return the last rows of each group."""
         ends = np.append(self.start[1:] != self.start[:-1], True)
         end = np.flatnonzero(ends)[np.cumsum(np.append(False, ends[:-1]))] if len(ends) else self.row
         return np.asarray(end - self.row < steps)
@@ -54,7 +54,7 @@ class Part:
 def parts(
     snapshot: Snapshot, groups: Mapping[int, int], numbers: Mapping[str, str], keep: Callable[[Part], Mask]
 ) -> Iterator[Part]:
-    """Yields the values of some sites that have numbers, part by part.
+    """Yield the values of some sites that have numbers, part by part.
 
     Args:
       snapshot: The run.
@@ -114,5 +114,5 @@ class Tally:
             self._hits[site] = Hit(position, IN_GRAPH, times, int(part.columns["idx"][last]), number)
 
     def hits(self) -> Sequence[Hit]:
-        """The hit of each site."""
+        """Return the hit of each site."""
         return list(self._hits.values())

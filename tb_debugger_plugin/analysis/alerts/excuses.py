@@ -1,4 +1,4 @@
-"""Makes alerts low whose tensors do no harm, by what is on record of their histories, and says why.
+"""Makes alerts low whose tensors do no harm, by the record of their histories, and says why.
 
 Takes what a rule found, and excuses: functions that return a sentence for each tensor that they excuse. A
 training that converges, warms up or meets an unusual batch breaks the limits of rules for a while; a tensor
@@ -35,7 +35,7 @@ _FADED: Final = 0.01
 
 
 def excused(find: Find, *excuses: Excuse) -> Find:
-    """Returns a search whose hits are low, with the reason, where one of some excuses holds.
+    """Return a search whose hits are low, with the reason, where one of some excuses holds.
 
     Args:
       find: The search.
@@ -85,7 +85,7 @@ class Course(NamedTuple):
 
 
 def courses(snapshot: Snapshot, positions: Mapping[int, int]) -> dict[int, Course]:
-    """Returns the histories of some sites.
+    """Return the histories of some sites.
 
     Args:
       snapshot: The run.

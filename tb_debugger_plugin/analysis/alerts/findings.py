@@ -86,12 +86,12 @@ class Verdict:
 
 
 def verdicts(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
-    """Returns a verdict for each rule that is asked for."""
+    """Return a verdict for each rule that is asked for."""
     return [verdict(snapshot, settings, rule) for rule in chosen_rules(snapshot, settings)]
 
 
 def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
-    """Returns a verdict without findings for each rule that is not asked for."""
+    """Return a verdict without findings for each rule that is not asked for."""
     asked = chosen_rules(snapshot, settings)
     return [
         Verdict(
@@ -107,7 +107,7 @@ def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
 
 
 def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
-    """Returns what a rule says of a run."""
+    """Return what a rule says of a run."""
     values, missing = settings.of_rule(rule), missing_of(snapshot, rule)
     found: Sequence[Finding] = ()
     try:
@@ -124,7 +124,7 @@ def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
 
 
 def chosen_rules(snapshot: Snapshot, settings: Settings) -> list[AlertRule]:
-    """Returns the rules that settings ask for, in the order of the registry."""
+    """Return the rules that settings ask for, in the order of the registry."""
     return [
         rule
         for rule in settings.known
@@ -142,7 +142,7 @@ def is_recommended(snapshot: Snapshot, rule: AlertRule) -> bool:
 
 
 def missing_of(snapshot: Snapshot, rule: AlertRule) -> str | None:
-    """Returns why a rule cannot be evaluated on a run; None when it can."""
+    """Return why a rule cannot be evaluated on a run; None when it can."""
     recorded = _modes(snapshot)
     if recorded and not is_measured(rule, recorded):
         modes = ", ".join(sorted(TensorDebugMode(mode).name for mode in recorded))
@@ -159,7 +159,7 @@ def is_measured(rule: AlertRule, recorded: Collection[int]) -> bool:
 
 
 def needed_mode(rule: AlertRule) -> str:
-    """Returns the name of the cheapest mode that measures what a rule needs; empty if it needs nothing."""
+    """Return the name of the cheapest mode that measures what a rule needs; empty if it needs nothing."""
     able = [spec for spec in MODES if spec.is_recorded and _measures(spec, rule)]
     return able[0].mode.name if rule.columns else ""
 
@@ -171,7 +171,7 @@ def _measures(spec: ModeSpec, rule: AlertRule) -> bool:
 
 
 def _modes(snapshot: Snapshot) -> frozenset[int]:
-    """The modes of the tensors on record."""
+    """Return the modes of the tensors on record."""
 
     def read() -> frozenset[int]:
         tables = ("graph_executions", "execution_outputs")
@@ -203,7 +203,7 @@ class _Memory:
 
 
 def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Returns findings with the reasons of those that are meant."""
+    """Return findings with the reasons of those that are meant."""
     entries = [one for one in settings.allowed if findings and one.rule in (None, findings[0].rule.id)]
     if not entries:
         return findings
@@ -212,7 +212,7 @@ def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) 
 
 
 def _grouped(snapshot: Snapshot, findings: Sequence[Finding]) -> list[Finding]:
-    """Returns one finding for all of equal severity that are about one layer or variable."""
+    """Return one finding for all of equal severity that are about one layer or variable."""
     groups: dict[object, list[tuple[Finding, int]]] = {}
     sites = sites_of(snapshot, [one.hit for one in findings])
     for one, site in zip(findings, sites, strict=True):

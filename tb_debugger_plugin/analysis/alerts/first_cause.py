@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 
 def first_cause(snapshot: Snapshot, index: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]) -> int | None:
-    """Returns the position of the first cause among some alerts.
+    """Return the position of the first cause among some alerts.
 
     Args:
       snapshot: The run.
@@ -30,7 +30,7 @@ def first_cause(snapshot: Snapshot, index: npt.NDArray[np.int64], slot: npt.NDAr
 
 
 def wrong_origins(snapshot: Snapshot) -> list[Origin]:
-    """Returns the origins of a run that are not expected, the most important first."""
+    """Return the origins of a run that are not expected, the most important first."""
     return [origin for origin in origins(snapshot) if origin.category != "expected"]
 
 
@@ -40,7 +40,7 @@ def is_at(origin: Origin, index: int, slot: int) -> bool:
 
 
 def _keys(origin: Origin) -> list[tuple[int, int]]:
-    """The values of an origin and of its chain, the birth first: an assignment has no value of its own."""
+    """Return the values of an origin and of its chain, the birth first: an assignment has no value."""
     return [_key(origin), *map(_key, reversed(origin.chain))]
 
 

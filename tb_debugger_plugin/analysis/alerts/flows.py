@@ -37,7 +37,7 @@ _Tensor = tuple[int, int]
 
 
 def constants(snapshot: Snapshot, values: Values, where: str) -> set[int]:
-    """Returns the sites that reach a limit because of a constant that the program wrote, such as a mask.
+    """Return the sites that reach a limit because of a constant that the program wrote, such as a mask.
 
     The tensor is a constant, or not much larger than one that it is computed from. A variable that is not
     trained and was never larger than at first is one, too, such as the scale of a loss.
@@ -62,7 +62,7 @@ def constants(snapshot: Snapshot, values: Values, where: str) -> set[int]:
 
 
 def _given_by_program(snapshot: Snapshot, sites: Collection[int]) -> set[int]:
-    """The ops that return a constant, or a variable that is not trained, or a scalar, and never grew."""
+    """Return the ops that return a constant, an untrained variable, or a scalar, and never grew."""
     catalog, trained = snapshot.catalog, set(tensors(snapshot).of(Role.WEIGHT))
     reads = {site for site in sites if catalog.ops[catalog.sites[site].op].type in READS}
     # Variables without a name all have the same one, so that a scale of a loss may seem to be trained.
@@ -97,7 +97,7 @@ def _is_of_constant(
 
 
 def _sources(snapshot: Snapshot, op: int) -> list[_Tensor]:
-    """The tensors that an op takes; of the argument of a function, what the callers give."""
+    """Return the tensors that an op takes; of the argument of a function, what the callers give."""
     given = adjacency(snapshot).inputs(op)
     if snapshot.catalog.ops[op].type in ARGUMENTS:
         given = before_calls(snapshot, op)
@@ -129,7 +129,7 @@ def cancelled(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> di
 
 
 def _summed(snapshot: Snapshot, op: int) -> Iterator[tuple[int, int]]:
-    """The sites of a sum that an op passes on, and of its terms."""
+    """Yield the sites of a sum that an op passes on, and of its terms."""
     for _ in range(_MAX_OPS):
         described, inputs = snapshot.catalog.ops[op], _sources(snapshot, op)
         if not inputs or described.type not in _PASSES | _SUMS | ARGUMENTS | {"RealDiv"}:
@@ -159,7 +159,7 @@ def added(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[i
 
 
 def _additions(snapshot: Snapshot, op: int) -> Iterator[int]:
-    """The sites of what an op's outputs are added to; -1 for a consumer that does something else."""
+    """Yield the sites of what an op's outputs are added to; -1 for a consumer that does something else."""
     seen, waiting = {op}, [op]
     while waiting and len(seen) < _MAX_OPS:
         for other in {one.op for one in adjacency(snapshot).consumers(waiting.pop())} - seen:
@@ -203,7 +203,7 @@ def after_dead_relu(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit])
 
 
 def _zero_ops(snapshot: Snapshot) -> set[int]:
-    """The ops of which most outputs are all zero."""
+    """Return the ops of which most outputs are all zero."""
     rows = snapshot.rows(
         "SELECT site FROM graph_executions WHERE size > 0 GROUP BY site"
         " HAVING 2 * count(*) FILTER (zero = size) > count(*)"
@@ -212,7 +212,7 @@ def _zero_ops(snapshot: Snapshot) -> set[int]:
 
 
 def _first_in(snapshot: Snapshot, op: int, way: Collection[int], wanted: Collection[int]) -> int | None:
-    """The nearest op of a kind before an op, along ops of another kind."""
+    """Return the nearest op of a kind before an op, along ops of another kind."""
     seen, waiting = {op}, [op]
     for one in waiting:
         if one in wanted:

@@ -40,7 +40,7 @@ _ALIKE: Final = ("min", "max", "mean", "variance")
 
 
 def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the gradients and variables whose norm grows by a factor within some steps.
+    """Return the gradients and variables whose norm grows by a factor within some steps.
 
     It grows in each part of the steps. So neither an unusual batch does, nor a variable that begins at 0 and
     takes steps of one length.
@@ -61,7 +61,7 @@ def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
 
 
 def unchanged(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the trained variables that were equal for some steps in a row."""
+    """Return the trained variables that were equal for some steps in a row."""
     steps, rtol, atol = int(values["steps"]), float(values["rtol"]), float(values["atol"])
     tally = Tally()
     numbers = {name: name for name in _ALIKE}
@@ -87,7 +87,7 @@ def _alone(sites: Sequence[int]) -> dict[int, int]:
 
 
 def _read_while_training(snapshot: Snapshot) -> list[int]:
-    """The reads of variables in graphs that compute gradients of them, or all if no graph does both.
+    """Return the reads of variables in graphs that compute gradients of them, or all if no graph does both.
 
     While a model is evaluated, its variables do not change, nor do those of layers that are frozen.
     """
@@ -108,7 +108,7 @@ def _read_while_training(snapshot: Snapshot) -> list[int]:
 
 
 def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the updates that are large beside their variables.
+    """Return the updates that are large beside their variables.
 
     A variable that starts at 0 is measured by what becomes of it.
     """
@@ -130,13 +130,13 @@ def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> 
 
 
 def small_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
-    """Returns the updates that are small beside their variables."""
+    """Return the updates that are small beside their variables."""
     limit = float(values["limit"])
     return _by_ratio(snapshot, lambda ratio: ratio < limit)
 
 
 def _late_norms(snapshot: Snapshot) -> dict[int, float]:
-    """The norms at the end of the variables that start at 0, by the sites that read them."""
+    """Return the norms at the end of the variables that start at 0, by the sites that read them."""
     weights = tensors(snapshot).of(Role.WEIGHT)
     sizes = dict(
         snapshot.rows(
@@ -200,12 +200,12 @@ class _Reads:
         return np.asarray(self._is_weight[part.columns["site"]])
 
     def before(self, part: Part) -> Ints:
-        """The row of the last read of a matrix at each row; -1 if there is none."""
+        """Return the row of the last read of a matrix at each row; -1 if there is none."""
         rows = np.where(self.are(part) & (part.columns["rank"] >= 2), part.row, -1)
         return np.maximum.accumulate(rows) if len(rows) else rows
 
     def last(self, part: Part) -> Mask:
-        """The last read of each group."""
+        """Return the last read of each group."""
         mask = np.zeros(len(part.row), bool)
         read = self.before(part)[part.last(1)]
         mask[read[read >= 0]] = True
@@ -213,7 +213,7 @@ class _Reads:
 
 
 def uneven_starts(snapshot: Snapshot, values: Values) -> list[Hit]:
-    """Returns the matrix whose first values vary most, or least, if the variances are too far apart."""
+    """Return the matrix whose first values vary most, or least, if the variances are too far apart."""
     only, chosen = sites_condition(snapshot, [Role.WEIGHT])
     rows = snapshot.rows(
         "SELECT min(idx), site, arg_min(variance, idx) AS first FROM graph_executions"

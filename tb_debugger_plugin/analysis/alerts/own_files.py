@@ -36,7 +36,7 @@ NO_FILES: Final = OwnFiles()
 
 
 def folders_of(run: FoundRun) -> list[Path]:
-    """Returns the folder of a run and those above it up to the logdir; none if they are remote."""
+    """Return the folder of a run and those above it up to the logdir; none if they are remote."""
     if not isinstance(run.folder, Path):
         return []
     depth = len([part for part in run.name.split(" (")[0].split("/") if part not in ("", ".")])
@@ -44,7 +44,7 @@ def folders_of(run: FoundRun) -> list[Path]:
 
 
 def own_files(run: FoundRun, named: Sequence[Path] = ()) -> OwnFiles:
-    """Reads the files beside a run, and those that the user named.
+    """Read the files beside a run, and those that the user named.
 
     Args:
       run: The run.
@@ -61,7 +61,7 @@ def own_files(run: FoundRun, named: Sequence[Path] = ()) -> OwnFiles:
 
 
 def version_of_files(run: FoundRun) -> tuple[tuple[int, int], ...]:
-    """Returns a value that changes when a file beside a run does."""
+    """Return a value that changes when a file beside a run does."""
     paths = (folder / name for folder in folders_of(run) for name in (own_rules.FILE_NAME, allow.FILE_NAME))
     return tuple(map(_version, paths))
 

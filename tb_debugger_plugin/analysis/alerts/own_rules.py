@@ -79,7 +79,7 @@ _EAGER: Final = (
 
 
 def read_rules(path: Path) -> list[AlertRule]:
-    """Returns the rules of a TOML file; none if there is no file.
+    """Return the rules of a TOML file; none if there is no file.
 
     Raises:
       UsageError: The file holds something else, or a query that reads more than the tables.
@@ -121,7 +121,7 @@ def made_rule(
     parameters: tuple[Parameter, ...],
     advice: str | None,
 ) -> AlertRule:
-    """Returns a rule of a user; it is always on."""
+    """Return a rule of a user; it is always on."""
 
     def words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
         return title if hit is None or hit.measured is None else magnitude_words(hit.measured)
@@ -148,7 +148,7 @@ def _parameters(path: Path, rule_id: str, given: Any) -> Iterator[Parameter]:
 
 
 def own_parameter(name: str, default: float, facts: dict[str, Any]) -> Parameter:
-    """Returns a parameter of a rule of a user, with a range around the default unless one is given."""
+    """Return a parameter of a rule of a user, with a range around the default unless one is given."""
     reach = 100 * abs(default) or 1.0
     low, high = (
         float(facts.get(end, start))
@@ -212,7 +212,7 @@ def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[Hit]:
 def _rows(
     query: str, snapshot: Snapshot, values: Values, *, as_described: bool = False
 ) -> list[tuple[Any, ...]]:
-    """The rows of a query that reads the tables and nothing else; or a row for each of its columns.
+    """Return the rows of a query that reads the tables and nothing else; or a row for each of its columns.
 
     Raises:
       UsageError: It reads something else, or fails.

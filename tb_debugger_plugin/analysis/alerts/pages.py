@@ -24,7 +24,7 @@ _NAMED: Final = 50
 
 
 def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
-    """Returns all findings: the most severe ones first, and last those that are meant."""
+    """Return all findings: the most severe ones first, and last those that are meant."""
     findings = [finding for one in judged for finding in (*one.findings, *one.allowed)]
     # Positions of the two lists have no common order; those of one list do.
     return sorted(
@@ -34,7 +34,7 @@ def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
 
 
 def judged_json(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
-    """Returns the rules that are asked for with their counts, and all alerts, the most urgent first."""
+    """Return the rules that are asked for with their counts, and all alerts, the most urgent first."""
     judged = verdicts(snapshot, settings)
     return {
         "processes": snapshot.catalog.host_names,
@@ -44,7 +44,7 @@ def judged_json(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
 
 
 def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Returns the alerts of some findings.
+    """Return the alerts of some findings.
 
     Args:
       snapshot: The run.
@@ -78,7 +78,7 @@ def _tensor_name(snapshot: Snapshot, number: int) -> str:
 
 
 def place_words(alert: dict[str, Any]) -> str:
-    """Returns the tensor, its variable and the line of an alert: "Mul:0, for dense/kernel, train.py:68"."""
+    """Return the tensor, its variable and the line of an alert: "Mul:0, for dense/kernel, train.py:68"."""
     kind = display_name(alert["op_type"] or "?")
     name = alert["op_name"]
     tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
@@ -92,7 +92,7 @@ def place_words(alert: dict[str, Any]) -> str:
 
 
 def headline_of(rule: AlertRule, alert: dict[str, Any]) -> str:
-    """Returns the rule, what was measured, the tensor and the line of an alert."""
+    """Return the rule, what was measured, the tensor and the line of an alert."""
     return f"{rule.title}: {alert['measured']} in {place_words(alert)}"
 
 
@@ -104,7 +104,7 @@ def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """Returns a rule, its thresholds and counts."""
+    """Return a rule, its thresholds and counts."""
     return {
         **rule_json(verdict.rule),
         "recommended": verdict.is_recommended,
@@ -127,7 +127,7 @@ def _counts(verdict: Verdict) -> dict[str, int | None]:
 
 
 def rule_json(rule: AlertRule) -> dict[str, Any]:
-    """Returns what a rule is."""
+    """Return what a rule is."""
     return {
         "alert_type": rule.id,
         "title": rule.title,
@@ -137,7 +137,7 @@ def rule_json(rule: AlertRule) -> dict[str, Any]:
 
 
 def parameter_json(parameter: Parameter) -> dict[str, Any]:
-    """Returns what a parameter is."""
+    """Return what a parameter is."""
     return {
         "name": parameter.name,
         "default": parameter.default,

@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Place]:
-    """Returns the ops of some values.
+    """Return the ops of some values.
 
     Args:
       snapshot: The run.

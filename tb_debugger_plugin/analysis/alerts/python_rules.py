@@ -67,7 +67,7 @@ class RowBatch(Mapping[str, npt.NDArray[Any]]):
 
 
 def load_rules(path: Path) -> list[AlertRule]:
-    """Runs a file that the user named, and returns its rules.
+    """Run a file that the user named, and return its rules.
 
     Raises:
       UsageError: The file fails, or has no rule.

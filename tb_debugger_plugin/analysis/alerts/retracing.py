@@ -20,7 +20,7 @@ _LISTED: Final = 4
 
 
 def retraced(snapshot: Snapshot, values: Values) -> list[Hit]:
-    """Returns the call with which each function was traced too often."""
+    """Return the call with which each function was traced too often."""
     rows = snapshot.rows(
         "SELECT name, stack, host, graph, min(idx), max(idx), count(*) FROM executions"
         " JOIN op_types USING (op_type) WHERE graph >= 0 GROUP BY ALL ORDER BY min(idx)"
@@ -44,7 +44,7 @@ def retraced(snapshot: Snapshot, values: Values) -> list[Hit]:
 
 
 def _changes(snapshot: Snapshot, graphs: list[int]) -> str:
-    """A sentence on the arguments that differ; empty when no difference is on record."""
+    """Return a sentence on the arguments that differ; empty when no difference is on record."""
     signatures = [_arguments(snapshot, graph) for graph in graphs[:_COMPARED]]
     names = dict.fromkeys(name for signature in signatures for name in signature)
     changed = {
@@ -63,7 +63,7 @@ def _changes(snapshot: Snapshot, graphs: list[int]) -> str:
 
 
 def _arguments(snapshot: Snapshot, graph: int) -> dict[str, str]:
-    """The dtype and shape of each tensor that a graph takes; variables that it captures are left out."""
+    """Return the dtype and shape of each tensor that a graph takes, without captured variables."""
     rows = snapshot.rows(
         "SELECT name, dtype, shape FROM ops JOIN op_outputs USING (op) WHERE graph = ? AND variable IS NULL"
         " AND type IN (SELECT unnest(?)) ORDER BY op",

@@ -62,7 +62,7 @@ class Parameter:
     is_whole: bool = False
 
     def parse(self, rule: str, given: object) -> Value:
-        """Returns a value that the parameter may have.
+        """Return a value that the parameter may have.
 
         Args:
           rule: The rule, for the message.
@@ -175,7 +175,7 @@ class AlertRule:
         return {one.name: one.default for one in self.parameters}
 
     def explainer(self, hit: Hit | None = None, values: Values | None = None) -> Explain:
-        """Returns what writes the diagnosis of a value that breaks the rule.
+        """Return what writes the diagnosis of a value that breaks the rule.
 
         Args:
           hit: What was found; None for one value of many.
@@ -190,7 +190,7 @@ class AlertRule:
         return explain
 
     def parameter(self, name: str) -> Parameter:
-        """Returns a parameter.
+        """Return a parameter.
 
         Raises:
           UsageError: There is none of this name.
@@ -203,12 +203,12 @@ class AlertRule:
 
 
 def magnitude_words(value: float | None) -> str:
-    """A magnitude with three digits: "3.2e+12"."""
+    """Return a magnitude with three digits: "3.2e+12"."""
     return "unknown" if value is None else f"{value:.3g}"
 
 
 def explanation(subject: Subject, did: str, measured: str, why: str, advice: str | None) -> Explanation:
-    """Returns an explanation of a value that broke a rule.
+    """Return an explanation of a value that broke a rule.
 
     Args:
       subject: The value.

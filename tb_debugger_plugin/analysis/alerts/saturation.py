@@ -19,7 +19,7 @@ _SLOPE: Final = 2 * math.sqrt(2 / math.pi)
 
 
 def _below(end: str) -> str:
-    """SQL for the share of normally distributed elements below an end; Page's approximation, within 2e-4."""
+    """Return SQL for the share of normally distributed elements below an end (Page, within 2e-4)."""
     z = f"(({end} - mean) / greatest(sqrt(variance), 1e-300))"
     z = f"greatest(-8.0, least(8.0, {z}))"
     return f"1 / (1 + exp(-{_SLOPE} * ({z} + 0.044715 * {z} ** 3)))"
@@ -32,7 +32,7 @@ _SHARE: Final = (
 
 
 def saturated(role: Role) -> Find:
-    """Returns a search for the inputs of activations.
+    """Return a search for the inputs of activations.
 
     Args:
       role: The inputs.

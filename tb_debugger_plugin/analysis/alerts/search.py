@@ -28,7 +28,7 @@ LARGEST = "greatest(abs(min), abs(max))"
 
 
 def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bool = True) -> Find:
-    """Returns a search for tensors by a condition on a single value.
+    """Return a search for tensors by a condition on a single value.
 
     Args:
       where: The condition, such as ``max > $limit``.
@@ -52,7 +52,7 @@ def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bo
 
 
 def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Find) -> Find:
-    """Returns a search that leaves out some sites.
+    """Return a search that leaves out some sites.
 
     Args:
       leaves_out: Returns them; called only if something was found.
@@ -68,7 +68,7 @@ def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Fin
 
 
 def sites_of(snapshot: Snapshot, hits: Sequence[Hit]) -> list[int]:
-    """Returns the site of each hit; -1 for an eager op."""
+    """Return the site of each hit; -1 for an eager op."""
     query = "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))"
     positions = [hit.position for hit in hits if hit.slot < 0]
     sites: dict[int, int] = dict(snapshot.rows(query, [positions])) if positions else {}
@@ -86,7 +86,7 @@ def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) ->
 
 
 def every_value(where: str) -> Every:
-    """Returns the SQL that lists every value that fulfils a condition."""
+    """Return the SQL that lists every value that fulfils a condition."""
     return (
         f"SELECT idx FROM graph_executions WHERE {where}",
         f"SELECT idx, slot FROM execution_outputs WHERE {where}",
@@ -94,12 +94,12 @@ def every_value(where: str) -> Every:
 
 
 def parameters_in(sql: str, values: Values) -> dict[str, Any]:
-    """Returns the parameters that an SQL text uses: DuckDB refuses others."""
+    """Return the parameters that an SQL text uses: DuckDB refuses others."""
     return {name: value for name, value in values.items() if f"${name}" in sql}
 
 
 def sites_condition(snapshot: Snapshot, roles: Sequence[Role]) -> tuple[str, dict[str, Any]]:
-    """Returns an SQL condition for the sites with some roles, and its parameters."""
+    """Return an SQL condition for the sites with some roles, and its parameters."""
     if not roles:
         return "true", {}
     return "site IN (SELECT unnest($sites::INTEGER[]))", {"sites": tensors(snapshot).of(*roles)}

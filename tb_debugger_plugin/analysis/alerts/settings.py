@@ -38,11 +38,11 @@ class Settings:
     allowed: tuple[Allowed, ...] = ()
 
     def of_rule(self, rule: AlertRule) -> dict[str, Value]:
-        """The value of each parameter of a rule."""
+        """Return the value of each parameter of a rule."""
         return {name: self.values.get((rule.id, name), default) for name, default in rule.defaults.items()}
 
     def rule(self, rule_id: str) -> AlertRule:
-        """Returns a known rule by its id.
+        """Return a known rule by its id.
 
         Raises:
           UsageError: There is none.
@@ -85,7 +85,7 @@ def make_settings(
 
 
 def settings_of_texts(texts: Iterable[str] | None, own: OwnFiles = NO_FILES) -> Settings:
-    """Returns the settings of texts such as ``LargeGradientAlert:limit=10``.
+    """Return the settings of texts such as ``LargeGradientAlert:limit=10``.
 
     Args:
       texts: Each names a rule, and after a colon its thresholds; None for the recommended rules.

@@ -65,17 +65,17 @@ class Tensors:
     layers: dict[str, str]
 
     def of(self, *roles: Role) -> list[int]:
-        """Returns the sites that have one of some roles."""
+        """Return the sites that have one of some roles."""
         return sorted({site for role in roles for site in self.sites.get(role, ())})
 
 
 def tensors(snapshot: Snapshot) -> Tensors:
-    """Returns the sites of a run by role."""
+    """Return the sites of a run by role."""
     return snapshot.remember_of_sites("tensors by role", lambda: _tensors(snapshot))
 
 
 def layer_of(snapshot: Snapshot, site: int) -> str | None:
-    """Returns the layer of a tensor: that of its op, or of the variable whose update or gradient it is."""
+    """Return the layer of a tensor: that of its op, or of the variable whose update or gradient it is."""
     known = tensors(snapshot)
     layer = snapshot.catalog.ops[snapshot.catalog.sites[site].op].layer
     return known.layers.get(known.variables.get(site, ""), layer)
@@ -114,7 +114,7 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
 
 
 def _unscaled(snapshot: Snapshot) -> dict[tuple[int, int], list[int]]:
-    """The sites of gradients that are divided by a scalar, the scale of the loss, by what is divided."""
+    """Return the sites of gradients that are divided by the scale of the loss, by what is divided."""
     found: dict[tuple[int, int], list[int]] = {}
     if not any(op.type == "RealDiv" for op in snapshot.catalog.ops):
         return found
@@ -127,7 +127,7 @@ def _unscaled(snapshot: Snapshot) -> dict[tuple[int, int], list[int]]:
 
 
 def _divisions(snapshot: Snapshot, op: int, slot: int) -> list[int]:
-    """The ops that divide a tensor by a scalar, also in a function that gets it, such as a branch."""
+    """Return the ops that divide a tensor by a scalar, also in a function that gets it, such as a branch."""
     edges, found = adjacency(snapshot), []
     seen, waiting = {op}, [(op, slot)]
     while waiting:
@@ -156,7 +156,7 @@ _Inputs = dict[tuple[int, int], tuple[int, int]]
 
 
 def _inputs(snapshot: Snapshot) -> _Inputs:
-    """The inputs of the ops whose inputs have a role, and of those that return their input."""
+    """Return the inputs of the ops whose inputs have a role, and of those that return their input."""
     types = {*_CHANGES, *_SMOOTH, *_IDENTITIES}
     ops = [op.number for op in snapshot.catalog.ops if op.type in types]
     query = (
@@ -180,7 +180,7 @@ def _of_activation(op: Op) -> Iterator[Role]:
 def _around(
     catalog: Catalog, inputs: _Inputs, op: Op, trained: set[str]
 ) -> Iterator[tuple[Role, int, str | None]]:
-    """Yields the inputs of an op that have a role because of it."""
+    """Yield the inputs of an op that have a role because of it."""
     if op.type in _CHANGES and op.variable is not None and (not trained or op.variable in trained):
         for site in _sites_of_input(catalog, inputs, op, _CHANGES[op.type]):
             yield Role.UPDATE, site.number, op.variable
@@ -191,7 +191,7 @@ def _around(
 
 
 def _sites_of_input(catalog: Catalog, inputs: _Inputs, op: Op, slot: int) -> list[Site]:
-    """The sites of the tensor that an op takes, through ops that return their input."""
+    """Return the sites of the tensor that an op takes, through ops that return their input."""
     source = inputs.get((op.number, slot))
     for _ in range(_MAX_IDENTITIES):
         if source is None:

@@ -22,7 +22,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 def tables_of(path: Path, kind: str) -> list[dict[str, Any]]:
-    """Returns the tables ``[[kind]]`` of a TOML file.
+    """Return the tables ``[[kind]]`` of a TOML file.
 
     Args:
       path: The file.
@@ -48,7 +48,7 @@ def tables_of(path: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def text_of(path: Path, table: dict[str, Any], name: str, default: str | None = None) -> str:
-    """Returns a text of a table.
+    """Return a text of a table.
 
     Raises:
       UsageError: It is missing and has no default, or is no text.
@@ -71,7 +71,7 @@ def check_names(path: Path, table: dict[str, Any], known: tuple[str, ...]) -> No
 
 
 def quoted(text: str) -> str:
-    """Returns a text as a TOML string."""
+    """Return a text as a TOML string."""
     escaped = "".join(
         f"\\u{ord(one):04x}"
         if ord(one) < 0x20 or ord(one) == 0x7F

@@ -50,7 +50,7 @@ class _Settled:
 
 
 def call_health(snapshot: Snapshot) -> Health:
-    """Returns the health of what ran inside each execution.
+    """Return the health of what ran inside each execution.
 
     The part that cannot change any more is kept, so that for a growing run only new rows are read.
 
@@ -78,7 +78,7 @@ def _inner_health(snapshot: Snapshot) -> Health:
 
 
 def _num_final(snapshot: Snapshot, begin: int) -> int:
-    """Returns how many traces, from the first, have an owner that no later call can change.
+    """Return how many traces, from the first, have an owner that no later call can change.
 
     Args:
       snapshot: The run.
@@ -135,7 +135,7 @@ def _add_some_health(
 
 
 def _unmeasured_spans(snapshot: Snapshot, health: Health) -> list[tuple[float, float]]:
-    """Returns the times at which the calls with nothing measured so far may have run something.
+    """Return the times at which the calls with nothing measured so far may have run something.
 
     Returns:
       Spans of time, with the end and without the begin, which are disjoint on each host.

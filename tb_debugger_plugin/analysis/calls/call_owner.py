@@ -55,7 +55,7 @@ class Span(NamedTuple):
 
 
 def host_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
-    """Returns the calls of each host."""
+    """Return the calls of each host."""
     return snapshot.remember_of(("executions", "op_types"), "calls", lambda: _load_calls(snapshot))
 
 
@@ -71,7 +71,7 @@ def _load_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
 
 
 def owners(snapshot: Snapshot, times: Floats, sites: npt.NDArray[np.int32]) -> Floats:
-    """Returns the owners of some traces.
+    """Return the owners of some traces.
 
     Args:
       snapshot: The run.
@@ -93,7 +93,7 @@ def owners(snapshot: Snapshot, times: Floats, sites: npt.NDArray[np.int32]) -> F
 
 
 def owner_of(snapshot: Snapshot, index: int) -> int | None:
-    """Returns the owner of the graph execution at a position; None when it is not known."""
+    """Return the owner of the graph execution at a position; None when it is not known."""
     row = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
     owner = float(owners(snapshot, row["wall_time"], row["site"])[0])
     return None if math.isnan(owner) else int(owner)
@@ -106,19 +106,19 @@ def _owners_in_graph(snapshot: Snapshot, calls: HostCalls, graph: int, times: Fl
 
 
 def runners(snapshot: Snapshot, graph: int) -> list[int]:
-    """Returns the graphs whose calls may have run a graph, beginning with the graph itself."""
+    """Return the graphs whose calls may have run a graph, beginning with the graph itself."""
     known: dict[int, list[int]] = snapshot.remember_of_graphs("runners", dict)
     return known.get(graph) or known.setdefault(graph, _runners(snapshot, graph))
 
 
 def related_calls(calls: HostCalls, graphs: Iterable[int]) -> Ints:
-    """Returns the calls that may be calls of some graphs, by their indices among the host's calls."""
+    """Return the calls that may be calls of some graphs, by their indices among the host's calls."""
     # A call whose graph is not known may be a call of any graph.
     return np.flatnonzero(np.isin(calls.graphs, [-1, *graphs]))
 
 
 def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:
-    """Returns the calls in which some traces ran.
+    """Return the calls in which some traces ran.
 
     Args:
       calls: The calls of the host.
@@ -136,7 +136,7 @@ def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:
 
 
 def _runners(snapshot: Snapshot, graph: int) -> list[int]:
-    """Returns the graphs whose calls may have run a graph: those around it, and those that run it."""
+    """Return the graphs whose calls may have run a graph: those around it, and those that run it."""
     graphs = [graph]
     seen = {graph}
     for number in graphs:  # the list grows inside the loop, the nearest graphs first
@@ -153,7 +153,7 @@ def _runners(snapshot: Snapshot, graph: int) -> list[int]:
 
 
 def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None:
-    """Returns the positions of the graph executions of one call.
+    """Return the positions of the graph executions of one call.
 
     Args:
       snapshot: The run.
@@ -175,7 +175,7 @@ def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None
 
 
 def span_of_call(snapshot: Snapshot, execution: int) -> Span | None:
-    """Returns when a call may have run, if others ran at the same time; None when it is not a call."""
+    """Return when a call may have run, if others ran at the same time; None when it is not a call."""
     host, calls, index = _find_call(snapshot, execution)
     if calls is None or index is None:
         return None

@@ -178,7 +178,7 @@ def _in_gap(first: list[Node], second: list[Node], partner: dict[int, int]) -> l
 
 
 def sorted_nodes(nodes: list[Node]) -> list[Node]:
-    """Returns nodes in their order."""
+    """Return nodes in their order."""
     return sorted(nodes, key=lambda node: node.number)
 
 

@@ -18,7 +18,7 @@ Sides = tuple[Callable[[Node], Side], Callable[[Node], Side]]
 def changes(
     alignment: Alignment, sides: Sides, dtypes: Callable[[Pair], tuple[str, str] | None]
 ) -> list[Change]:
-    """Returns the changes in the order of the first program, and those of the second after them.
+    """Return the changes in the order of the first program, and those of the second after them.
 
     Args:
       alignment: The pairs.

@@ -31,7 +31,7 @@ _DEFAULT: Final = Settings()
 
 
 def compare(first: Snapshot, second: Snapshot, settings: Settings = _DEFAULT) -> Comparison:
-    """Compares two runs.
+    """Compare two runs.
 
     Args:
       first: The run whose order of time counts.
@@ -81,7 +81,7 @@ class _Comparing:
     def tensor(
         self, one: Measured, nth: int, search: Search | None = None, inherited: float | None = None
     ) -> TensorDifference:
-        """Describes the difference of a tensor at an occurrence."""
+        """Describe the difference of a tensor at an occurrence."""
         if search is not None:
             inherited = search.candidate(one, nth).inherited
         slot, pair = one.place.slot, one.place.pair
@@ -98,7 +98,7 @@ class _Comparing:
         )
 
     def side(self, which: int, node: Node, slot: int, index: int | None) -> Side:
-        """Describes an output of a node of a run, at a position or without one."""
+        """Describe an output of a node of a run, at a position or without one."""
         return side_at((self._first, self._second)[which], self._outlines[which], node, slot, index)
 
     def _changes(self, measured: list[Measured]) -> list[Change]:
@@ -173,7 +173,7 @@ def _is_known(shape: list[int | None] | None) -> bool:
 
 
 def _what(first: dict[str, Any] | None, second: dict[str, Any] | None) -> str:
-    """What differs most, in words, such as ``mean 0.5, not 0.7``."""
+    """Return what differs most, in words, such as ``mean 0.5, not 0.7``."""
     if first is None or second is None:
         return "the values differ"
     if _is_known(first["shape"]) and _is_known(second["shape"]) and first["shape"] != second["shape"]:

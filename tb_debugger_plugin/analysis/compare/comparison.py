@@ -41,13 +41,13 @@ class Side:
         return name if self.output_slot == 0 else f"{name}:{self.output_slot}"
 
     def to_json(self) -> dict[str, Any]:
-        """The tensor as the HTTP contract has it."""
+        """Return the tensor as the HTTP contract has it."""
         source = None if self.source is None else self.source.to_json()
         return {**vars(self), "source": source}
 
 
 def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, **known: Any) -> Side:
-    """Returns an output of a node."""
+    """Return an output of a node."""
     name = None if node.is_eager else node.name
     return Side(node.type, name, slot, graph_id, function, node.layer, node.variable, node.source, **known)
 
@@ -80,7 +80,7 @@ class TensorDifference:
     what: str
 
     def to_json(self) -> dict[str, Any]:
-        """The difference as the HTTP contract has it."""
+        """Return the difference as the HTTP contract has it."""
         return {**vars(self), "first": self.first.to_json(), "second": self.second.to_json()}
 
 
@@ -100,7 +100,7 @@ class InputOfFirst:
     is_within: bool | None
 
     def to_json(self) -> dict[str, Any]:
-        """The input as the HTTP contract has it."""
+        """Return the input as the HTTP contract has it."""
         sides = {name: None if side is None else side.to_json() for name, side in self.sides.items()}
         return {**sides, "difference": self.difference, "is_within": self.is_within}
 
@@ -132,7 +132,7 @@ class FirstDifference:
     values: dict[str, Any] | None
 
     def to_json(self) -> dict[str, Any]:
-        """The first difference as the HTTP contract has it."""
+        """Return the first difference as the HTTP contract has it."""
         return {
             **self.tensor.to_json(),
             "headline": self.headline,
@@ -159,7 +159,7 @@ class Change:
     words: str
 
     def to_json(self) -> dict[str, Any]:
-        """The change as the HTTP contract has it."""
+        """Return the change as the HTTP contract has it."""
         first, second = (None if side is None else side.to_json() for side in (self.first, self.second))
         return {"kind": self.kind, "first": first, "second": second, "words": self.words}
 
@@ -197,7 +197,7 @@ class Comparison:
     notes: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """The answer of the route ``compare``."""
+        """Return the answer of the route ``compare``."""
         first = self.first_difference
         return {
             **vars(self),

@@ -41,7 +41,7 @@ class Differences:
 
 
 def differences(first: Rows, second: Rows, shapes: npt.NDArray[np.int64]) -> Differences:
-    """Compares rows.
+    """Compare rows.
 
     Args:
       first, second: As many rows of both runs.
@@ -72,12 +72,12 @@ def differences(first: Rows, second: Rows, shapes: npt.NDArray[np.int64]) -> Dif
 
 
 def _apart(a: _Floats, b: _Floats) -> _Floats:
-    """The difference of two numbers; 0 if one of them was not recorded."""
+    """Return the difference of two numbers; 0 if one of them was not recorded."""
     return np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf)
 
 
 def _flips(first: Rows, second: Rows, measured: _Flags) -> _Floats:
-    """The part of the elements with another sign; one of them is free where the numbers are known, too."""
+    """Return the share of elements with another sign; one is free where the numbers are known, too."""
     a, b = first.columns, second.columns
     flips = np.add.reduce([_apart(a[name], b[name]) for name in _SIGNS]) / 2
     flips = np.where(measured, np.maximum(0.0, flips - 1.0), flips)

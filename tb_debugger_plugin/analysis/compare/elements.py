@@ -39,19 +39,19 @@ class ElementDifference:
         return math.inf if self.max_relative is None else self.max_relative
 
     def to_json(self) -> dict[str, Any]:
-        """The difference as the HTTP contract has it."""
+        """Return the difference as the HTTP contract has it."""
         return asdict(self)
 
 
 def recorded(snapshot: Snapshot, index: int, slot: int, *, eager: bool) -> RecordedValue:
-    """Returns a value by its position."""
+    """Return a value by its position."""
     if eager:
         return find_value(snapshot, execution=index, slot=slot)
     return find_value(snapshot, graph_execution=index)
 
 
 def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDifference | None:
-    """Compares the elements; None when one of the runs does not hold them, or they are no numbers."""
+    """Compare the elements; None when one of the runs does not hold them, or they are no numbers."""
     if not first.is_kept or not second.is_kept:
         return None
     try:
@@ -74,7 +74,7 @@ def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDi
 
 
 def _chunk(a: Any, b: Any) -> tuple[int, float, float]:
-    """The number of different elements, the largest difference, and the largest finite element."""
+    """Return the number of different elements, the largest difference, and the largest finite element."""
     kind = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
     first, second = a.astype(kind), b.astype(kind)
     same = (first == second) | (np.isnan(first) & np.isnan(second))

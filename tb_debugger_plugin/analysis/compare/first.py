@@ -56,7 +56,7 @@ class Telling:
         self._known = known
 
     def first(self, found: Candidate) -> FirstDifference:
-        """Describes a candidate."""
+        """Describe a candidate."""
         tensor: TensorDifference = self._describe(found.measured, found.nth, inherited=found.inherited)
         cause, reason = self._cause(found)
         return FirstDifference(
@@ -95,7 +95,7 @@ class Telling:
         return None
 
     def _change_before(self, found: Candidate) -> tuple[str, str] | None:
-        """A changed op before this one, from which it is parted only by tensors without numbers in common."""
+        """Return a changed op before this one, with only tensors without common numbers between them."""
         known = {(each.place.first.node, each.place.slot) for each, _ in found.inputs}
         nodes = self._outlines[0].nodes
         waiting = [source for source in found.measured.place.pair.first.inputs if source not in known]
@@ -118,7 +118,7 @@ class Telling:
         return None
 
     def _other_input(self, first: Node, second: Node) -> str | None:
-        """An input that the other run has of another op."""
+        """Return an input that the other run has of another op."""
         there = [self._outlines[1].nodes[number] for number, _ in second.inputs]
         here = [self._outlines[0].nodes[number] for number, _ in first.inputs]
         for node, partner, name in (

@@ -61,7 +61,7 @@ def histories(
     most: int = 500,
     settings: Settings = _DEFAULT,
 ) -> Histories:
-    """Compares the occurrences of a tensor.
+    """Compare the occurrences of a tensor.
 
     Args:
       first, second: The runs.
@@ -106,7 +106,7 @@ def histories(
 
 
 def _key(value: RecordedValue) -> EagerKey | int:
-    """The site of a value of a graph, or the key of an eager execution."""
+    """Return the site of a value of a graph, or the key of an eager execution."""
     rows = value.snapshot.rows
     if not value.is_execution:
         ((site,),) = rows("SELECT site FROM graph_executions WHERE idx = ?", [value.index])
@@ -129,7 +129,7 @@ def _has(place: Place, key: EagerKey | int, slot: int) -> bool:
 
 
 def _spread(total: int, most: int, kept: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns evenly spread positions, and those to keep, in order."""
+    """Return evenly spread positions, and those to keep, in order."""
     evenly = np.linspace(0, total - 1, min(total, most)).round().astype(np.int64)
     return np.unique(np.concatenate([evenly, kept]))
 

@@ -35,7 +35,7 @@ class InputDifference:
 
 
 def handed_on(op_type: str, inputs: Sequence[InputDifference], scale: float) -> float:
-    """The relative difference of an output that the differences of its inputs explain.
+    """Return the relative difference of an output that the differences of its inputs explain.
 
     Args:
       op_type: The type of the op.
@@ -55,7 +55,7 @@ def _gain(op_type: str, one: InputDifference, scale: float) -> float:
 
 
 def inherited_share(explained: float, difference: float) -> float:
-    """The part of a difference that came with the inputs, from 0 to 1."""
+    """Return the part of a difference that came with the inputs, from 0 to 1."""
     if difference <= 0:
         return 0.0
     if difference == float("inf"):

@@ -114,7 +114,7 @@ class Job:
 
 
 def measure(job: Job, wanted: Sequence[PlacePair]) -> list[Measured]:
-    """Compares all occurrences of the places."""
+    """Compare all occurrences of the places."""
     shapes = shared_shapes(job.first, job.second)
     return [one for batch in _batches(wanted) for one in _batch(job, batch, shapes)]
 
@@ -135,7 +135,7 @@ def _batches(wanted: Sequence[PlacePair]) -> Iterator[list[PlacePair]]:
 
 
 def shared_shapes(first: Snapshot, second: Snapshot) -> npt.NDArray[np.int64]:
-    """Returns the number in the first run of each shape of the second one; -2 if it has none such."""
+    """Return the number in the first run of each shape of the second one; -2 if it has none such."""
     known = {text: number for number, text in enumerate(first.catalog.shapes)}
     return np.array([known.get(text, -2) for text in second.catalog.shapes], np.int64)
 
@@ -155,7 +155,7 @@ class Aligned:
 
 
 def aligned(job: Job, batch: Sequence[PlacePair]) -> Aligned:
-    """Reads the occurrences of tensors that are either all of graphs or all of eager executions."""
+    """Read the occurrences of tensors that are either all of graphs or all of eager executions."""
     a = read_rows(job.first, [one.first for one in batch], _LONGEST)
     b = read_rows(job.second, [one.second for one in batch], _LONGEST)
     in_a = np.searchsorted(a.place, np.arange(len(batch) + 1))
@@ -183,7 +183,7 @@ def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> I
 
 
 def allowed(job: Job, batch: Sequence[PlacePair], rows: Rows, found: Differences) -> Array:
-    """Returns the relative tolerance of each occurrence."""
+    """Return the relative tolerance of each occurrence."""
     if job.settings.tolerance is not None:
         return np.where(found.unit > 0, job.settings.tolerance, 0.0)
     depth = np.array([job.depths[one.first.node] for one in batch])
@@ -237,7 +237,7 @@ def _time(times: Array, position: int) -> float:
 def _in_any_order(
     a: Rows, b: Rows, part: slice, shapes: npt.NDArray[np.int64], relative: Array, limits: Array
 ) -> Array:
-    """The differences if each value is compared with the one of the same rank; those by order if not less."""
+    """Return the differences between values of the same rank; those by order if they are not less."""
     positions = np.arange(part.start, part.stop)
     keys = ("variance", "size", "positive", "max", "min", "mean")
     first, second = (

@@ -30,7 +30,7 @@ class EagerKey(NamedTuple):
 
 
 def without_numbers(name: str) -> str:
-    """Returns a name without the numbers that TensorFlow adds to make it unique."""
+    """Return a name without the numbers that TensorFlow adds to make it unique."""
     return _NUMBER.sub("", name)
 
 
@@ -110,7 +110,7 @@ class Outline:
 
 
 def outline(snapshot: Snapshot) -> Outline:
-    """Returns the outline of a run."""
+    """Return the outline of a run."""
     made = Outline([], [], {}, {})
     lines = user_lines(snapshot)
     _add_graphs(snapshot, made, lines)

@@ -57,7 +57,7 @@ Places = dict[tuple[int, int], list[Place]]
 
 
 def places(snapshot: Snapshot, made: Outline) -> Places:
-    """Returns the places of a run by node and slot; several if an op ran on several devices."""
+    """Return the places of a run by node and slot; several if an op ran on several devices."""
     found: Places = defaultdict(list)
     sites = snapshot.catalog.sites
     rows = snapshot.rows("SELECT site, count(*), max(size) FROM graph_executions GROUP BY site ORDER BY site")
@@ -90,7 +90,7 @@ def _add_eager(snapshot: Snapshot, made: Outline, found: Places) -> None:
 
 
 def paired_places(pairs: Sequence[Pair], first: Places, second: Places) -> list[PlacePair]:
-    """Returns the tensors that both runs have on record."""
+    """Return the tensors that both runs have on record."""
     result: list[PlacePair] = []
     slots: dict[int, list[int]] = defaultdict(list)
     for node, slot in sorted(first):

@@ -51,7 +51,7 @@ class Prepared:
     from_end: bool
 
     def job(self, first: Snapshot, second: Snapshot, settings: Settings) -> Job:
-        """Returns what is to be compared with what."""
+        """Return what is to be compared with what."""
         return Job(first, second, self.depths, self.unordered, self.from_end, settings)
 
 
@@ -65,7 +65,7 @@ class _Kept:
 
 
 def prepared(first: Snapshot, second: Snapshot) -> Prepared:
-    """Returns what belongs together in two runs."""
+    """Return what belongs together in two runs."""
     kept = first.recall(_NAME)
     generations = first.generation, second.generation
     if isinstance(kept, _Kept) and kept.generations == generations and kept.other() is second.loader:
@@ -93,7 +93,7 @@ def _prepare(first: Snapshot, second: Snapshot) -> Prepared:
 
 
 def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
-    """The nodes whose occurrences may change places: of loops, and of graphs that several threads run.
+    """Return the nodes whose occurrences may change places: of loops, and of graphs that several threads run.
 
     The threads of an input pipeline are not on record, but its functions are named after it.
     """

@@ -40,13 +40,13 @@ class Rows:
     columns: Columns
 
     def take(self, chosen: Numbers) -> Rows:
-        """Returns some of the rows."""
+        """Return some of the rows."""
         columns = {name: values[chosen] for name, values in self.columns.items()}
         return Rows(self.place[chosen], self.nth[chosen], columns)
 
 
 def read_rows(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Rows:
-    """Reads the rows of some places, which are either all of graphs or all of eager executions.
+    """Read the rows of some places, which are either all of graphs or all of eager executions.
 
     Args:
       snapshot: The run.
@@ -87,7 +87,7 @@ def _of_graphs(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Colum
 
 
 def _with_known_shapes(snapshot: Snapshot, columns: Columns) -> Columns:
-    """Returns the columns with shape -1 where a dimension is not known before the graph runs."""
+    """Return the columns with shape -1 where a dimension is not known before the graph runs."""
     is_known = np.array([*("?" not in text for text in snapshot.catalog.shapes), False])
     return {**columns, "shape": np.where(is_known[columns["shape"]], columns["shape"], -1)}
 

@@ -65,7 +65,7 @@ class Search:
         }
 
     def found(self) -> Candidate | None:
-        """The first material difference; None when inputs explain them all, so that only rounding grew."""
+        """Return the first material difference; None when inputs explain all: only rounding grew."""
         first: Candidate | None = None
         for number, (one, nth) in enumerate(self._candidates()):
             candidate = self.candidate(one, nth)
@@ -152,5 +152,5 @@ def _difference(one: Measured, nth: int) -> InputDifference:
 
 
 def finite(value: float) -> float | None:
-    """Returns a number for JSON; None for an infinite one."""
+    """Return a number for JSON; None for an infinite one."""
     return value if math.isfinite(value) else None

@@ -19,7 +19,7 @@ _MAX_GAP: Final = 1500
 
 
 def common(first: Sequence[Hashable], second: Sequence[Hashable]) -> Pairs:
-    """Returns the positions of the common elements of two sequences."""
+    """Return the positions of the common elements of two sequences."""
     pairs: Pairs = []
     begin_a = begin_b = 0
     for a, b in [*_anchors(first, second), (len(first), len(second))]:
@@ -31,7 +31,7 @@ def common(first: Sequence[Hashable], second: Sequence[Hashable]) -> Pairs:
 
 
 def _anchors(first: Sequence[Hashable], second: Sequence[Hashable]) -> Pairs:
-    """The tokens that are once in both, as far as they are in the same order."""
+    """Return the tokens that are once in both, as far as they are in the same order."""
     in_first, in_second = Counter(first), Counter(second)
     where = {token: at for at, token in enumerate(second) if in_second[token] == 1}
     found = [(a, where[token]) for a, token in enumerate(first) if in_first[token] == 1 and token in where]
@@ -39,7 +39,7 @@ def _anchors(first: Sequence[Hashable], second: Sequence[Hashable]) -> Pairs:
 
 
 def _rising(pairs: Pairs) -> Pairs:
-    """The longest part of pairs whose second position rises, too."""
+    """Return the longest part of pairs whose second position rises, too."""
     ends: list[int] = []  # the second position of the last pair of the best chain of each length
     at: list[int] = []
     previous: list[int] = []

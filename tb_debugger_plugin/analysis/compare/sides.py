@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 
 def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | None) -> Side:
-    """Describes an output.
+    """Describe an output.
 
     Args:
       run: The run.

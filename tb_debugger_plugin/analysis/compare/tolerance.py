@@ -73,7 +73,7 @@ _UNIT, _SMALLEST = _tables()
 
 
 def roundings(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Roundings:
-    """Returns the rounding of the coarser of two dtypes, for each pair."""
+    """Return the rounding of the coarser of two dtypes, for each pair."""
     return Roundings(np.maximum(_UNIT[first], _UNIT[second]), np.maximum(_SMALLEST[first], _SMALLEST[second]))
 
 
@@ -87,7 +87,7 @@ def weight(op_type: str, size_in: int, size_out: int) -> float:
 
 
 def depths(made: Outline, sizes: Mapping[tuple[int, int], int]) -> list[float]:
-    """Returns the units of rounding on the longest path to each node.
+    """Return the units of rounding on the longest path to each node.
 
     Args:
       made: The run.
@@ -106,7 +106,7 @@ def depths(made: Outline, sizes: Mapping[tuple[int, int], int]) -> list[float]:
 def tolerance(
     unit: npt.NDArray[np.float64], depth: npt.NDArray[np.float64], nth: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Returns the relative tolerance of tensors.
+    """Return the relative tolerance of tensors.
 
     Args:
       unit: The rounding of the dtype.

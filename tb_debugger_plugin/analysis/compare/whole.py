@@ -20,7 +20,7 @@ _OCCURRENCES: Final = 20
 
 
 def with_elements(job: Job, measured: Sequence[Measured]) -> list[Measured]:
-    """Returns what was measured, with the differences of elements where they are larger."""
+    """Return what was measured, with the differences of elements where they are larger."""
     left = _MOST
     result = []
     for one in measured:

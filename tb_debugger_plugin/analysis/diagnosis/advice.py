@@ -35,7 +35,7 @@ class Advice:
     def example(
         self, lines: Sequence[str | None], dtype: str | None = None, dialect: Dialect = TENSORFLOW
     ) -> Example | None:
-        """The changed line; else an example that is only like the program.
+        """Return the changed line; else an example that is only like the program.
 
         Args:
           lines: Texts of lines of the program, the most probable one first.

@@ -33,7 +33,7 @@ _BY_OP: Final = _by_op()
 def advice_for(
     causes: Causes, output: Numbers, surroundings: Surroundings | None, function: str | None = None
 ) -> Advice | None:
-    """What helps; None when the op only passed on what was bad, or when nothing is known to help.
+    """Return what helps; None when the op only passed on what was bad, or when nothing is known to help.
 
     Args:
       causes: Why the output is bad.
@@ -49,7 +49,7 @@ def advice_for(
 
 
 def pattern_of(scene: Scene) -> Pattern | None:
-    """The first situation that is there."""
+    """Return the first situation that is there."""
     types = dict.fromkeys([scene.focus.type, scene.op.type])
     for type_ in types:
         for pattern in _BY_OP.get(type_, _BY_OP[ANY_OP[0]]):
@@ -59,14 +59,14 @@ def pattern_of(scene: Scene) -> Pattern | None:
 
 
 def example_for(advice: Advice, scene: Scene) -> Example | None:
-    """The line of the program as it should be, in the library that the file uses; else one like it."""
+    """Return the line of the program as it should be, in the library that the file uses; else one like it."""
     dtype = scene.output.dtype or scene.op.attributes.get("T")
     lines = lines_of(scene.around, upstream=advice.is_upstream)
     return advice.example(lines, dtype, dialect_of(scene.around.program.text))
 
 
 def words_for(advice: Advice, scene: Scene) -> str:
-    """The sentence for the program: one that only predicts has no learning rate, one of Keras no ``tf``."""
+    """Return the sentence for the program: without learning rate in predictions, or ``tf`` in Keras."""
     program = scene.around.program
     words = advice.words if program.trains else advice.without_training or advice.words
     return dialect_of(program.text).words(words)

@@ -91,12 +91,12 @@ class Scene:
 
 
 def taken(op: Near, slot: int = 0) -> Output | None:
-    """The tensor in an input slot; None when there is none."""
+    """Return the tensor in an input slot; None when there is none."""
     return op.inputs[slot] if 0 <= slot < len(op.inputs) else None
 
 
 def source(op: Near, slot: int = 0, *, through: frozenset[str] = COPIES) -> Output | None:
-    """The tensor in an input slot, before the ops that only copy it."""
+    """Return the tensor in an input slot, before the ops that only copy it."""
     found = taken(op, slot)
     for _ in range(_MOST):
         before = None if found is None or found.op.type not in through else taken(found.op)
@@ -112,18 +112,18 @@ def type_of(output: Output | None) -> str:
 
 
 def made_by(op: Near, slot: int, *types: str) -> Near | None:
-    """The op that made an input, if it has one of some types."""
+    """Return the op that made an input, if it has one of some types."""
     found = source(op, slot)
     return found.op if found is not None and found.op.type in types else None
 
 
 def only_value(output: Output | None) -> float | None:
-    """The value that all elements of a tensor have; None when they differ, or when it is not known."""
+    """Return the value that all elements of a tensor have; None when they differ, or when it is not known."""
     return None if output is None else output.numbers.only
 
 
 def producers(op: Near, depth: int) -> Iterator[Near]:
-    """The ops before an op, up to some steps; the nearest first."""
+    """Yield the ops before an op, up to some steps; the nearest first."""
     front, seen = [op], 0
     for _ in range(depth):
         front = [output.op for near in front for output in near.inputs]
@@ -135,7 +135,7 @@ def producers(op: Near, depth: int) -> Iterator[Near]:
 
 
 def consumers(op: Near, depth: int) -> Iterator[Near]:
-    """The ops after an op, up to some steps; the nearest first."""
+    """Yield the ops after an op, up to some steps; the nearest first."""
     front, seen = [op], 0
     for _ in range(depth):
         front = [near for before in front for near in before.consumers]

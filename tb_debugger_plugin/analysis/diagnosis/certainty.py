@@ -18,7 +18,7 @@ _COUNTS: Final = 'Record with tensor_debug_mode="FULL_HEALTH"'
 _RANGE: Final = 'Record with tensor_debug_mode="FULL_NUMERICS"'
 _ELEMENTS: Final = 'Keep the elements (keep_values, or tensor_debug_mode="FULL_TENSOR")'
 _OTHER_RUN: Final = (
-    "The numbers on record of its input are of another run of the op: record all of them"
+    "The recorded numbers of its input are of another run of the op: record all of them"
     " (circular_buffer_size=-1)."
 )
 
@@ -39,7 +39,7 @@ def certainty_of(causes: Causes, inputs: Inputs, output: Numbers) -> Certainty:
 
 
 def missing_of(op_type: str, causes: Causes, inputs: Inputs, output: Numbers) -> str | None:
-    """What would decide between the causes; None when they are certain, or when nothing would.
+    """Return what would decide between the causes; None when they are certain, or when nothing would.
 
     Args:
       op_type: Type of the op.

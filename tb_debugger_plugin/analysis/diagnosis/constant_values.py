@@ -12,7 +12,7 @@ _TEXT: Final = re.compile(r"(?P<dtype>\w+) \[(?P<dims>[\d, ]*)\](?:: ?(?P<elemen
 
 
 def constant_numbers(text: str) -> Numbers | None:
-    """The numbers of a constant; None when not all of its elements are in the text, or they are no numbers.
+    """Return the numbers of a constant; None when its text is cut or has no numbers.
 
     Args:
       text: The attribute ``value`` of a ``Const``.

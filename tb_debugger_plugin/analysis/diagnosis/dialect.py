@@ -76,7 +76,7 @@ class Dialect:
         return written if is_reached else None
 
     def words(self, words: str) -> str:
-        """A sentence with the names of the file, as far as it can reach the functions."""
+        """Return a sentence with the names of the file, as far as it can reach the functions."""
         return _NAMED.sub(lambda found: self._name(found[1][1:]) or found[0], words)
 
     def _name(self, name: str) -> str | None:
@@ -94,7 +94,7 @@ TENSORFLOW: Final = Dialect()
 
 @lru_cache(maxsize=32)
 def dialect_of(text: str | None) -> Dialect:
-    """The dialect of a file by what it imports; that of TensorFlow where the text is not on record.
+    """Return the dialect of a file by what it imports; that of TensorFlow where the text is not on record.
 
     Args:
       text: The file.
@@ -121,7 +121,7 @@ def dialect_of(text: str | None) -> Dialect:
 
 
 def _imports(tree: ast.Module) -> list[tuple[str, str]]:
-    """Module and name of each import of a file."""
+    """Return the module and name of each import of a file."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

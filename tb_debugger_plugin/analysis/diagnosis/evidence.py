@@ -38,7 +38,7 @@ class Input:
         return self.numbers is not None and self.numbers.is_bad
 
     def count(self, kind: Kind) -> int | None:
-        """Number of elements of a kind; None when it was not counted."""
+        """Return the number of elements of a kind; None when it was not counted."""
         return None if self.numbers is None else self.numbers.counts.get(kind)
 
     @property
@@ -87,7 +87,7 @@ def finite_in(inputs: Inputs, output: Numbers) -> Finding:
 
 
 def infinities(inputs: Inputs, output: Numbers) -> Finding:
-    """Some input has infinities."""
+    """Find whether some input has infinities."""
     findings = [infinite_in(slot)(inputs, output) for slot in range(len(inputs))]
     blames = tuple(blame for finding in findings if isinstance(finding, tuple) for blame in finding)
     if blames:
@@ -96,14 +96,14 @@ def infinities(inputs: Inputs, output: Numbers) -> Finding:
 
 
 def empty_in(inputs: Inputs, output: Numbers) -> Finding:
-    """The first input has no elements."""
+    """Find whether the first input has no elements."""
     if not inputs or inputs[0].size is None:
         return MAYBE
     return (Blame(inputs[0], "no value at all"),) if inputs[0].size == 0 else None
 
 
 def holds(slot: int, kind: Kind) -> Check:
-    """The input in a slot has elements of a kind."""
+    """Make a check whether the input in a slot has elements of a kind."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         if slot >= len(inputs):
@@ -149,7 +149,7 @@ def _joined(a: tuple[Blame, ...], b: tuple[Blame, ...]) -> tuple[Blame, ...]:
 
 
 def unless(other: Check, wanted: Check) -> Check:
-    """The wanted check holds; it is undecided where the other one may hold as well."""
+    """Make a check whether the wanted check holds; it is undecided where the other one may hold as well."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         finding = wanted(inputs, output)
@@ -159,17 +159,17 @@ def unless(other: Check, wanted: Check) -> Check:
 
 
 def guess(wanted: Check) -> Check:
-    """The wanted check, never proven."""
+    """Return the wanted check, never proven."""
     return unless(always, wanted)
 
 
 def infinite_in(slot: int) -> Check:
-    """The input in a slot has infinities."""
+    """Make a check whether the input in a slot has infinities."""
     return either(holds(slot, "neg_inf"), holds(slot, "pos_inf"))
 
 
 def below_zero(slot: int) -> Check:
-    """The input in a slot has elements below 0."""
+    """Make a check whether the input in a slot has elements below 0."""
     return either(holds(slot, "negative"), holds(slot, "neg_inf"))
 
 
@@ -185,7 +185,7 @@ def all_are(slot: int, kind: Kind) -> Check:
 
 
 def outside(low: float, high: float) -> Check:
-    """Some element of the first input is outside of limits."""
+    """Make a check whether some element of the first input is outside of limits."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         numbers = inputs[0].numbers if inputs else None
@@ -199,7 +199,7 @@ def outside(low: float, high: float) -> Check:
 
 
 def reaches(low: float, high: float) -> Check:
-    """The first input has elements at one of two limits."""
+    """Make a check whether the first input has elements at one of two limits."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         numbers = inputs[0].numbers if inputs else None
@@ -212,7 +212,7 @@ def reaches(low: float, high: float) -> Check:
 
 
 def is_fraction(slot: int) -> Check:
-    """The input in a slot has elements that are not whole; refuted where all are the same whole number."""
+    """Make a check whether elements are not whole; refuted where all are the same whole number."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         numbers = inputs[slot].numbers if slot < len(inputs) else None
@@ -223,7 +223,7 @@ def is_fraction(slot: int) -> Check:
 
 
 def of_dtype(name: str) -> Check:
-    """The output is of a dtype."""
+    """Make a check whether the output is of a dtype."""
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         if output.dtype is None:
@@ -234,12 +234,12 @@ def of_dtype(name: str) -> Check:
 
 
 def is_complex(inputs: Inputs, output: Numbers) -> Finding:
-    """The output is known to be complex."""
+    """Find whether the output is known to be complex."""
     return () if output.dtype is not None and output.dtype.startswith("complex") else None
 
 
 def divided_by_zero(*, over: int, under: int, zero_over_zero: Literal["nan", "finite"]) -> Check:
-    """A number other than 0 is divided by 0.
+    """Return a number other than 0 is divided by 0.
 
     A zero under the division does not count where a 0 or a NaN is over it. There are at most as many such
     places as the input over it has zeros and NaN and, where 0 / 0 is NaN, as the output has NaN.
@@ -267,7 +267,7 @@ def divided_by_zero(*, over: int, under: int, zero_over_zero: Literal["nan", "fi
 
 
 def _uses(inputs: Inputs, slot: int, kind: Kind, output: Numbers) -> float | None:
-    """Number of output elements computed from elements of a kind; broadcasting uses each equally often."""
+    """Return the number of output elements computed from elements of a kind, all equally often."""
     count = inputs[slot].count(kind) if slot < len(inputs) else None
     if not count:
         return count
@@ -276,7 +276,7 @@ def _uses(inputs: Inputs, slot: int, kind: Kind, output: Numbers) -> float | Non
 
 
 def new_kinds(inputs: Inputs, output: Numbers) -> frozenset[Kind] | None:
-    """The bad kinds of the output that no input has; None when the output is only known to be bad."""
+    """Return the bad kinds of the output that no input has; None when the output is only known to be bad."""
     there = [kind for kind in BAD_KINDS if output.counts.get(kind)]
     if not there:
         return None

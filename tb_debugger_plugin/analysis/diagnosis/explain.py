@@ -74,7 +74,7 @@ class Diagnosis:
         return list(filter(None, paragraphs))
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as the HTTP contract has it."""
+        """Return the answer as the HTTP contract has it."""
         return {
             "index": self.position,
             "alert": self.alert,
@@ -118,7 +118,7 @@ def _outcome(origin: Origin) -> str | None:
 
 
 def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin: Origin | None) -> Diagnosis:
-    """The answer for an alert, which may follow from an origin."""
+    """Return the answer for an alert, which may follow from an origin."""
     rule = LISTED[every.rule[position]]
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
     if origin is not None and not is_at(origin, int(every.index[position]), int(every.slot[position])):
@@ -131,7 +131,7 @@ def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin
 
 
 def _of_origin(origin: Origin, position: int | None, alert: dict[str, Any] | None) -> Diagnosis:
-    """The answer for what is no alert itself, such as an assignment, and the alert that follows from it."""
+    """Return the answer for what is no alert itself, such as an assignment, and the alert after it."""
     return Diagnosis(
         *(position, alert, origin.headline, origin.what, origin.why, origin.where),
         help=origin.advice,
@@ -198,7 +198,7 @@ def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
 
 
 def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
-    """The rule by which a value is an alert; None when it is none. The slot of a graph execution is -1."""
+    """Return the rule by which a value is an alert, or None. The slot of a graph execution is -1."""
     every = alerts.alert_list(snapshot)
     rules = every.rule[(every.index == index) & (every.slot == slot)]
     return LISTED[rules[0]] if len(rules) else None
@@ -228,7 +228,7 @@ def _of_op(
 
 
 def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
-    """The value of an op at a position, as what a link leads to."""
+    """Return the value of an op at a position, as what a link leads to."""
     key = (op.number, 0, Side.BEFORE)
     position = nearest_traces(snapshot, [key], index).get(key)
     return Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, position)

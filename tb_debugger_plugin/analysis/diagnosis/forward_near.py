@@ -34,7 +34,7 @@ def wanted(op_type: str) -> frozenset[str]:
 
 
 def backward_chain(op: Near, is_backward: Callable[[Near], bool]) -> list[Near]:
-    """The op and the ops of the gradient before it, up to some steps."""
+    """Return the op and the ops of the gradient before it, up to some steps."""
     chain, front = [op], [op]
     for _ in range(_STEPS):
         front = [output.op for near in front for output in near.inputs if is_backward(output.op)]
@@ -43,7 +43,7 @@ def backward_chain(op: Near, is_backward: Callable[[Near], bool]) -> list[Near]:
 
 
 def forward_by_tensors(op: Near, is_backward: Callable[[Near], bool]) -> Near | None:
-    """The only op of a fitting type that made or takes a tensor that the gradient takes.
+    """Return the only op of a fitting type that made or takes a tensor that the gradient takes.
 
     Args:
       op: An op of a gradient.

@@ -90,7 +90,7 @@ class EagerOp:
         return _that_take(self.snapshot, self.record["output_tensor_ids"], after=self.index)
 
     def numbers(self, slot: int = 0) -> Numbers:
-        """The numbers of an output."""
+        """Return the numbers of an output."""
         outputs = self.record["outputs"]
         return Numbers.of_health(outputs[slot]) if slot < len(outputs) else Numbers()
 
@@ -154,14 +154,14 @@ def _is_backward(op: Near) -> bool:
 
 
 def around_execution(snapshot: Snapshot, index: int) -> AroundExecution:
-    """What is around an execution."""
+    """Return what is around an execution."""
     return AroundExecution(EagerOp(snapshot, index))
 
 
 def _that_take(
     snapshot: Snapshot, tensor_ids: Sequence[int], *, after: int = -1, before: int | None = None
 ) -> list[EagerOp]:
-    """The executions that took one of some tensors, the nearest first."""
+    """Return the executions that took one of some tensors, the nearest first."""
     rows = snapshot.rows(
         "SELECT DISTINCT idx FROM execution_inputs WHERE tensor_id IN (SELECT unnest(?::BIGINT[]))"
         f" AND idx > ? AND idx < ? ORDER BY idx {'ASC' if before is None else 'DESC'} LIMIT ?",

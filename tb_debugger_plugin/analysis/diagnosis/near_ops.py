@@ -99,7 +99,7 @@ class GraphOp:
         return [self._near(edge.op) for edge in edges[:_MOST]]
 
     def numbers(self, slot: int = 0) -> Numbers:
-        """The last numbers of an output before the position; those of a constant are in its attributes."""
+        """Return the last numbers of an output before the position; a constant has them as attributes."""
         if slot not in self._numbers:
             self._numbers[slot] = self._read(slot)
         return self._numbers[slot]
@@ -170,7 +170,7 @@ def _is_backward(op: Near) -> bool:
 
 
 def around_graph_op(snapshot: Snapshot, op: Op, index: int) -> AroundGraphOp:
-    """What is around an op of a graph at a position in the list of graph executions."""
+    """Return what is around an op of a graph at a position in the list of graph executions."""
     return AroundGraphOp(GraphOp(snapshot, op, index))
 
 

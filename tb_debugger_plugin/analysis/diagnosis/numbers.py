@@ -45,7 +45,7 @@ class Numbers:
 
     @staticmethod
     def of_values(dtype: str | None, values: Sequence[float]) -> Numbers:
-        """The numbers of a tensor whose elements are all known."""
+        """Return the numbers of a tensor whose elements are all known."""
         kinds = Counter(map(_kind, values))
         finite = [value for value in values if math.isfinite(value)]
         return Numbers(
@@ -60,7 +60,7 @@ class Numbers:
 
     @staticmethod
     def of_health(health: Mapping[str, Any] | None, dtype: str | None = None) -> Numbers:
-        """The numbers of a *Health* of the HTTP contract.
+        """Return the numbers of a *Health* of the HTTP contract.
 
         Args:
           health: None when nothing was measured.
@@ -111,7 +111,7 @@ class Numbers:
 
 
 def count_words(kind: Kind, count: int) -> str:
-    """A count in words: "200 −∞", "1 zero", "3 negative values"."""
+    """Return a count in words: "200 −∞", "1 zero", "3 negative values"."""
     if kind in _SYMBOLS:
         return f"{count:,} {_SYMBOLS[kind]}"
     return f"{count:,} {_NOUNS[kind]}{'' if count == 1 else 's'}"

@@ -12,7 +12,7 @@ _OWN: Final = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_Hos
 
 
 def plain_type(op_type: str) -> str:
-    """The type of the op that the program wrote."""
+    """Return the type of the op that the program wrote."""
     if op_type in _OWN:
         return op_type
     return _RENAMED.get(op_type) or _LIBRARY.sub("", op_type)

@@ -51,17 +51,17 @@ def text(words: str) -> Phrase:
 
 
 def code(words: str) -> Phrase:
-    """A name or a line of a program."""
+    """Return a name or a line of a program."""
     return Phrase("code", words)
 
 
 def number(words: str) -> Phrase:
-    """A count of bad values."""
+    """Return a count of bad values."""
     return Phrase("number", words)
 
 
 def plain_text(phrases: Iterable[Phrase]) -> str:
-    """The words of some phrases, without their kinds."""
+    """Return the words of some phrases, without their kinds."""
     return "".join(phrase.text for phrase in phrases)
 
 

@@ -21,7 +21,7 @@ _MIXED: Final = re.compile(r"mixed_b?float16|LossScale|enable_mixed_precision")
 
 
 def facts_of(snapshot: Snapshot, path: str | None) -> ProgramFacts:
-    """What is known of the program.
+    """Return what is known of the program.
 
     Args:
       snapshot: The run.
@@ -40,7 +40,7 @@ def _trains(snapshot: Snapshot) -> bool:
 
 
 def _texts(snapshot: Snapshot) -> dict[str, str]:
-    """The user's own files by path; files of which only some lines are on record are left out."""
+    """Return the user's own files by path; files of which only some lines are on record are left out."""
     files = snapshot.rows("SELECT source, path, origin FROM sources")
     own = {source: path for source, path, recorded in files if origin(path, recorded) == USER}
     rows = snapshot.rows(

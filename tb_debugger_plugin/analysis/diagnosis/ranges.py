@@ -30,7 +30,7 @@ _Bound = Callable[[Inputs], "float | None"]
 
 
 def limit_words(dtype: str | None) -> str:
-    """A dtype with its limit: "float16 (up to 65,504)"; "the dtype" when it is not known."""
+    """Return a dtype with its limit: "float16 (up to 65,504)"; "the dtype" when it is not known."""
     limit = limit_of(dtype)
     if limit is None:
         return "the dtype"
@@ -38,7 +38,7 @@ def limit_words(dtype: str | None) -> str:
 
 
 def overflow(*bounds: _Bound) -> Check:
-    """The inputs are finite, and large enough for a result beyond the dtype of the output.
+    """Make a check whether the inputs are finite, and too large for the dtype of the output.
 
     Args:
       bounds: What the result is at most; it is refuted when one of them stays inside the range.
@@ -73,7 +73,7 @@ def largest_of(input_: Input) -> float | None:
 
 
 def of_one(function: Callable[[float], float], slot: int = 0) -> _Bound:
-    """A function of the largest magnitude of an input, growing with it."""
+    """Return a function of the largest magnitude of an input, growing with it."""
 
     def bound(inputs: Inputs) -> float | None:
         largest = largest_of(inputs[slot]) if slot < len(inputs) else None
@@ -83,7 +83,7 @@ def of_one(function: Callable[[float], float], slot: int = 0) -> _Bound:
 
 
 def of_all(function: Callable[..., float]) -> _Bound:
-    """A function of the largest magnitudes of all inputs, growing with each."""
+    """Return a function of the largest magnitudes of all inputs, growing with each."""
 
     def bound(inputs: Inputs) -> float | None:
         known = [largest for each in inputs if (largest := largest_of(each)) is not None]
@@ -100,7 +100,7 @@ def exponential(inputs: Inputs) -> float | None:
 
 
 def of_sum(function: Callable[[float], float] = float) -> _Bound:
-    """The sum of a function of the elements of the first input, none of which cancel."""
+    """Return the sum of a function of the elements of the first input, none of which cancel."""
 
     def bound(inputs: Inputs) -> float | None:
         largest, size = (largest_of(inputs[0]), inputs[0].size) if inputs else (None, None)
@@ -110,14 +110,14 @@ def of_sum(function: Callable[[float], float] = float) -> _Bound:
 
 
 def of_products(inputs: Inputs) -> float | None:
-    """A sum of products of two inputs, in which each element of one meets each of the other at most once."""
+    """Return a sum of products in which each element of one input meets each of the other once."""
     sizes = [each.size for each in inputs[:2] if each.size is not None]
     product = of_all(lambda a, b: a * b)(inputs[:2]) if len(inputs) >= 2 else None
     return None if product is None or len(sizes) < 2 else math.prod(sizes) * product
 
 
 def power(inputs: Inputs) -> float | None:
-    """The largest base to the power of the only exponent, if that is positive."""
+    """Return the largest base to the power of the only exponent, if that is positive."""
     if len(inputs) < 2 or inputs[1].numbers is None:
         return None
     exponent, largest = inputs[1].numbers.only, largest_of(inputs[0])

@@ -95,7 +95,7 @@ def with_numbers(code: str, dtype: str | None = None) -> str:
 
 
 def example_of(line: str | None, rewrites: Sequence[Rewrite], dtype: str | None = None) -> Example | None:
-    """The first change that fits a line.
+    """Return the first change that fits a line.
 
     Args:
       line: Text of the line; it may be a part of a statement.
@@ -126,7 +126,7 @@ def _parsed(line: str) -> tuple[str, ast.Module] | None:
 
 
 def _balanced(line: str) -> str:
-    """The line without brackets at its end that it did not open, and with those closed that it opened."""
+    """Return the line with its open brackets closed, and without closing ones that it did not open."""
     stack: list[str] = []
     for i, char in enumerate(line):
         if char in _CLOSING:
@@ -155,7 +155,7 @@ def _applied(text: str, tree: ast.Module, rewrite: Rewrite) -> Example | None:
 
 
 def _repeated(code: str) -> set[str]:
-    """The letters that code has more than once."""
+    """Return the letters that code has more than once."""
     names = Counter(node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name))
     return {name for name, count in names.items() if count > 1}
 

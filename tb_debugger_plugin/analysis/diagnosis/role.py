@@ -24,7 +24,7 @@ class Role:
     gradient_of: Sequence[str] = ()
 
     def phrases(self, op_name: str) -> Phrases:
-        """The role as part of a sentence, after the op: ", the gradient of `dense_1/kernel`,".
+        """Return the role as part of a sentence, after the op: ", the gradient of `dense_1/kernel`,".
 
         Args:
           op_name: Name of the op; empty for an eager op.

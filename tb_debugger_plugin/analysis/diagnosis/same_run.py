@@ -1,6 +1,6 @@
-"""Checks whether the numbers on record of an op's inputs can belong to its output.
+"""Checks whether the recorded numbers of an op's inputs can belong to its output.
 
-With a circular buffer, in a loop or with several threads, the last values on record of an input may be of
+With a circular buffer, in a loop or with several threads, the last recorded values of an input may be of
 another run of the op. Then they prove nothing.
 """
 

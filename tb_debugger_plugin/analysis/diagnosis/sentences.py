@@ -95,7 +95,7 @@ def explain_bad(subject: Subject) -> Explanation:
 
 
 def subject_phrases(subject: Subject) -> Phrases:
-    """The op, its role and its place: "`Log` in layer `loss` (tensor `Log:0` in function `step`)"."""
+    """Return the op, its role and its place: "`Log` in layer `loss` (tensor `Log:0` in function `step`)"."""
     op = (code(display_name(subject.op_type)), *subject.role.phrases(subject.op_name or ""))
     if subject.op_name is None:
         return (*op, text(" (run eagerly)"))
@@ -168,7 +168,7 @@ def _holding(input_: Input, held: str) -> Phrases:
 
 
 def _finite_inputs(inputs: Inputs) -> str:
-    """That the inputs were finite; empty when there are none, or when that is not known.
+    """Return that the inputs were finite; empty when there are none, or when that is not known.
 
     A handle is no number: what the variable held, which an op that adds to it takes as well, is not measured.
     """

@@ -17,7 +17,7 @@ _NOT_NEGATIVE: Final = frozenset(
 
 
 def with_known_signs(inputs: Sequence[Input], surroundings: Surroundings | None) -> list[Input]:
-    """The inputs, those that cannot have negative elements with a count of 0 of them.
+    """Return the inputs, those that cannot have negative elements with a count of 0 of them.
 
     Args:
       inputs: The inputs of the op.

@@ -64,23 +64,23 @@ _OPTIMIZERS: Final = ("adam", "rmsprop", "adagrad", "adadelta", "nadam", "lamb")
 
 
 def always(scene: Scene) -> bool:
-    """The op alone is the situation."""
+    """Whether the op alone is the situation."""
     return True
 
 
 def root_as_power(scene: Scene) -> bool:
-    """The gradient of a power that is about a root: a base just above 0 gives nearly the same value."""
+    """Recognise the gradient of a power near a root: a base just above 0 gives about the same."""
     exponent = only_value(taken(scene.focus, 1))
     return scene.is_gradient and exponent is not None and 0.4 <= exponent < 1 and not in_float16(scene)
 
 
 def any_gradient(scene: Scene) -> bool:
-    """The value is part of a gradient."""
+    """Whether the value is part of a gradient."""
     return scene.is_gradient
 
 
 def in_unselected_branch(scene: Scene) -> bool:
-    """A select takes what the op made, or what the op made whose gradient the value is part of."""
+    """Whether a select takes what the op made, or what the op made whose gradient the value is part of."""
     if not scene.is_gradient:
         return scene.op.type in _EDGED_OPS and any(near.type in SELECTS for near in scene.op.consumers)
     is_selected = any(type_of(source(scene.op, slot)) in SELECTS for slot in range(len(scene.op.inputs)))
@@ -92,14 +92,14 @@ def in_unselected_branch(scene: Scene) -> bool:
 
 
 def limited_afterwards(scene: Scene) -> bool:
-    """A limit takes what the op made whose gradient the value is part of: it passes a gradient of 0 on."""
+    """Whether a limit takes what the op made whose gradient the value is in: it passes a 0 on."""
     if scene.around.forward is None or scene.focus.type not in _EDGED_OPS:
         return False
     return any(near.type in _LIMITS for near in _forward_consumers(scene.focus))
 
 
 def log_of(wanted: str) -> Callable[[Scene], bool]:
-    """The argument of a logarithm comes from an op of a type, perhaps with an epsilon or a limit."""
+    """Recognise the argument of a logarithm that an op of a type made, maybe with an epsilon or limit."""
 
     def is_there(scene: Scene) -> bool:
         made = source(scene.focus, through=COPIES | PICKS)
@@ -112,18 +112,18 @@ def log_of(wanted: str) -> Callable[[Scene], bool]:
 
 
 def log_of_one_minus_sigmoid(scene: Scene) -> bool:
-    """The logarithm of 1 − sigmoid(x)."""
+    """Recognise the logarithm of 1 − sigmoid(x)."""
     difference = made_by(scene.focus, 0, "Sub")
     return difference is not None and made_by(difference, 1, "Sigmoid") is not None
 
 
 def own_log_sum_exp(scene: Scene) -> bool:
-    """The op is inside of reduce_logsumexp, which subtracts the maximum already."""
+    """Whether the op is inside of reduce_logsumexp, which subtracts the maximum already."""
     return "ReduceLogSumExp" in scene.focus.name or "logsumexp" in (scene.focus.line or "").lower()
 
 
 def log_of_sum_of_exp(scene: Scene) -> bool:
-    """The logarithm of a sum of exponentials."""
+    """Recognise the logarithm of a sum of exponentials."""
     if own_log_sum_exp(scene):
         return False
     if scene.focus.type == "Exp":
@@ -134,7 +134,7 @@ def log_of_sum_of_exp(scene: Scene) -> bool:
 
 
 def log_of_added_exp(scene: Scene) -> bool:
-    """The logarithm of exponentials that are added one by one: log(exp(a) + exp(b))."""
+    """Recognise the logarithm of exponentials that are added one by one: log(exp(a) + exp(b))."""
     if scene.focus.type == "Exp":
         sums = [near for near in consumers(scene.focus, _NEAR) if _adds_exp(near)]
         return any(near.type == "Log" for each in sums for near in each.consumers)
@@ -143,7 +143,7 @@ def log_of_added_exp(scene: Scene) -> bool:
 
 
 def underflowing_exp(scene: Scene) -> bool:
-    """The argument, or the divisor, is 0 because exponentials before it are 0."""
+    """Whether the argument, or the divisor, is 0 because exponentials before it are 0."""
     slot = len(scene.focus.inputs) - 1
     given = taken(scene.focus, slot)
     if given is None or not given.numbers.counts.get("zero"):
@@ -152,7 +152,7 @@ def underflowing_exp(scene: Scene) -> bool:
 
 
 def own_softmax(scene: Scene) -> bool:
-    """An exponential divided by a sum of exponentials."""
+    """Recognise an exponential divided by a sum of exponentials."""
     if scene.focus.type == "Exp":
         types = {near.type for near in consumers(scene.focus, 2)}
         return "Sum" in types and "RealDiv" in types
@@ -170,7 +170,7 @@ def own_softplus(scene: Scene) -> bool:
 
 
 def log_times(scene: Scene) -> bool:
-    """A logarithm times another factor; of the logarithm itself, times its own argument as in an entropy."""
+    """Recognise a logarithm times another factor, or times its own argument as in an entropy."""
     if scene.focus.type == "Log":
         products = [near for near in _forward_consumers(scene.focus) if near.type == "Mul"]
         quotient = made_by(scene.focus, 0, *_DIVISIONS)
@@ -180,7 +180,7 @@ def log_times(scene: Scene) -> bool:
 
 
 def infinite_factor(scene: Scene) -> bool:
-    """A product with a constant infinity."""
+    """Recognise a product with a constant infinity."""
     return any(
         (made := source(scene.focus, slot)) is not None and made.op.type == "Const" and _is_infinite(made)
         for slot in (0, 1)
@@ -194,7 +194,7 @@ def masked_with_infinity(scene: Scene) -> bool:
 
 
 def log_of_probability(scene: Scene) -> bool:
-    """The argument of a logarithm is a probability by the ops that made it, its name, or its values."""
+    """Whether the argument of a logarithm is a probability by its ops, its name, or its values."""
     given = taken(scene.focus)
     if given is None or scene.output.counts.get("nan"):
         return False
@@ -205,14 +205,14 @@ def log_of_probability(scene: Scene) -> bool:
 
 
 def wrapped_integer(scene: Scene) -> bool:
-    """The argument was computed in a small integer dtype, which wraps around, and cast afterwards."""
+    """Whether the argument was computed in a small integer dtype, which wraps around, and cast afterwards."""
     if _wraps(scene.focus):
         return True
     return any(_wraps(near) for near in producers(scene.focus, _NEAR))
 
 
 def rounded_epsilon(scene: Scene) -> bool:
-    """An epsilon, or a lower limit, that is 0 in the narrow dtype of the op."""
+    """Recognise an epsilon, or a lower limit, that is 0 in the narrow dtype of the op."""
     made = source(scene.focus, len(scene.focus.inputs) - 1)
     if made is None or made.op.type not in GUARDS or not in_float16(scene):
         return False
@@ -235,12 +235,12 @@ def rounded_limit(scene: Scene) -> bool:
 
 
 def finite_mask_too_large(scene: Scene) -> bool:
-    """A constant of the program is beyond the range of the dtype that it is cast to."""
+    """Whether a constant of the program is beyond the range of the dtype that it is cast to."""
     return type_of(source(scene.op, through=COPIES - {"Cast"})) == "Const"
 
 
 def squared_distance(scene: Scene) -> bool:
-    """The argument of a root is a² + b² − 2ab, which is a little below 0 by round-off."""
+    """Whether the argument of a root is a² + b² − 2ab, which is a little below 0 by round-off."""
     total = made_by(scene.focus, 0, "Sub", *_ADDS)
     if total is None:
         return False
@@ -249,7 +249,7 @@ def squared_distance(scene: Scene) -> bool:
 
 
 def rounded_cosine(scene: Scene) -> bool:
-    """The argument is a product of vectors of length 1, or a tanh: beyond 1 only by round-off."""
+    """Whether the argument is a product of vectors of length 1, or a tanh: beyond 1 only by round-off."""
     given = taken(scene.focus)
     if given is not None and given.numbers.low is not None and given.numbers.high is not None:
         return -1.001 <= given.numbers.low and given.numbers.high <= 1.001
@@ -272,7 +272,7 @@ def difference_of_means(scene: Scene) -> bool:
 
 
 def root_of_variance(scene: Scene) -> bool:
-    """The root of a mean of squared differences; of the root itself, its gradient."""
+    """Recognise the root of a mean of squared differences; of the root itself, its gradient."""
     mean = _under_root(scene.focus)
     if mean is None or mean.type != "Mean" or (scene.focus.type == "Sqrt" and not scene.is_gradient):
         return False
@@ -283,7 +283,7 @@ def root_of_variance(scene: Scene) -> bool:
 
 
 def root_of_squares(scene: Scene) -> bool:
-    """The root of a sum of squares, or its gradient."""
+    """Recognise the root of a sum of squares, or its gradient."""
     if scene.focus.type in ("EuclideanNorm", "Norm"):
         return True
     total = made_by(scene.focus, 0, *_MEANS)
@@ -292,13 +292,13 @@ def root_of_squares(scene: Scene) -> bool:
 
 
 def bias_correction(scene: Scene) -> bool:
-    """The divisor is 1 − β ** t."""
+    """Whether the divisor is 1 − β ** t."""
     under = made_by(scene.focus, 1, "Sub")
     return under is not None and only_value(taken(under, 0)) == 1.0 and type_of(source(under, 1)) == "Pow"
 
 
 def divided_by_bare_root(scene: Scene) -> bool:
-    """The divisor is a root, perhaps plus an epsilon of 0."""
+    """Whether the divisor is a root, perhaps plus an epsilon of 0."""
     under = source(scene.focus, 1)
     if under is None:
         return False
@@ -317,7 +317,7 @@ def centered_over_deviation(scene: Scene) -> bool:
 
 
 def vector_over_norm(scene: Scene) -> bool:
-    """A vector is divided by its own norm."""
+    """Whether a vector is divided by its own norm."""
     root, over = _root_under(scene.focus), source(scene.focus)
     if root is None or over is None:
         return False
@@ -328,7 +328,7 @@ def vector_over_norm(scene: Scene) -> bool:
 
 
 def divided_by_range(scene: Scene) -> bool:
-    """The divisor is a maximum minus a minimum."""
+    """Whether the divisor is a maximum minus a minimum."""
     under = made_by(scene.focus, 1, "Sub")
     return under is not None and type_of(source(under, 0)) == "Max" and type_of(source(under, 1)) == "Min"
 
@@ -342,7 +342,7 @@ def scaled_to_range(scene: Scene) -> bool:
 
 
 def mean_of_selected(scene: Scene) -> bool:
-    """A sum of what a mask or a group selects, divided by its count: nothing selected, nothing summed."""
+    """Recognise a sum of what a mask or a group selects, divided by its count, which is 0."""
     over, under = source(scene.focus), source(scene.focus, 1)
     if over is None or under is None or under.op.type not in _SUMS or not _is_only_nan(scene):
         return False
@@ -357,7 +357,7 @@ def mean_of_selected(scene: Scene) -> bool:
 
 
 def share(scene: Scene) -> bool:
-    """A part of a whole: x / sum(x) or x / (x + y), and nothing on record is below 0."""
+    """Recognise a part of a whole: x / sum(x) or x / (x + y), and nothing on record is below 0."""
     over, under = source(scene.focus), source(scene.focus, 1)
     if over is None or under is None or not _is_only_nan(scene):
         return False
@@ -368,7 +368,7 @@ def share(scene: Scene) -> bool:
 
 
 def divided_by_count(scene: Scene) -> bool:
-    """The divisor is a sum of a mask, or of a group."""
+    """Whether the divisor is a sum of a mask, or of a group."""
     under = made_by(scene.focus, 1, *_SUMS, "Bincount", "DenseBincount")
     if under is None:
         return False
@@ -387,7 +387,7 @@ def divided_by_own_sum(scene: Scene) -> bool:
 
 
 def divided_by_whole_number(scene: Scene) -> bool:
-    """The divisor was a whole number, such as a counter."""
+    """Whether the divisor was a whole number, such as a counter."""
     slot = len(scene.focus.inputs) - 1
     cast = taken(scene.focus, slot)
     return (
@@ -398,42 +398,42 @@ def divided_by_whole_number(scene: Scene) -> bool:
 
 
 def step_from_zero(scene: Scene) -> bool:
-    """The argument is one whole number, such as a step."""
+    """Whether the argument is one whole number, such as a step."""
     given = taken(scene.focus)
     return given is not None and given.numbers.size == 1 and divided_by_whole_number(scene)
 
 
 def divided_by_constant_zero(scene: Scene) -> bool:
-    """The divisor is a constant of the program."""
+    """Whether the divisor is a constant of the program."""
     under = source(scene.op, 1)
     return under is not None and under.op.type == "Const" and only_value(under) == 0.0
 
 
 def optimizer_without_epsilon(scene: Scene) -> bool:
-    """An optimizer divides by a root without an epsilon."""
+    """Whether an optimizer divides by a root without an epsilon."""
     name = scene.op.name.lower()
     return any(word in name for word in _OPTIMIZERS) and divided_by_bare_root(scene)
 
 
 def optimizer_with_rounded_epsilon(scene: Scene) -> bool:
-    """An optimizer divides by a root with an epsilon that is 0 in float16."""
+    """Whether an optimizer divides by a root with an epsilon that is 0 in float16."""
     return in_float16(scene) and (zero_epsilon(scene) or optimizer_without_epsilon(scene))
 
 
 def in_pipeline(scene: Scene) -> bool:
-    """The op is in a function of an input pipeline."""
+    """Whether the op is in a function of an input pipeline."""
     return "Dataset_" in (scene.function or "")
 
 
 def zero_epsilon(scene: Scene) -> bool:
-    """An optimizer got an epsilon of 0."""
+    """Whether an optimizer got an epsilon of 0."""
     return any(
         only_value(given) == 0.0 and "epsilon" in given.op.name.lower() for given in scene.focus.inputs
     )
 
 
 def batch_norm_without_epsilon(scene: Scene) -> bool:
-    """The epsilon of a batch normalisation is 0."""
+    """Whether the epsilon of a batch normalisation is 0."""
     text = scene.focus.attributes.get("epsilon", "")
     try:
         return float(text) == 0.0
@@ -442,18 +442,18 @@ def batch_norm_without_epsilon(scene: Scene) -> bool:
 
 
 def in_float16(scene: Scene) -> bool:
-    """The value is in float16."""
+    """Whether the value is in float16."""
     dtype = scene.output.dtype or scene.op.attributes.get("T", "")
     return dtype in _HALF
 
 
 def global_norm(scene: Scene) -> bool:
-    """The op is part of a norm over all gradients."""
+    """Whether the op is part of a norm over all gradients."""
     return "global_norm" in scene.op.name or "global_norm" in (scene.op.line or "")
 
 
 def mixed_precision(scene: Scene) -> bool:
-    """The value is in float16, in a program that trains in mixed precision."""
+    """Whether the value is in float16, in a program that trains in mixed precision."""
     return scene.around.program.is_mixed and in_float16(scene)
 
 
@@ -465,7 +465,7 @@ def overflow_after_finite(scene: Scene) -> bool:
 
 
 def grew_over_steps(scene: Scene) -> bool:
-    """An input of the op grew from value to value until now, in a program that trains."""
+    """Whether an input of the op grew from value to value until now, in a program that trains."""
     if not scene.around.program.trains:
         return False
     for slot in range(min(len(scene.op.inputs), 2)):
@@ -503,7 +503,7 @@ def _is_probability(op: Near, steps: int = _MOST) -> bool:
 
 
 def _products(op: Near) -> Iterator[Near]:
-    """The op, and the ops whose values are summed, multiplied or picked to make it."""
+    """Yield the op, and the ops whose values are summed, multiplied or picked to make it."""
     front, seen = [op], 0
     while front and seen < _MOST:
         near = front.pop(0)
@@ -531,7 +531,7 @@ def _constant_zero(op: Near, slot: int) -> bool:
 
 
 def _terms(op: Near) -> list[Output]:
-    """What is added up, by one sum of two or by several."""
+    """Return what is added up, by one sum of two or by several."""
     terms: list[Output] = []
     front = [op]
     while front and len(terms) < _MOST:
@@ -551,7 +551,7 @@ def _adds_exp(op: Near) -> bool:
 
 
 def _root_under(op: Near) -> Near | None:
-    """The root that divides, perhaps with an epsilon of 0."""
+    """Return the root that divides, perhaps with an epsilon of 0."""
     under = source(op, 1, through=COPIES | PICKS)
     if under is not None and under.op.type in _ADDS and 0.0 in _only_values(under.op):
         under = next((each for each in map(source, [under.op] * 2, (0, 1)) if type_of(each) in _ROOTS), None)
@@ -569,7 +569,7 @@ def _divides_by_own_sum(op: Near) -> bool:
 
 
 def _under_root(op: Near) -> Near | None:
-    """What a root is taken of, before an epsilon of 0 is added."""
+    """Return what a root is taken of, before an epsilon of 0 is added."""
     made = source(op)
     if made is not None and made.op.type in ("Add", "AddV2") and 0.0 in _only_values(made.op):
         others = [slot for slot in range(len(made.op.inputs)) if only_value(taken(made.op, slot)) != 0.0]

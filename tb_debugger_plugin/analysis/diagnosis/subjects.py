@@ -33,7 +33,7 @@ _MAX_INPUTS: Final = 256
 
 
 class Recorded(NamedTuple):
-    """What is on record of a value and of the inputs of its op.
+    """The record of a value and of the inputs of its op.
 
     Attributes:
       subject: The same for a diagnosis.
@@ -55,7 +55,7 @@ def of_graph_op(
     is_recorded: bool = True,
     known: Mapping[int, Health] | None = None,
 ) -> Recorded:
-    """Returns what is on record of an output of an op of a graph.
+    """Return the record of an output of an op of a graph.
 
     Args:
       snapshot: The run.
@@ -86,7 +86,7 @@ def of_graph_op(
 
 
 def of_execution(snapshot: Snapshot, execution: dict[str, Any], slot: int) -> Recorded:
-    """Returns what is on record of an output of an execution.
+    """Return the record of an output of an execution.
 
     Args:
       snapshot: The run.
@@ -111,7 +111,7 @@ def of_execution(snapshot: Snapshot, execution: dict[str, Any], slot: int) -> Re
 
 
 def measured_source(snapshot: Snapshot, op_number: int, slot: int) -> tuple[int, int]:
-    """Returns the tensor itself or, for an Identity that was not recorded, the tensor that it returns."""
+    """Return the tensor itself or, for an Identity that was not recorded, the tensor that it returns."""
     source = (op_number, slot)
     for _ in range(_MAX_IDENTITIES):
         op = snapshot.catalog.ops[source[0]]
@@ -125,7 +125,7 @@ def measured_source(snapshot: Snapshot, op_number: int, slot: int) -> tuple[int,
 
 
 def _nearest(snapshot: Snapshot, edges: list[tuple[int, int, int]], index: int) -> dict[int, Health]:
-    """The health of the last value of each input before a position."""
+    """Return the health of the last value of each input before a position."""
     sources = {number: measured_source(snapshot, source, slot) for number, source, slot in edges}
     keys = {(op_number, slot, Side.BEFORE) for op_number, slot in sources.values()}
     nearest = nearest_traces(snapshot, keys, index)
@@ -140,7 +140,7 @@ def _numbers(snapshot: Snapshot, op_number: int, slot: int, measured: Health) ->
 
 
 def _of_constant(snapshot: Snapshot, op_number: int) -> Numbers | None:
-    """The numbers of a constant whose elements are all in its attributes."""
+    """Return the numbers of a constant whose elements are all in its attributes."""
     op = snapshot.catalog.ops[op_number]
     if op.type != "Const":
         return None

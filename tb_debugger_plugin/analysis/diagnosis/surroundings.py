@@ -48,7 +48,7 @@ class Near(Protocol):
         """The ops that take its outputs."""
 
     def numbers(self, slot: int = 0) -> Numbers:
-        """What is on record of an output at the time of the value that is explained."""
+        """Return the record of an output at the time of the value that is explained."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Output:
 
     @property
     def numbers(self) -> Numbers:
-        """What is on record of it."""
+        """The record of it."""
         return self.op.numbers(self.slot)
 
 
@@ -132,7 +132,7 @@ class KnownOp:
     outputs: Sequence[Numbers] = ()
 
     def numbers(self, slot: int = 0) -> Numbers:
-        """The numbers of an output; none when they are not given."""
+        """Return the numbers of an output; none when they are not given."""
         return self.outputs[slot] if slot < len(self.outputs) else Numbers()
 
 
@@ -155,5 +155,5 @@ class KnownSurroundings:
     finite_before: int = 0
 
     def history(self, slot: int) -> Sequence[float]:
-        """The magnitudes of an input slot."""
+        """Return the magnitudes of an input slot."""
         return self.histories.get(slot, ())

@@ -69,28 +69,28 @@ class Adjacency:
     _waited_for_by: _Lists
 
     def inputs(self, op: int) -> list[Neighbour]:
-        """Returns the tensors that an op takes, in order."""
+        """Return the tensors that an op takes, in order."""
         return [Neighbour(*edge) for edge in self._inputs.of_op(op)]
 
     def consumers(self, op: int) -> list[Neighbour]:
-        """Returns the ops that take tensors of an op, as often as they do."""
+        """Return the ops that take tensors of an op, as often as they do."""
         return [Neighbour(other) for other, _ in self._consumers.of_op(op)]
 
     def numbered_inputs(self, op: int) -> list[tuple[int, int, int]]:
-        """Returns the tensors that an op takes as ``(input slot, source op, source slot)``, in order."""
+        """Return the tensors that an op takes as ``(input slot, source op, source slot)``, in order."""
         return [(number, source, slot) for number, (source, slot) in enumerate(self._inputs.of_op(op))]
 
     def numbered_consumers(self, op: int) -> list[tuple[int, int, int]]:
-        """Returns who takes tensors of an op as ``(output slot, consumer, input slot)``, by consumer."""
+        """Return who takes tensors of an op as ``(output slot, consumer, input slot)``, by consumer."""
         made, taken = self._consumers.of_op(op), self._taken_at.of_op(op)
         return [(slot, other, at) for (other, slot), (_, at) in zip(made, taken, strict=True)]
 
     def control_inputs(self, op: int) -> list[Neighbour]:
-        """Returns the ops that an op waits for."""
+        """Return the ops that an op waits for."""
         return [Neighbour(other, is_control=True) for other, _ in self._waits_for.of_op(op)]
 
     def control_consumers(self, op: int) -> list[Neighbour]:
-        """Returns the ops that wait for an op."""
+        """Return the ops that wait for an op."""
         return [Neighbour(other, is_control=True) for other, _ in self._waited_for_by.of_op(op)]
 
     def has_inputs(self, op: int) -> bool:
@@ -103,7 +103,7 @@ class Adjacency:
 
 
 def adjacency(snapshot: Snapshot) -> Adjacency:
-    """Returns the edges of all graphs."""
+    """Return the edges of all graphs."""
     return snapshot.remember_of_graphs("adjacency", lambda: _load(snapshot))
 
 
@@ -125,7 +125,7 @@ def _load(snapshot: Snapshot) -> Adjacency:
 
 
 def before_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
-    """Returns what an op gets across calls of functions.
+    """Return what an op gets across calls of functions.
 
     The argument of a function gets a tensor of each caller; an op that calls a function gets what the ops at
     the end of the function made.
@@ -145,7 +145,7 @@ def before_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
 
 
 def after_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
-    """Returns who takes what an op made, across calls of functions: arguments inside, callers outside."""
+    """Return who takes what an op made, across calls of functions: arguments inside, callers outside."""
     known = graph_calls(snapshot)
     inside = [one for graph, _ in known.graphs.get(op, ()) for one in _arguments(snapshot, graph)]
     found = [Neighbour(one, call="into") for one in inside]
@@ -156,7 +156,7 @@ def after_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
 
 
 def given_to(snapshot: Snapshot, op: int, position: int) -> list[int]:
-    """Returns the arguments, inside the functions that an op calls, that get one of its inputs.
+    """Return the arguments, inside the functions that an op calls, that get one of its inputs.
 
     Args:
       snapshot: The run.
@@ -177,7 +177,7 @@ def _ends(snapshot: Snapshot, graph: int) -> list[int]:
 
 
 def _of_graphs(snapshot: Snapshot) -> list[tuple[list[int], list[int]]]:
-    """Returns the arguments and the ends of each graph."""
+    """Return the arguments and the ends of each graph."""
     return snapshot.remember_of_graphs("ends_of_graphs", lambda: _find_ends(snapshot))
 
 

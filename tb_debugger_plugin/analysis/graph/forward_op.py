@@ -38,7 +38,7 @@ def is_backward(op: Op) -> bool:
 
 
 def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
-    """Returns the op whose gradient an op is part of; None when there is none, or several are possible."""
+    """Return the op whose gradient an op is part of; None when there is none, or several are possible."""
     if not is_backward(op):
         return None
     # Inside the gradient of a loop or a branch, the names of the forward ops follow the last scope.
@@ -52,7 +52,7 @@ def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
 
 
 def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
-    """Returns the graph of a gradient, those around it, and the one that a function is named after."""
+    """Return the graph of a gradient, those around it, and the one that a function is named after."""
     graphs = snapshot.catalog.ancestry(graph)[::-1]
     outermost = snapshot.catalog.graphs[graphs[-1]]
     function = _BACKWARD.match(outermost.name or "")
@@ -63,7 +63,7 @@ def _forward_graphs(snapshot: Snapshot, graph: int) -> list[int]:
 
 
 def _forward_parts(snapshot: Snapshot, graph: int) -> list[int]:
-    """Returns the body or branch whose gradient a graph is: ``while_body_8`` of ``while_body_8_grad_31``."""
+    """Return the body or branch whose gradient a graph is: ``while_body_8`` of ``while_body_8_grad_31``."""
     own = snapshot.catalog.graphs[graph]
     part = _PART.match(own.name or "")
     if part is None:
@@ -73,7 +73,7 @@ def _forward_parts(snapshot: Snapshot, graph: int) -> list[int]:
 
 
 def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:
-    """Returns the op that is named like the scope; ``tf.gradients`` appends ``_grad``."""
+    """Return the op that is named like the scope; ``tf.gradients`` appends ``_grad``."""
     for scope in _scopes(name):
         for graph in graphs:
             for candidate in (scope, scope.removesuffix("_grad")):
@@ -93,7 +93,7 @@ def _scopes(name: str) -> Iterator[str]:
 
 
 def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | None:
-    """Returns the op in the scope with the forward op's type, else the one that takes the same tensors."""
+    """Return the op in the scope with the forward op's type, else the one that takes the same tensors."""
     members = [
         snapshot.catalog.ops[n] for graph in graphs for n in _in_scope(snapshot).get((graph, scope), ())
     ]
@@ -116,7 +116,7 @@ def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) ->
 
 
 def _of_gradient_function(snapshot: Snapshot, op: Op, graphs: list[int]) -> Op | None:
-    """Returns the op whose gradient function made an op: what it takes, or the only one of its type."""
+    """Return the op whose gradient function made an op: what it takes, or the only one of its type."""
     name = differentiated_type(snapshot, op.stack)
     if name is None:
         return None
@@ -141,7 +141,7 @@ def _only(ops: list[Op]) -> Op | None:
 
 
 def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
-    """Returns the ops that are not part of a gradient, by graph and scope."""
+    """Return the ops that are not part of a gradient, by graph and scope."""
     return snapshot.remember_of_graphs("ops_by_scope", lambda: _group(snapshot.catalog.ops))
 
 

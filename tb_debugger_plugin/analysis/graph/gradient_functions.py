@@ -16,7 +16,7 @@ _FILE: Final = re.compile(r"(_grad|backprop)\.py$")
 
 
 def differentiated_type(snapshot: Snapshot, stack: int) -> str | None:
-    """Returns the forward type, such as ``Log`` for ``_LogGrad``; None where no such function is known."""
+    """Return the forward type, such as ``Log`` for ``_LogGrad``; None where no such function is known."""
     rows = snapshot.rows(
         "SELECT r.function, f.path FROM stacks s"
         " JOIN frames r ON (r.host, r.frame_id) = (s.host, s.frame_id)"

@@ -42,7 +42,7 @@ class Calls:
 
 
 def graph_calls(snapshot: Snapshot) -> Calls:
-    """Returns all calls that are certain."""
+    """Return all calls that are certain."""
     return snapshot.remember_of_graphs("calls_in_graphs", lambda: _graph_calls(snapshot))
 
 
@@ -104,7 +104,7 @@ def _inner_graphs(snapshot: Snapshot) -> dict[int, _Inner]:
 
 
 def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[int, int]] | None:
-    """Returns the recorded graphs of an op; None when nothing is recorded."""
+    """Return the recorded graphs of an op; None when nothing is recorded."""
     graphs = snapshot.catalog.op_graphs.get(op.number)
     if graphs is None:
         return None
@@ -130,7 +130,7 @@ def _graphs_of(op: Op, inner: _Inner, num_inputs: int) -> list[tuple[int, int]]:
 
 
 def _parts(op: Op, inner: _Inner, words: Iterable[str]) -> list[int]:
-    """Returns the graphs that TensorFlow named after the op: ``a/while`` has ``a_while_body_12``."""
+    """Return the graphs that TensorFlow named after the op: ``a/while`` has ``a_while_body_12``."""
     scope = op.name.replace("/", "_")
     candidates = [inner.parts.get(f"{scope}_{word}", []) for word in words]
     return sorted(numbers[0] for numbers in candidates if len(numbers) == 1)

@@ -30,7 +30,7 @@ _NamedEdge = tuple[int, dict[str, Any]]
 
 
 def graph_number(snapshot: Snapshot, graph_id: str) -> int:
-    """Returns the number of a graph.
+    """Return the number of a graph.
 
     Raises:
       NotFoundError: There is no such graph.
@@ -42,7 +42,7 @@ def graph_number(snapshot: Snapshot, graph_id: str) -> int:
 
 
 def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
-    """Returns a graph with the ids of the graphs around and inside it.
+    """Return a graph with the ids of the graphs around and inside it.
 
     Raises:
       NotFoundError: There is no such graph.
@@ -58,7 +58,7 @@ def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
 
 
 def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
-    """Returns an op with its inputs and consumers.
+    """Return an op with its inputs and consumers.
 
     Args:
       snapshot: The run.
@@ -76,7 +76,7 @@ def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = No
 
 
 def find_op(snapshot: Snapshot, graph_id: str, op_name: str) -> Op:
-    """Returns an op by its graph's id and its name.
+    """Return an op by its graph's id and its name.
 
     Raises:
       NotFoundError: There is no such graph, or no such op in it.
@@ -116,7 +116,7 @@ class _Neighbourhood:
         return min(_MAX_SLOTS, max([declared, *recorded]))
 
     def info(self) -> dict[str, Any]:
-        """Returns the answer to the query."""
+        """Return the answer to the query."""
         number = self._op.number
         return {
             **self._data(self._op),
@@ -166,7 +166,7 @@ class _Neighbourhood:
         return {**fields, "data": {**self._data(op), **self._named_around(number)}} if op.known else fields
 
     def _named_around(self, number: int) -> dict[str, Any]:
-        """Returns the names of a neighbour's inputs and consumers."""
+        """Return the names of a neighbour's inputs and consumers."""
         self._names_left -= len(self._inputs[number]) + len(self._consumers[number])
         if self._names_left < 0:
             return {}
@@ -229,7 +229,7 @@ class _Neighbourhood:
 
 
 def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
-    """Returns the edges into some ops, and those out of them."""
+    """Return the edges into some ops, and those out of them."""
     edges = adjacency(snapshot)
     inputs = {number: edges.numbered_inputs(number) for number in numbers}
     consumers = {number: edges.numbered_consumers(number) for number in numbers}
@@ -237,12 +237,12 @@ def _edges_of(snapshot: Snapshot, numbers: list[int]) -> tuple[_Edges, _Edges]:
 
 
 def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
-    """Returns the inputs of an op as ``(input slot, source op, source slot)``, in order."""
+    """Return the inputs of an op as ``(input slot, source op, source slot)``, in order."""
     return adjacency(snapshot).numbered_inputs(op)
 
 
 def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
-    """Returns the inputs of the op of one trace.
+    """Return the inputs of the op of one trace.
 
     Args:
       snapshot: The run.

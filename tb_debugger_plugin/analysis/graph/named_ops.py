@@ -19,7 +19,7 @@ _CANDIDATES: Final = 50
 
 
 def ops_named(snapshot: Snapshot, name: str, graph: str | None = None) -> list[Op]:
-    """Returns the ops of a name, at least one.
+    """Return the ops of a name, at least one.
 
     Args:
       snapshot: The run.
@@ -45,7 +45,7 @@ def ops_named(snapshot: Snapshot, name: str, graph: str | None = None) -> list[O
 
 
 def graphs_named(snapshot: Snapshot, text: str) -> list[Graph]:
-    """Returns the graphs with a name or an id, at least one.
+    """Return the graphs with a name or an id, at least one.
 
     Raises:
       NotFoundError: There is no such graph.
@@ -57,19 +57,19 @@ def graphs_named(snapshot: Snapshot, text: str) -> list[Graph]:
 
 
 def graphs_of_ops_named(snapshot: Snapshot, name: str) -> list[Graph]:
-    """Returns the graphs that have an op with exactly this name."""
+    """Return the graphs that have an op with exactly this name."""
     ops = snapshot.catalog.ops
     return [snapshot.catalog.graphs[ops[number].graph] for number in _by_name(snapshot).get(name, ())]
 
 
 def op_of(name: str) -> str:
-    """Returns the name of the op of a tensor; a name without a slot stays as it is."""
+    """Return the name of the op of a tensor; a name without a slot stays as it is."""
     op, colon, slot = name.rpartition(":")
     return op if colon and slot.isdigit() else name
 
 
 def graph_name(graph: Graph) -> str:
-    """Returns what a user can call a graph: its name, or else its id."""
+    """Return what a user can call a graph: its name, or else its id."""
     return graph.name or graph.graph_id
 
 
@@ -85,7 +85,7 @@ def _group(ops: list[Op]) -> dict[str, list[int]]:
 
 
 def _nearest(snapshot: Snapshot, table: str, name: str) -> str:
-    """Returns the end of a sentence that names what is near: the same in another scope, or spelled alike."""
+    """Return the end of a sentence that names what is near: the same in another scope, or spelled alike."""
     rows = snapshot.rows(
         "SELECT name FROM (SELECT DISTINCT name,"
         "  CASE WHEN ends_with(name, '/' || $name) OR ends_with($name, '/' || name) THEN 0"

@@ -58,7 +58,7 @@ class _Walk:
 def neighbours(
     snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
 ) -> dict[str, Any]:
-    """Returns the ops within some hops of an op.
+    """Return the ops within some hops of an op.
 
     Args:
       snapshot: The run.
@@ -90,7 +90,7 @@ def neighbours(
 
 
 def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
-    """Returns the distance of each op, below 0 for the ops before; an op in both walks is before."""
+    """Return the distance of each op, below 0 for the ops before; an op in both walks is before."""
     distances = {op: -steps for op, steps in before.distances.items()}
     for op, steps in after.distances.items():
         distances.setdefault(op, steps)
@@ -98,7 +98,7 @@ def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
 
 
 def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[dict[str, Any]]:
-    """Returns the edges between some ops, each once and in order."""
+    """Return the edges between some ops, each once and in order."""
     index_of = {op: index for index, op in enumerate(ops)}
     inside = {edge for edge in edges if edge.source in index_of and edge.target in index_of}
     ordered = sorted(inside, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
@@ -171,7 +171,7 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
 
 
 def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """Returns the edges into an argument of a function, from the inputs of the ops that call it."""
+    """Return the edges into an argument of a function, from the inputs of the ops that call it."""
     if op.type not in ARGUMENTS:
         return []
     known = graph_calls(snapshot)
@@ -192,7 +192,7 @@ def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
 
 
 def _to_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """Returns the edges from an op at the end of a function to the ops that call it."""
+    """Return the edges from an op at the end of a function to the ops that call it."""
     return [
         Edge(op.number, 0, caller, 0, "out") for caller in graph_calls(snapshot).callers.get(op.graph, ())
     ]

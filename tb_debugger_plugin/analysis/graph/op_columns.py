@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 
 
 def _device(catalog: Catalog, op: Op) -> str | None:
-    """Returns the device of the graph, or else one on which a tensor of the op was recorded."""
+    """Return the device of the graph, or else one on which a tensor of the op was recorded."""
     sites = () if op.device else catalog.op_sites.get(op.number, ())
     return op.device or next((site.device for site in sites if site.device), None)
 
@@ -35,12 +35,12 @@ _TEXTS: Final[dict[str, Callable[[Catalog, Op], str | None]]] = {
 
 
 def num_ops(snapshot: Snapshot) -> int:
-    """Returns the length of the list of ops."""
+    """Return the length of the list of ops."""
     return len(_known_ops(snapshot))
 
 
 def ops_page(snapshot: Snapshot, positions: Range) -> Page:
-    """Returns a page of the list of ops.
+    """Return a page of the list of ops.
 
     Args:
       snapshot: The run.
@@ -63,6 +63,6 @@ def _known_ops(snapshot: Snapshot) -> list[Op]:
 
 
 def _encoded(texts: list[str | None]) -> tuple[npt.NDArray[np.int32], list[str]]:
-    """Returns the position of each text in a dictionary, -1 for None, and the dictionary."""
+    """Return the position of each text in a dictionary, -1 for None, and the dictionary."""
     entries = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
     return np.array([-1 if text is None else entries[text] for text in texts], np.int32), list(entries)

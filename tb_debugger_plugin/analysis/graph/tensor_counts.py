@@ -36,7 +36,7 @@ class GroupCounts(NamedTuple):
 
 
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
-    """Returns the counts of all ops."""
+    """Return the counts of all ops."""
     return snapshot.remember("tensor_counts", lambda: _count(snapshot))
 
 
@@ -60,7 +60,7 @@ def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
 def counts_by(
     snapshot: Snapshot, what: str, keys_of: Callable[[Op], Iterable[str | int]]
 ) -> dict[str | int, GroupCounts]:
-    """Returns the counts of groups of ops.
+    """Return the counts of groups of ops.
 
     Args:
       snapshot: The run.

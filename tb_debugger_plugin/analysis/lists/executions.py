@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.values import health
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """Returns the short form of each execution of a page."""
+    """Return the short form of each execution of a page."""
     devices = _output_devices(snapshot, page)
     return [
         {"wall_time": wall_time, "op_type": op_type, "output_tensor_device_ids": devices.get(idx)}
@@ -38,7 +38,7 @@ def _output_devices(snapshot: Snapshot, page: Range) -> dict[int, list[int]]:
 
 
 def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """Returns the long form of each execution of a page."""
+    """Return the long form of each execution of a page."""
     rows = snapshot.rows(
         "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values, e.thread"
         " FROM executions e JOIN op_types o USING (op_type) WHERE e.idx >= ? AND e.idx < ? ORDER BY e.idx",
@@ -160,7 +160,7 @@ def _maker(
 
 
 def thread_names(snapshot: Snapshot) -> dict[tuple[int, int], str]:
-    """Returns the names of threads by host and number."""
+    """Return the names of threads by host and number."""
     return {
         (host, number): name for host, number, name in snapshot.rows("SELECT host, thread, name FROM threads")
     }

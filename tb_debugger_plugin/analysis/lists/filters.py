@@ -183,7 +183,7 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
 
 
 def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
-    """Returns the condition for rows of ``graph_executions``.
+    """Return the condition for rows of ``graph_executions``.
 
     Raises:
       BadQueryError: The filter names something that does not exist, or has an invalid regular expression.
@@ -218,7 +218,7 @@ def _add_sites(snapshot: Snapshot, sites: list[int], conditions: _Conditions) ->
 
 
 def execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
-    """Returns the condition for rows of ``executions``.
+    """Return the condition for rows of ``executions``.
 
     ``device``, ``dtype`` and ``where`` apply to their outputs, ``function`` to the graph that they ran.
 

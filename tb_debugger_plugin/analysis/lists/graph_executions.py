@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """Returns the short form of each graph execution of a page."""
+    """Return the short form of each graph execution of a page."""
     rows = snapshot.rows(
         "SELECT wall_time, site FROM graph_executions WHERE idx >= ? AND idx < ? ORDER BY idx",
         [page.begin, page.end],
@@ -40,7 +40,7 @@ def _digest(snapshot: Snapshot, wall_time: float, site_number: int) -> dict[str,
 
 
 def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
-    """Returns the long form of each graph execution of a page."""
+    """Return the long form of each graph execution of a page."""
     rows = snapshot.rows(
         f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM graph_executions t"
         " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx",
@@ -72,7 +72,7 @@ def _trace(snapshot: Snapshot, values: tuple[Any, ...], owner: float) -> dict[st
 
 
 def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | None = None) -> dict[str, Any]:
-    """Returns where a graph execution is in the list of executions, among the bad ones, and in a selection.
+    """Return where a graph execution is in the list of executions, among the bad ones, and in a selection.
 
     Args:
       snapshot: The run.
@@ -96,7 +96,7 @@ def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | N
 
 
 def locate_execution(snapshot: Snapshot, index: int) -> dict[str, Any]:
-    """Returns where the graph executions of an execution are in their list.
+    """Return where the graph executions of an execution are in their list.
 
     Raises:
       BadQueryError: There is no such position.

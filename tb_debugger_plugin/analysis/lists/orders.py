@@ -61,7 +61,7 @@ class FirstRows(NamedTuple):
 
 
 def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Order, count: int) -> FirstRows:
-    """Returns the first rows of a sorted list.
+    """Return the first rows of a sorted list.
 
     Args:
       snapshot: The run.
@@ -99,7 +99,7 @@ def _of_groups(
     last = places[in_order[end]]
 
     def rows(mask: npt.NDArray[np.bool_], limit: int | None = None) -> npt.NDArray[Any]:
-        """The positions of the rows of some groups, sorted."""
+        """Return the positions of the rows of some groups, sorted."""
         chosen = {name: values[mask] for name, values in found.items()}
         of_groups = _rows_of(snapshot, condition, groups, chosen, limit)
         order_of_rows = _places(groups.value_of(snapshot, of_groups), order)
@@ -115,7 +115,7 @@ def _of_groups(
 
 
 def _counted(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
-    """The groups that fulfil a condition, and how many rows each has."""
+    """Return the groups that fulfil a condition, and how many rows each has."""
 
     if condition.sql == "true":
         return _all_counted(snapshot, groups)
@@ -145,7 +145,7 @@ def _places(values: Floats, order: Order) -> Floats:
 def _rows_of(
     snapshot: Snapshot, condition: Condition, groups: Groups, chosen: Columns, limit: int | None
 ) -> Columns:
-    """The rows of some groups in the order of the list."""
+    """Return the rows of some groups in the order of the list."""
     if not len(chosen["count"]):
         return {"idx": np.empty(0, np.int64), **chosen}
     if condition.sites is not None and groups.keys == _SITE:
@@ -178,7 +178,7 @@ def _by_site(column: str, text_of: Callable[[Catalog, Site], Any]) -> Groups:
 
 
 def _bytes(snapshot: Snapshot, keys: Columns) -> Floats:
-    """The bytes of all elements; the graph gives the dtype and the size that a record lacks."""
+    """Return the bytes of all elements; the graph gives the dtype and the size that a record lacks."""
     catalog = snapshot.catalog
     site, size, dtype = (keys[f"k{number}"].astype(np.int64) for number in range(3))
     if not len(site):

@@ -55,7 +55,7 @@ class Selection:
     order: npt.NDArray[np.int64] | None
 
     def rows(self, snapshot: Snapshot, select: str, page: Range) -> dict[str, npt.NDArray[Any]]:
-        """Returns a range of rows as NumPy columns.
+        """Return a range of rows as NumPy columns.
 
         Args:
           snapshot: The run, at the same commit.
@@ -77,7 +77,7 @@ class Selection:
         )
 
     def before(self, snapshot: Snapshot, index: int) -> int:
-        """Returns how many rows are before a position in the whole list; ignores the sorting.
+        """Return how many rows are before a position in the whole list; ignores the sorting.
 
         Args:
           snapshot: The run, at the same commit.
@@ -148,7 +148,7 @@ def _select_sorted(snapshot: Snapshot, table: str, condition: Condition, order: 
 def select_at(
     snapshot: Snapshot, table: str, positions: Sequence[int], order: Order | None = None
 ) -> Selection:
-    """Returns the rows at some positions as a selection.
+    """Return the rows at some positions as a selection.
 
     Args:
       snapshot: The run.

@@ -24,19 +24,19 @@ GROUP BY ALL ORDER BY max(f.time), c.call LIMIT ? OFFSET ?
 
 
 def num_session_runs(snapshot: Snapshot) -> int:
-    """Returns the length of the list."""
+    """Return the length of the list."""
     num_calls = int(snapshot.rows("SELECT count(*) FROM dump_calls")[0][0])
     return num_calls or int(snapshot.rows("SELECT count(*) FROM session_runs")[0][0])
 
 
 def data(snapshot: Snapshot, page: Range) -> dict[str, Any]:
-    """Returns the runs of a page, and their requests."""
+    """Return the runs of a page, and their requests."""
     calls = snapshot.rows(_CALLS, [page.end - page.begin, page.begin])
     return _recorded(snapshot, page) if not calls else _of_calls(snapshot, calls)
 
 
 def _of_calls(snapshot: Snapshot, calls: list[tuple[Any, ...]]) -> dict[str, Any]:
-    """The calls of a page in a run of dumps."""
+    """Return the calls of a page in a run of dumps."""
     runs: list[dict[str, Any]] = []
     requests: list[dict[str, Any]] = []
     for number, folder, metadata, first, last in calls:

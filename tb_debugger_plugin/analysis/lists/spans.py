@@ -40,7 +40,7 @@ class Spans:
 
 
 def spans_inside(snapshot: Snapshot, executions: Range) -> list[Spans]:
-    """Returns the times at which graphs ran inside some executions.
+    """Return the times at which graphs ran inside some executions.
 
     Args:
       snapshot: The run.

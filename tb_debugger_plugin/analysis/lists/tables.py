@@ -78,7 +78,7 @@ _TRACES: Final = ", ".join(
 
 
 def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | None = None) -> Page:
-    """Returns a page of the list of executions.
+    """Return a page of the list of executions.
 
     Args:
       snapshot: The run.
@@ -118,7 +118,7 @@ def _page(
 def graph_executions_page(
     snapshot: Snapshot, positions: Range, *, only_bad: bool = False, chosen: Selection | None = None
 ) -> Page:
-    """Returns a page of the list of graph executions.
+    """Return a page of the list of graph executions.
 
     Args:
       snapshot: The run.
@@ -202,7 +202,7 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, npt.NDArr
 
 
 def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
-    """Returns how many bad and measured rows each bucket of a list has.
+    """Return how many bad and measured rows each bucket of a list has.
 
     Args:
       snapshot: The run.

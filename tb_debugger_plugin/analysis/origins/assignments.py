@@ -30,7 +30,7 @@ class Assignments:
         self._variables = variables
 
     def of(self, keys: Keys, value: Value, kind: BadKind | None) -> Value | None:
-        """The assignment after which a variable was bad: the first one after its last good value.
+        """Return the assignment after which a variable was bad: the first one after its last good value.
 
         Args:
           keys: The keys of the variable.
@@ -57,7 +57,7 @@ class Assignments:
         return self._last_assignment(keys, at, good_since) or self._last_touch(touches)
 
     def _position(self, value: Value) -> int:
-        """The position among graph executions before which an assignment is searched."""
+        """Return the position among graph executions before which an assignment is searched."""
         if value.execution < 0:
             return value.at
         ((found,),) = self._snapshot.rows(
@@ -80,7 +80,7 @@ class Assignments:
         return -1.0, -1
 
     def _value_sites(self, op: int) -> list[int]:
-        """The sites of the tensors that an op assigns."""
+        """Return the sites of the tensors that an op assigns."""
         tensors = [
             (source.op, source.slot)
             for number, source in self._record.structure.input_sources(op)
@@ -96,7 +96,7 @@ class Assignments:
         return self._value(min(found, default=None))
 
     def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> Value | None:
-        """The last assignment that computes with the value of the variable: it may have made it bad."""
+        """Return the last assignment that computes with the variable's value: it may have made it bad."""
         computing = [
             op
             for op in self._variables.assigning(keys)
@@ -107,7 +107,7 @@ class Assignments:
     def _traces_assigned(
         self, ops: Iterable[int], at: int, since: tuple[float, int], choice: str
     ) -> list[tuple[int, int]]:
-        """A trace of what each op assigned between two moments, and the op.
+        """Return a trace of what each op assigned between two moments, and the op.
 
         Args:
           ops: The ops.

@@ -55,7 +55,7 @@ class Birth(NamedTuple):
         return chain[-2][0][0] if len(chain) > 1 else self.value
 
     def chain(self) -> list[tuple[Node, Feed | None]]:
-        """The values from the one that the walk began at to this one, each with how it fed the one before."""
+        """Return the values from the beginning of the walk to this one, each with how it fed the last."""
         node: Node | None = (self.value, self.kind)
         if node not in self.parents:
             node = next((each for each in self.parents if each[0] == self.value), node)
@@ -87,7 +87,7 @@ class Births:
         self.visits: list[Node] = []
 
     def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
-        """The births that a bad value comes from, the nearest first; at least one."""
+        """Return the births that a bad value comes from, the nearest first; at least one."""
         return self._walk([((value, kind), None)], ChainMap())
 
     def _walk(self, begin: list[tuple[Node, tuple[Node, Feed] | None]], parents: Parents) -> list[Birth]:
@@ -117,7 +117,7 @@ class Births:
         return births or [self._reached(parents)]
 
     def _reached(self, parents: Parents) -> Birth:
-        """The earliest value of a walk that found no birth, in a recording that lacks something."""
+        """Return the earliest value of a walk that found no birth, in a recording that lacks something."""
         value, kind = min(parents.maps[0], key=lambda node: (self._feeds.time(node[0]), node[0]))
         return Birth(value, kind, parents, is_certain=False, is_explained=False)
 
@@ -152,7 +152,7 @@ class Births:
         ]
 
     def _product(self, sources: list[Birth]) -> Value | None:
-        """A product with an infinite constant, NaN where the other factor is 0: no mask is meant so."""
+        """Return a product with an infinite constant, NaN where the other factor is 0: no mask is so."""
         for source in sources:
             users = [value for (value, _), _ in source.chain()[::-1] if value != source.value]
             if users and self._feeds.op_type(users[0]) == "Mul":

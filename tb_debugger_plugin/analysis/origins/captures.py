@@ -36,7 +36,7 @@ class Given(NamedTuple):
 
 
 def arguments(snapshot: Snapshot, ops: Sequence[Op], given: Sequence[Given]) -> list[int]:
-    """Returns the ops that are the arguments of a graph, in order.
+    """Return the ops that are the arguments of a graph, in order.
 
     Args:
       snapshot: The run.
@@ -61,7 +61,7 @@ def arguments(snapshot: Snapshot, ops: Sequence[Op], given: Sequence[Given]) -> 
 
 
 def _next(snapshot: Snapshot, waiting: Sequence[Op], tensor: Given, left: int) -> int | None:
-    """The first op that a tensor fits: the next Placeholder, or a constant before it."""
+    """Return the first op that a tensor fits: the next Placeholder, or a constant before it."""
     end = next((i for i, op in enumerate(waiting) if op.type in ARGUMENTS), len(waiting))
     if end < len(waiting) and (not left or _fits(snapshot, waiting[end], tensor)):
         return end
@@ -86,7 +86,7 @@ def _fits(snapshot: Snapshot, op: Op, tensor: Given) -> bool:
 
 
 def given_by_python(snapshot: Snapshot, graph: int) -> list[Given]:
-    """Returns what the first call from Python passed to a graph; nothing if there was none."""
+    """Return what the first call from Python passed to a graph; nothing if there was none."""
     given: dict[int, list[Given]] = snapshot.remember("given_by_python", lambda: _read(snapshot))
     return given.get(graph, [])
 

@@ -42,7 +42,7 @@ class Chains:
         self._catalog = feeds.snapshot.catalog
 
     def links(self, nodes: list[tuple[Node, Feed | None]], kind: BadKind) -> list[Link]:
-        """The links of a chain.
+        """Return the links of a chain.
 
         Args:
           nodes: The values of a walk, each with how it fed the one before.

@@ -67,15 +67,15 @@ class Eager:
         self._made: dict[int, tuple[int, int] | None] = {}
 
     def execution(self, index: int) -> Execution:
-        """An execution by its position."""
+        """Return an execution by its position."""
         return self._part(index // _PART).executions[index]
 
     def inputs(self, index: int) -> list[int]:
-        """The ids of the tensors that an execution took."""
+        """Return the ids of the tensors that an execution took."""
         return self._part(index // _PART).inputs.get(index, [])
 
     def output(self, index: int, slot: int) -> Measured:
-        """What was recorded of an output."""
+        """Return what was recorded of an output."""
         return self.outputs(index).get(slot, (None, UNMEASURED))[1]
 
     def outputs(self, index: int) -> dict[int, tuple[int | None, Measured]]:
@@ -83,7 +83,7 @@ class Eager:
         return self._part(index // _PART).outputs.get(index, {})
 
     def maker(self, tensor_id: int, before: int) -> tuple[int, int] | None:
-        """The execution and the output slot that made a tensor; None when no execution on record did."""
+        """Return the execution and the output slot that made a tensor; None when none is recorded."""
         if tensor_id in self._made:
             return self._made[tensor_id]
         part = before // _PART
@@ -102,7 +102,7 @@ class Eager:
         return found
 
     def takers(self, tensor_id: int, after: int) -> list[tuple[int, int]]:
-        """The executions soon after another one that took a tensor, and in which slot."""
+        """Return the executions soon after another one that took a tensor, and in which slot."""
         first = after // _PART
         return [
             (index, slot)

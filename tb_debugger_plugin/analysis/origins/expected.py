@@ -111,7 +111,7 @@ EXPECTED: Final = (
 
 
 def row_of(taker: str, elements: Collection[BadElement], *, is_written: bool, is_known: bool) -> Row | None:
-    """The row that allows an op to make good values of bad ones; None if none does.
+    """Return the row that allows an op to make good values of bad ones; None if none does.
 
     Args:
       taker: Type of the op, or one of the words above.

@@ -57,7 +57,7 @@ class Feeds(Record):
         self._pipelines = Pipelines(snapshot, self.structure)
 
     def of(self, value: Value, kind: BadKind | None = None, *, is_loose: bool = False) -> list[Feed]:
-        """The values that a value was made from.
+        """Return the values that a value was made from.
 
         Args:
           value: The value.
@@ -105,7 +105,7 @@ class Feeds(Record):
         return not value.outside and (op is None or op.type != "Const" or bool(self.of(value, kind)))
 
     def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[Feed]:
-        """The feeds of an op without an output on record, which ran in the call of a trace."""
+        """Return the feeds of an op without an output on record, which ran in the call of a trace."""
         if op.type in op_kinds.READS:
             reads = self.variables.reads.get(op.number, frozenset())
             return self._of_variable(reads, Value(op=op.number, near=near), kind)
@@ -120,7 +120,7 @@ class Feeds(Record):
     def _chosen(
         self, sources: Sequence[Source], op: Op, at: int, kind: BadKind | None, inside: int
     ) -> list[Feed]:
-        """The values of the inputs of an op that did not just pass them on.
+        """Return the values of the inputs of an op that did not just pass them on.
 
         Args:
           sources: The inputs.
@@ -140,7 +140,7 @@ class Feeds(Record):
         return found
 
     def _trace_of(self, source: Source, op: Op, at: int, inside: int) -> int | None:
-        """The trace of an input: that of the same turn, or the last one before; bad where it is not sure."""
+        """Return the trace of an input: of the same turn, or the last before; bad where it is not sure."""
         window = self.traces.window(inside)
         positions = window.of_sites(sites_of(self.snapshot, [(source.op, source.slot)]))
         if not len(positions):
@@ -156,7 +156,7 @@ class Feeds(Record):
         return self._of_same_turn(window, op, positions, at) or int(before[-1])
 
     def _of_same_turn(self, window: Window, op: Op, positions: Positions, at: int) -> int | None:
-        """The trace of an input that was computed as often as the op, in the same turn of a loop."""
+        """Return the trace of an input that was computed as often as the op, in the same turn of a loop."""
         own = window.of_sites([site.number for site in self.snapshot.catalog.op_sites.get(op.number, ())[:1]])
         if len(own) != len(positions) or not window.is_whole:
             return None
@@ -165,7 +165,7 @@ class Feeds(Record):
         return int(positions[row]) if is_there else None
 
     def _elsewhere(self, sources: Sequence[Source], at: int) -> int | None:
-        """The last trace before a position, outside of the call."""
+        """Return the last trace before a position, outside of the call."""
         sites = sites_of(self.snapshot, [(source.op, source.slot) for source in sources])
         ((found,),) = self.snapshot.rows(
             "SELECT max(idx) FROM graph_executions WHERE idx < ? AND idx >= ? AND site IN (SELECT unnest(?))",
@@ -174,7 +174,7 @@ class Feeds(Record):
         return None if found is None else int(found)
 
     def _copied(self, sources: Sequence[Source], trace: int, kind: BadKind | None) -> list[Feed]:
-        """The value that was passed on as an argument or a result: the last one with the same numbers."""
+        """Return the value passed on as an argument or a result: the last one with the same numbers."""
         window = self.traces.window(trace)
         own = window.measured(trace)
         best: tuple[int, Source] | None = None
@@ -217,7 +217,7 @@ class Feeds(Record):
         return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
 
     def _of_root_argument(self, op: Op, at: int, kind: BadKind | None) -> Feed:
-        """What Python passed as an argument of a function."""
+        """Return what Python passed as an argument of a function."""
         owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
         if is_of_pipeline(graph.name or ""):
@@ -263,11 +263,11 @@ class Feeds(Record):
         ]
 
     def _packed(self, value: Value) -> Value:
-        """The value that several values are packed in, of which an execution took one out."""
+        """Return the value that several values are packed in, of which an execution took one out."""
         return next((made for _, made in self.taken(value.execution) if made is not None), value)
 
     def _result_of_call(self, value: Value, graph: int, own: Measured) -> Feed | None:
-        """The value inside a function that a call from Python returned.
+        """Return the value inside a function that a call from Python returned.
 
         Args:
           value: The result.
@@ -294,7 +294,7 @@ class Feeds(Record):
     def _trace_of_result(
         self, source: Source, execution: int, window: Window | None, own: Measured
     ) -> int | None:
-        """The trace that a call returned; calls at the same time may have each other's traces."""
+        """Return the trace that a call returned; calls at the same time may have each other's traces."""
         found = None if window is None else self._same_numbers(window, source, int(window.idx[-1]) + 1, own)
         if found is None and own.bad:
             sites = sites_of(self.snapshot, [(source.op, source.slot)])
@@ -306,7 +306,7 @@ class Feeds(Record):
         return [Feed(found or Value(outside="a variable"), "assignment", "the variable", True)]
 
     def _of_pipeline(self, value: Value, kind: BadKind | None, graph: int | None = None) -> list[Feed]:
-        """The bad result that a function of an input pipeline gave before an element arrived, if one did.
+        """Return the bad result of a function of an input pipeline before an element arrived, if any.
 
         Args:
           value: The element, or what it is an argument of.

@@ -23,7 +23,7 @@ class Kinds:
         self._snapshot = feeds.snapshot
 
     def of(self, birth: Birth) -> tuple[BadKind, bool]:
-        """The kind, and whether it is certain."""
+        """Return the kind, and whether it is certain."""
         shown = birth.entry
         measured = self._feeds.measured(shown)
         is_told = measured.has_nan is not None or self._was_read_as(birth)
@@ -50,7 +50,7 @@ class Kinds:
         return not any(self._feeds.measured(feed.value).bad for feed in self._feeds.of(value))
 
     def _likely_kind(self, value: Value) -> BadKind:
-        """What ops of this type mostly make."""
+        """Return what ops of this type mostly make."""
         op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
         if op is not None and op_type == "Mean":
             # The mean over nothing is NaN; over something, its sum overflows.

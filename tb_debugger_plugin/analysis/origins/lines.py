@@ -57,7 +57,7 @@ class Lines:
         self._frames: dict[int, list[tuple[UserLine, bool]]] = {}
 
     def place(self, value: Value) -> Place:
-        """The lines of a value."""
+        """Return the lines of a value."""
         if value.execution >= 0:
             return self._of_execution(value.execution)
         op = self._feeds.op_of(value)
@@ -75,7 +75,7 @@ class Lines:
         return place if place.source is not None else Place(self._line(self._stack(owner)))
 
     def of_feed(self, value: Value) -> UserLine | None:
-        """The line that ran the session into which a value was fed; None when it is not on record."""
+        """Return the line that ran the session into which a value was fed; None when it is not on record."""
         op = self._feeds.op_of(value)
         if op is None:
             return None
@@ -88,7 +88,7 @@ class Lines:
         return self._line(rows[0][0]) if rows else None
 
     def of_op(self, op: Op) -> Place:
-        """The lines of an op of a graph."""
+        """Return the lines of an op of a graph."""
         own = self._line(op.stack)
         forward = self._feeds.structure.forward(op)
         if forward is None:
@@ -96,7 +96,7 @@ class Lines:
         return Place(self._line(forward.stack) or own, own, forward)
 
     def _forward_outside(self, op: Op, owner: int) -> UserLine | None:
-        """The line of an eager op whose gradient a function computes, such as that of a Jacobian."""
+        """Return the line of an eager op whose gradient a function computes, such as that of a Jacobian."""
         name = differentiated_type(self._snapshot, op.stack)
         forward = None if name is None else self._forward_execution(owner, name)
         return None if forward is None else self._line(self._stack(forward))
@@ -114,7 +114,7 @@ class Lines:
         return Place(self._line(self._stack(forward)) or own, own)
 
     def _forward_execution(self, index: int, op_type: str) -> int | None:
-        """The last execution of a type before another one that has a tensor in common with it."""
+        """Return the last execution of a type before another one that has a tensor in common with it."""
         eager = self._feeds.eager
         wanted = set(eager.inputs(index))
         candidates = [
@@ -135,7 +135,7 @@ class Lines:
         return innermost(self.frames(stack))
 
     def frames(self, stack: int) -> list[tuple[UserLine, bool]]:
-        """The lines of a stack, innermost first, and whether each is the user's own."""
+        """Return the lines of a stack, innermost first, and whether each is the user's own."""
         if stack not in self._frames:
             self._frames[stack] = lines_of(self._snapshot, stack_of(self._snapshot, stack)[1])
         return self._frames[stack]

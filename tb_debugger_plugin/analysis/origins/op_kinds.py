@@ -131,7 +131,7 @@ def is_assignment(op_type: str | None) -> bool:
 
 
 def brings_in(op_type: str | None) -> str | None:
-    """The words for what an op brings into the program; None when it computes its outputs."""
+    """Return the words for what an op brings into the program; None when it computes its outputs."""
     words = (
         (DATA | ELEMENTS, "the input data"),
         (CHECKPOINTS, "a checkpoint"),

@@ -54,7 +54,7 @@ class Link:
     skipped: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The link as the HTTP contract has it."""
+        """Return the link as the HTTP contract has it."""
         source = None if self.source is None else self.source.to_json()
         return {**vars(self), "source": source}
 
@@ -119,7 +119,7 @@ class Origin:
         return " ".join(plain_text(phrases) for phrases in (self.what, self.why) if phrases)
 
     def to_json(self) -> dict[str, Any]:
-        """The origin as the HTTP contract has it."""
+        """Return the origin as the HTTP contract has it."""
         fields = {name: value for name, value in vars(self).items() if name not in ("what", "why", "where")}
         return {
             **fields,

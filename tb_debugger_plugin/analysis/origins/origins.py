@@ -34,7 +34,7 @@ _MAX_TAKERS: Final = 64
 
 
 def origins(snapshot: Snapshot) -> list[Origin]:
-    """Returns where the bad values of a run come from.
+    """Return where the bad values of a run come from.
 
     Args:
       snapshot: The run. If it may lag, the answer may be that of an earlier commit.
@@ -46,12 +46,12 @@ def origins(snapshot: Snapshot) -> list[Origin]:
 
 
 def dated_origins(snapshot: Snapshot) -> Lasting[list[Origin]]:
-    """Returns the same with the commit that it is true of."""
+    """Return the same with the commit that it is true of."""
     return lasting(snapshot, _NAME, lambda: _find(snapshot))
 
 
 def origins_generation(snapshot: Snapshot) -> int:
-    """Returns of which commit the origins are that would be answered now; computes none."""
+    """Return of which commit the origins are that would be answered now; computes none."""
     return lasting_generation(snapshot, _NAME)
 
 
@@ -97,7 +97,7 @@ class _Search:
         return self._without_repetitions()
 
     def _without_repetitions(self) -> list[Found]:
-        """What was found, without what is expected of an op that is a finding for its other bad values."""
+        """Return the findings, without what is expected of an op that is one for other bad values."""
         wrong = {self._what(one.birth.value) for one in self._found.values() if one.category != "expected"}
         return [
             one
@@ -124,7 +124,7 @@ class _Search:
         return any(found.category != "expected" for found in self._found.values())
 
     def _of_unknown_kind(self, birth: Birth) -> Birth:
-        """The op that may have made NaN of a constant infinity, where the mode tells no kinds apart."""
+        """Return the op that may have made NaN of a constant infinity, if the mode tells no kinds apart."""
         if not birth.meant or birth.value.outside or birth.kind != "inf":
             return birth
         for (value, _), _ in birth.chain()[::-1]:
@@ -182,7 +182,7 @@ class _Search:
         return (value.outside,) if op is None else (op.number,)
 
     def _add_unexplained(self) -> None:
-        """The births of bad values that reach nothing that matters, or only what is meant."""
+        """Add the births of bad values that reach nothing that matters, or only what is meant."""
         left = _MAX_EXPECTED
         for value, kind in [*self._sinks.seeds(), *self._sinks.eager_seeds()]:
             if (value, kind) in self._explained or len(self._found) > _MAX_ORIGINS:
@@ -197,7 +197,7 @@ class _Search:
                     self._add(found)
 
     def _unexplained(self, birth: Birth, takings: list[Taking], *, is_hidden: bool) -> Found:
-        """A birth with what the table says of the ways in which its values ended."""
+        """Return a birth with what the table says of the ways in which its values ended."""
         if is_hidden and self._category(birth) != "expected":
             return Found(birth, self._category(birth), None)
         if birth.kind == "nan":

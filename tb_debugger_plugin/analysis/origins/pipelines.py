@@ -25,7 +25,7 @@ class Pipelines:
         self._structure = structure
 
     def result(self, value: Value, own: Measured, kind: BadKind | None, but: int | None) -> int | None:
-        """The last bad result that a function of an input pipeline gave before a value.
+        """Return the last bad result that a function of an input pipeline gave before a value.
 
         One with as many bad elements comes before others: it may be the value itself. One with more is none,
         unless it was taken apart since.

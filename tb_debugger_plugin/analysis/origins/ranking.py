@@ -89,7 +89,7 @@ class Ranking:
         self._cases = [self._case(each) for each in found]
 
     def ranked(self) -> list[Found]:
-        """The births with their categories, the most important first."""
+        """Return the births with their categories, the most important first."""
         self._set_back()
         self._bring_forward()
         self._name_forward_ops()
@@ -192,7 +192,7 @@ class Ranking:
         return moments
 
     def _rank(self, case: _Case, gradients_of: set[int], moments: dict[int, float]) -> tuple[float, ...]:
-        """The order: what is wrong, what matters most, the earliest call, forward before backward."""
+        """Return the order: what is wrong, what matters most, the earliest call, forward before backward."""
         has_gradient = case.op is not None and case.op.number in gradients_of
         of_forward = -math.inf if case.forward is None else moments.get(case.forward.number, -math.inf)
         return (
@@ -213,14 +213,14 @@ class Ranking:
 
 
 def _line_of(case: _Case, op: Op) -> tuple[object, ...]:
-    """What is the same of births that are listed once."""
+    """Return what is the same of births that are listed once."""
     forward = None if case.forward is None else case.forward.stack
     outside = case.birth.value.outside
     return (case.category, case.birth.kind, outside, op.graph, op.type, op.layer, op.stack, forward)
 
 
 def _turn(case: _Case, times: dict[tuple[float, int], float]) -> tuple[float, int]:
-    """The order within a call: that of the program, because ops that wait for nothing run in any order."""
+    """Return the order within a call, that of the program: ops that wait for nothing run in any order."""
     if case.op is None or case.is_repeated:
         return case.time, -1 if case.op is None else case.op.number
     return times[case.moment, case.op.graph], case.op.number

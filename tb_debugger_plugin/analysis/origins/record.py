@@ -1,4 +1,4 @@
-"""What is on record of a value: its numbers, its time, its op.
+"""The record of a value: its numbers, its time, its op.
 
 Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`. What was not measured has no numbers.
 """
@@ -28,7 +28,7 @@ class Record:
         self.eager = Eager(snapshot)
 
     def measured(self, value: Value) -> Measured:
-        """What was recorded of a value."""
+        """Return what was recorded of a value."""
         if value.trace >= 0:
             return self.traces.measured(value.trace)
         if value.execution >= 0 and value.slot >= 0:
@@ -42,7 +42,7 @@ class Record:
         return self.traces.measured(value.at).time if value.at >= 0 else 0.0
 
     def op_of(self, value: Value) -> Op | None:
-        """The op of a graph that computed a value; None for other values."""
+        """Return the op of a graph that computed a value; None for other values."""
         if value.op >= 0:
             return self.structure.op(value.op)
         if value.trace < 0:
@@ -50,7 +50,7 @@ class Record:
         return self.structure.op(self.snapshot.catalog.sites[self.traces.site(value.trace)].op)
 
     def slot_of(self, value: Value) -> int:
-        """The output slot of a value."""
+        """Return the output slot of a value."""
         if value.trace < 0:
             return max(0, value.slot)
         return self.snapshot.catalog.sites[self.traces.site(value.trace)].slot
@@ -63,12 +63,12 @@ class Record:
         return value.outside if op is None else op.type or op.name
 
     def brings_in(self, value: Value) -> str | None:
-        """The words for what the op of a value brings into the program; None when it computes its outputs."""
+        """Return the words for what the op of a value brings in; None when it computes its outputs."""
         op = self.op_of(value)
         return op_kinds.brings_in(self.op_type(value)) if op is None else self.structure.brings_in(op)
 
     def call_of(self, value: Value) -> int | None:
-        """The execution in which a value was computed; None where none is on record."""
+        """Return the execution in which a value was computed; None where none is on record."""
         if value.execution >= 0:
             return value.execution
         return self.traces.window(value.at).owner if value.at >= 0 else None
@@ -86,7 +86,7 @@ class Record:
         return int(count)
 
     def taken(self, execution: int) -> list[tuple[int, Value | None]]:
-        """The values that an execution took, by slot; None for one that no execution on record made.
+        """Return the values that an execution took, by slot; None for one that no execution on record made.
 
         The variable that is assigned is not among them.
         """
@@ -98,7 +98,7 @@ class Record:
         return taken
 
     def made(self, tensor_id: int, before: int) -> Value | None:
-        """The output of an execution that a tensor of Python is; None when none is on record.
+        """Return the output of an execution that a tensor of Python is; None when none is on record.
 
         Args:
           tensor_id: The id of the tensor; ids come again.

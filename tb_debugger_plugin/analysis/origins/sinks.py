@@ -80,7 +80,7 @@ class Sinks:
         return sorted(found, key=lambda sink: (sink.why == "weak", sink.time))
 
     def seeds(self) -> list[tuple[Value, BadKind | None]]:
-        """The first bad values of each op in graphs, by kind, the earliest first."""
+        """Return the first bad values of each op in graphs, by kind, the earliest first."""
         found: list[tuple[int, BadKind | None]] = []
         for nan, inf, first in self.firsts.values():
             found += [(nan, "nan")] if nan is not None else []
@@ -91,7 +91,7 @@ class Sinks:
         ]
 
     def eager_seeds(self) -> list[tuple[Value, BadKind | None]]:
-        """The first bad outputs of each eager op and line, by kind, the earliest first."""
+        """Return the first bad outputs of each eager op and line, by kind, the earliest first."""
         rows = self._snapshot.rows(
             "SELECT o.slot, min(o.idx) FILTER (o.nan > 0),"
             " min(o.idx) FILTER (o.pos_inf > 0 OR o.neg_inf > 0), min(o.idx)"
@@ -114,7 +114,7 @@ class Sinks:
             yield from self._ends_of(value, kind)
 
     def _ends_of(self, value: Value, kind: BadKind | None) -> Iterator[Sink]:
-        """The visible values that an eager value leads to, along outputs that are bad too."""
+        """Yield the visible values that an eager value leads to, along outputs that are bad too."""
         waiting, seen = [value], {value}
         while waiting and len(seen) < _MAX_HOPS:
             value = waiting.pop()
@@ -174,7 +174,7 @@ class Sinks:
         yield from self._assigned()
 
     def _reads(self) -> Iterator[Sink]:
-        """The first bad reads of variables."""
+        """Yield the first bad reads of variables."""
         for site, (nan, inf, first) in self.firsts.items():
             if self._feeds.structure.op(self._snapshot.catalog.sites[site].op).type in op_kinds.READS:
                 for idx, kind in _firsts(nan, inf, first):
@@ -182,7 +182,7 @@ class Sinks:
                     yield Sink(self._feeds.time(value), value, kind, "variable")
 
     def _assigned(self) -> Iterator[Sink]:
-        """The first bad values that were assigned, unless the variable was good when it was read next.
+        """Yield the first bad values that were assigned, unless the variable was good when it was read next.
 
         Each costs a query, and the search looks at the earliest only.
         """
@@ -196,7 +196,7 @@ class Sinks:
                 yield Sink(self._feeds.time(value), value, kind, "variable")
 
     def _first_assigned(self) -> Iterator[tuple[int, int, BadKind | None]]:
-        """The trace of each first bad value that an op assigns, the op, and the kind."""
+        """Yield the trace of each first bad value that an op assigns, the op, and the kind."""
         for op in self._feeds.variables.assigns:
             tensors = [
                 (source.op, source.slot)
@@ -225,7 +225,7 @@ class Sinks:
         return not later or later[0].health == BAD
 
     def _next_health(self, after: int, sites: list[int]) -> int | None:
-        """The health of the first measured value of some sites after a position."""
+        """Return the health of the first measured value of some sites after a position."""
         for begin, end in spans_after(after, self._snapshot.num_graph_executions) if sites else ():
             rows = self._snapshot.rows(
                 "SELECT health FROM graph_executions WHERE idx >= ? AND idx < ?"
@@ -237,7 +237,7 @@ class Sinks:
         return None
 
     def _fetches(self) -> Iterator[Sink]:
-        """The first bad values that runs of sessions fetched."""
+        """Yield the first bad values that runs of sessions fetched."""
         rows = self._snapshot.rows("SELECT DISTINCT host, name FROM session_requests WHERE role = 'fetch'")
         by_name: dict[str, list[int]] = defaultdict(list)
         for op in self._snapshot.catalog.ops if rows else ():
@@ -255,7 +255,7 @@ class Sinks:
                 yield Sink(self._feeds.time(value), value, kind, why)
 
     def _shown(self) -> Iterator[Sink]:
-        """The first NaN that were printed, summarised or handed to Python inside a graph."""
+        """Yield the first NaN that were printed, summarised or handed to Python inside a graph."""
         for op in self._snapshot.catalog.ops:
             if op.type not in op_kinds.SHOWING | op_kinds.GUARDS:
                 continue
@@ -265,7 +265,7 @@ class Sinks:
                     yield from (sink for sink in sinks if sink.kind == "nan")
 
     def divisors(self) -> Iterator[Sink]:
-        """The first infinities of float16 by which something was divided.
+        """Yield the first infinities of float16 by which something was divided.
 
         Its range ends at 65,504, so that the 0 that comes of it is seldom right.
         """
@@ -280,7 +280,7 @@ class Sinks:
                     yield from (sink for sink in sinks if sink.kind != "nan")
 
     def _stops(self) -> Iterator[Sink]:
-        """The last bad value of a call that did not return, and what a guard stopped at."""
+        """Yield the last bad value of a call that did not return, and what a guard stopped at."""
         ((last,),) = self._snapshot.rows("SELECT max(wall_time) FROM executions")
         runs = self._snapshot.rows("SELECT max(end_time) FROM session_runs")
         until = max((time for time in (last, runs[0][0]) if time is not None), default=-1.0)

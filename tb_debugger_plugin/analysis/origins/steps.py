@@ -70,7 +70,7 @@ class Steps:
         self._known: dict[tuple[Value, BadKind | None], Step] = {}
 
     def of(self, value: Value, kind: BadKind | None) -> Step:
-        """The step from a value."""
+        """Return the step from a value."""
         key = (value, kind)
         if key not in self._known:
             self._known[key] = self._make(value, kind)
@@ -95,13 +95,13 @@ class Steps:
         return self._also_born(value, op_type, kind, numbers, step)
 
     def _of_any_turn(self, value: Value, op_type: str, kind: BadKind, born: Step) -> Step:
-        """The step with inputs of any turn of a loop, for an op that makes no badness itself."""
+        """Return the step with inputs of any turn of a loop, for an op that makes no badness itself."""
         feeds = self._feeds.of(value, kind, is_loose=True)
         step = self._of_kind(op_type, kind, [(feed, self._numbers(feed.value)) for feed in feeds])
         return step if not step.is_born else born
 
     def _exponent(self, logarithm: Value) -> Feed | None:
-        """The −∞ of whose exponentials, all 0, a logarithm is: the −∞ is the same one."""
+        """Return the −∞ of whose exponentials, all 0, a logarithm is: the −∞ is the same one."""
         summed = self._only_feed(logarithm)
         for _ in range(_MAX_HOPS):
             if summed is None or self._feeds.measured(summed.value).bad:
@@ -132,7 +132,7 @@ class Steps:
         return made.size - made.finite_positive <= exponents.neg_inf
 
     def _numbers(self, value: Value, hops: int = _MAX_UNMEASURED) -> Measured:
-        """What was recorded of a feed; of an op without a record, such as a read of a variable by its
+        """Return what was recorded of a feed; of an op without a record, such as a read of a variable by its
         reference, what was recorded of what it was made from, such as the last assignment."""
         measured = self._feeds.measured(value)
         if value.op < 0 or not hops:
@@ -176,7 +176,7 @@ class Steps:
     def _also_born(
         self, value: Value, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]], step: Step
     ) -> Step:
-        """The step with a birth, if an element-wise op gave more bad elements than it got."""
+        """Return the step with a birth, if an element-wise op gave more bad elements than it got."""
         if step.is_born or op_type not in _ELEMENTWISE or len(numbers) != 1:
             return step
         own, given = self._feeds.measured(value), numbers[0][1]

@@ -82,7 +82,7 @@ class Structure:
         return groups
 
     def op(self, number: int) -> Op:
-        """An op by its number."""
+        """Return an op by its number."""
         return self._snapshot.catalog.ops[number]
 
     def is_watched(self, op: int, slot: int) -> bool:
@@ -90,11 +90,11 @@ class Structure:
         return any(site.slot == slot for site in self._snapshot.catalog.op_sites.get(op, ()))
 
     def inputs(self, op: int) -> list[tuple[int, int]]:
-        """The tensors that an op takes: op and slot, in order."""
+        """Return the tensors that an op takes: op and slot, in order."""
         return [(one.op, one.slot) for one in self._edges.inputs(op)] or self._received(self.op(op))
 
     def _received(self, op: Op) -> list[tuple[int, int]]:
-        """What an op receives from another device: the tensor of the op that it is named after."""
+        """Return what an op receives from another device: the tensor of the op that it is named after."""
         sender = _TRANSFER.fullmatch(op.name) if op.type in op_kinds.RECEIVES else None
         if sender is None:
             return []
@@ -104,7 +104,7 @@ class Structure:
         return [] if number is None else [(number, 0)]
 
     def replicas(self, op: Op) -> list[int]:
-        """The ops of other replicas with which a collective op computes: those alike in its graph."""
+        """Return the ops of other replicas with which a collective op computes: those alike in its graph."""
         if op.type not in op_kinds.COLLECTIVES or not self.inputs(op.number):
             return []
         alike = self._kind(op)
@@ -118,11 +118,11 @@ class Structure:
         return op.type, dtype_and_shape, bool(self.inputs(op.number))
 
     def consumers(self, op: int) -> list[int]:
-        """The ops that take a tensor of an op."""
+        """Return the ops that take a tensor of an op."""
         return [one.op for one in self._edges.consumers(op)]
 
     def arguments(self, graph: int) -> list[int]:
-        """The arguments of a graph, in order."""
+        """Return the arguments of a graph, in order."""
         if graph not in self._arguments:
             self._arguments[graph] = arguments(
                 self._snapshot, self._graph_ops.get(graph, ()), self._given(graph)
@@ -130,7 +130,7 @@ class Structure:
         return self._arguments[graph]
 
     def _given(self, graph: int) -> list[Given]:
-        """What a caller passes in."""
+        """Return what a caller passes in."""
         for caller, first in self.callers(graph):
             statics = self._snapshot.catalog.statics
             return [Given(static=statics.get(tensor)) for tensor in self.inputs(caller)[first:]]
@@ -141,11 +141,11 @@ class Structure:
         return op.type in ARGUMENTS or (op.type == "Const" and op.number in self.arguments(op.graph))
 
     def position(self, argument: int) -> int:
-        """The position of an argument among those of its graph."""
+        """Return the position of an argument among those of its graph."""
         return self.arguments(self.op(argument).graph).index(argument)
 
     def callers(self, graph: int) -> list[tuple[int, int]]:
-        """The ops that run a graph, and the input of each that is the first argument."""
+        """Return the ops that run a graph, and the input of each that is the first argument."""
         return [
             (caller, first)
             for caller in self._calls.callers.get(graph, ())
@@ -154,17 +154,17 @@ class Structure:
         ]
 
     def called(self, op: int) -> list[int]:
-        """The graphs that an op runs."""
+        """Return the graphs that an op runs."""
         return [graph for graph, _ in self._calls.graphs.get(op, ())]
 
     def body(self, loop: int) -> int:
-        """The graph that a loop runs in each turn."""
+        """Return the graph that a loop runs in each turn."""
         graphs = self.called(loop)
         named = [graph for graph in graphs if "_body" in (self._snapshot.catalog.graphs[graph].name or "")]
         return (named or graphs)[-1]
 
     def results(self, graph: int) -> list[int]:
-        """The ops that return the results of a graph: Identity ops in its outermost scope that nothing takes.
+        """Return the ops that return results of a graph: Identity ops of the outermost scope without takers.
 
         Ops that were added for a gradient later may come after them.
         """
@@ -183,7 +183,7 @@ class Structure:
         return name is not None and name.startswith(_DISCRETE)
 
     def brings_in(self, op: Op) -> str | None:
-        """The words for what an op brings into the program; None when it computes its outputs."""
+        """Return the words for what an op brings into the program; None when it computes its outputs."""
         known = op_kinds.brings_in(op.type)
         return "the input data" if known is None and self._is_decoding(op) else known
 
@@ -219,17 +219,17 @@ class Structure:
         return is_gradient(op.name) or op_kinds.BACKWARD.match(name) is not None
 
     def forward(self, op: Op) -> Op | None:
-        """The op whose gradient an op is part of; None when there is none, or several are possible."""
+        """Return the op whose gradient an op is part of; None when there is none, or several are possible."""
         if op.number not in self._forwards:
             self._forwards[op.number] = forward_op(self._snapshot, op)
         return self._forwards[op.number]
 
     def sources(self, op: int, slot: int) -> list[Source]:
-        """The watched tensor itself, or those it is made from, and ends."""
+        """Return the watched tensor itself, or those it is made from, and ends."""
         return list(self._expand(Source(op, slot), set()))
 
     def input_sources(self, op: int) -> list[tuple[int, Source]]:
-        """The sources of each input of an op, with the number of the input."""
+        """Return the sources of each input of an op, with the number of the input."""
         return [
             (number, source)
             for number, tensor in enumerate(self.inputs(op))
@@ -237,7 +237,7 @@ class Structure:
         ]
 
     def before(self, op: int, slot: int) -> list[Source]:
-        """The sources of the argument of a graph, or of a result of a call."""
+        """Return the sources of the argument of a graph, or of a result of a call."""
         return list(self._across(Source(op, slot), set()))
 
     def _expand(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
@@ -323,7 +323,7 @@ class Structure:
     def result(
         self, graph: int, slot: int, outside: tuple[int, int] | None, count: int | None
     ) -> list[tuple[int, int]]:
-        """The tensors of a graph that may be one of its results.
+        """Return the tensors of a graph that may be one of its results.
 
         Args:
           graph: The graph.
@@ -352,7 +352,7 @@ class Structure:
         ]
 
     def _packed(self, graph: int, position: int) -> list[tuple[int, int]]:
-        """What a branch keeps for its gradient; the other branch has an empty optional in its place."""
+        """Return what a branch keeps for its gradient; the other branch has an empty optional."""
         optionals = [op for op in self._graph_ops.get(graph, ()) if op.type in _OPTIONALS]
         kept = optionals[position:][:1]
         return [(op.number, 0) for op in kept if op.type == "OptionalFromValue"]

@@ -21,20 +21,20 @@ _TEXT: Final = frozenset({"AsString", "StringFormat"})
 
 
 def swallowed_words(takings: Iterable[Taking]) -> str:
-    """The sentences of a finding: what took the value, what that made of it, and what that decided."""
+    """Return the sentences of a finding: what took the value, what that made of it, and what that decided."""
     told = dict.fromkeys(map(_sentence, takings))
     return " ".join(["No result shows it.", *list(told)[:_MAX_NAMED]])
 
 
 def expected_words(takings: Iterable[Taking], *, is_written: bool) -> str:
-    """The sentences for a value that the table expects; empty if nothing on record took it."""
+    """Return the sentences for a value that the table expects; empty if nothing on record took it."""
     rows = dict.fromkeys(taking.row(is_written=is_written) for taking in takings)
     named = [row.words.replace("`", "") for row in rows if row is not None]
     return f"It is expected: {'; '.join(named[:_MAX_NAMED])}." if named else ""
 
 
 def unmeasured(takings: Iterable[Taking]) -> list[str]:
-    """The ops that took a value and whose output is not on record."""
+    """Return the ops that took a value and whose output is not on record."""
     return list(dict.fromkeys(display_name(each.taker) for each in takings if not each.is_measured))
 
 

@@ -60,11 +60,11 @@ class Taking(NamedTuple):
     decided: str = ""
 
     def of_nan(self) -> Taking:
-        """The same, where the op that made the value tells that it was NaN."""
+        """Return the same, where the op that made the value tells that it was NaN."""
         return self._replace(elements=frozenset({"nan"}), is_known=True)
 
     def row(self, *, is_written: bool) -> Row | None:
-        """The row of the table that allows it.
+        """Return the row of the table that allows it.
 
         Args:
           is_written: Whether the program wrote the value itself.
@@ -110,7 +110,7 @@ class Takers:
         return INFINITIES if kind == "inf" else INFINITIES | {"nan"}, False
 
     def _following(self, op: int, slot: int) -> Iterator[tuple[int, int]]:
-        """The ops that take a tensor, and as which input; those that pass it on unrecorded are skipped."""
+        """Yield the ops that take a tensor, and as which input; skip those that pass it on unrecorded."""
         waiting, seen = [(op, slot)], set[tuple[int, int]]()
         while waiting and len(seen) < _MAX_VISITED:
             tensor = waiting.pop()
@@ -132,7 +132,7 @@ class Takers:
         return op in self._structure.results(self._structure.op(op).graph)
 
     def _taking(self, value: Value, kind: BadKind | None, taker: Op, at: int) -> Taking | None:
-        """What became of a value in an op; None if it was passed on, or not looked at."""
+        """Return what became of a value in an op; None if it was passed on, or not looked at."""
         if taker.type is None or taker.type in _NOT_READING | _PASSING | op_kinds.READS:
             return None
         if op_kinds.is_assignment(taker.type):
@@ -169,7 +169,7 @@ class Takers:
         return self._made(value, sites) is not None
 
     def _made(self, value: Value, sites: list[int]) -> Measured | None:
-        """What was computed of a value: bad, if any of it is; None if nothing was in its call.
+        """Return what was computed of a value: bad, if any of it is; None if nothing was in its call.
 
         Turns of a loop are on record in any order. So their numbers are compared: an op that was bad in as
         many turns as what it took passed on each.
@@ -192,7 +192,7 @@ class Takers:
     def _of_unrecorded(
         self, value: Value, elements: tuple[frozenset[BadElement], bool], taker: Op
     ) -> Taking | None:
-        """What became of a value in an op without a record, because it gives no floats, or was not chosen."""
+        """Return what became of a value in an op that gives no floats, or that was not chosen."""
         is_used, decided = self._decided(value, taker)
         if not is_used or self._structure.packs(taker):
             return None
@@ -231,7 +231,7 @@ class Takers:
         return is_used, ""
 
     def _decided_by_result(self, value: Value, result: Op) -> str:
-        """What the result of a function decides: the condition of a loop, the filter of a data set."""
+        """Return what the result of a function decides: the condition of a loop, the filter of a data set."""
         name = self._catalog.graphs[result.graph].name or ""
         if _FILTER.match(name):
             return DATA_SET

@@ -150,7 +150,7 @@ class Telling:
         )
 
     def _known_inputs(self, value: Value) -> dict[int, Health]:
-        """The health of inputs that were followed to where they come from, such as another call."""
+        """Return the health of inputs that were followed to where they come from, such as another call."""
         known: dict[int, Health] = {}
         for feed in self._feeds.of(value):
             measured = self._health(feed.value) if feed.input_slot >= 0 else None
@@ -261,7 +261,7 @@ def _evidence(recorded: Recorded) -> dict[str, Any]:
 
 
 def _with_kind(what: Phrases, kind: BadKind) -> Phrases:
-    """The same words with the kind, where it is known only from what came next."""
+    """Return the same words with the kind, where it is known only from what came next."""
     known = {"nan": "NaN", "inf": "∞"}[kind]
     return tuple(replace(part, text=known) if part.text == UNKNOWN_KIND else part for part in what)
 

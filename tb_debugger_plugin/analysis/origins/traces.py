@@ -53,12 +53,12 @@ class Window:
         return self.columns["idx"]
 
     def row(self, idx: int) -> int | None:
-        """The row of a trace; None when it is not here."""
+        """Return the row of a trace; None when it is not here."""
         row = int(np.searchsorted(self.idx, idx))
         return row if row < len(self.idx) and self.idx[row] == idx else None
 
     def of_sites(self, sites: Sequence[int]) -> npt.NDArray[np.int64]:
-        """The positions of the traces of some sites, in order."""
+        """Return the positions of the traces of some sites, in order."""
         order, starts = self._by_site
         parts = [order[starts[site] : starts[site + 1]] for site in sites if site + 1 < len(starts)]
         rows = parts[0] if len(parts) == 1 else np.sort(np.concatenate([*parts, np.empty(0, np.int64)]))
@@ -73,7 +73,7 @@ class Window:
         return order, np.searchsorted(sites[order], np.arange(last + 2))
 
     def measured(self, idx: int) -> Measured:
-        """What was recorded of a trace."""
+        """Return what was recorded of a trace."""
         row = self.row(idx)
         return UNMEASURED if row is None else measured(self.columns, row)
 
@@ -103,7 +103,7 @@ class Traces:
         self._windows: list[Window] = []
 
     def window(self, idx: int) -> Window:
-        """The call of a trace."""
+        """Return the call of a trace."""
         for window in reversed(self._windows):
             row = window.row(idx)
             if row is not None and (window.is_whole or _is_inside(window, row)):
@@ -113,7 +113,7 @@ class Traces:
         return made
 
     def of_execution(self, execution: int) -> Window | None:
-        """The traces of a call; None when nothing of it was recorded."""
+        """Return the traces of a call; None when nothing of it was recorded."""
         for window in self._windows:
             if window.owner == execution and window.is_whole:
                 return window
@@ -125,7 +125,7 @@ class Traces:
         return made
 
     def bad_beside(self, execution: int, sites: Sequence[int]) -> int | None:
-        """The last bad trace of some sites that ran while a call may have, in any thread.
+        """Return the last bad trace of some sites that ran while a call may have, in any thread.
 
         Of calls that run at the same time in several threads it is not on record which trace ran in which.
         None if all of them ran in one thread.
@@ -143,11 +143,11 @@ class Traces:
         return None if found is None else int(found)
 
     def measured(self, idx: int) -> Measured:
-        """What was recorded of a trace."""
+        """Return what was recorded of a trace."""
         return self.window(idx).measured(idx)
 
     def site(self, idx: int) -> int:
-        """The site of a trace."""
+        """Return the site of a trace."""
         window = self.window(idx)
         row = window.row(idx)
         assert row is not None
@@ -162,7 +162,7 @@ class Traces:
         return self._read(int(owner), min(rows[0], idx), max(rows[1], idx + 1), idx)
 
     def _around(self, idx: int, time: float) -> Window:
-        """The traces of the session run, or else those around a trace that have no owner either."""
+        """Return the traces of the session run, or else those around a trace that have no owner either."""
         runs = self._snapshot.rows(
             "SELECT begin_time, end_time FROM session_runs WHERE begin_time <= $t AND end_time >= $t LIMIT 1",
             {"t": time},
@@ -223,7 +223,7 @@ def _is_inside(window: Window, row: int) -> bool:
 
 
 def sites_of(snapshot: Snapshot, tensors: Iterable[tuple[int, int]]) -> list[int]:
-    """The sites of some outputs of ops."""
+    """Return the sites of some outputs of ops."""
     wanted = set(tensors)
     return [
         site.number

@@ -74,7 +74,7 @@ class Measured(NamedTuple):
         return self.has_nan if kind == "nan" else self.has_inf
 
     def counts(self) -> tuple[bool | None, int | None, int | None, int | None]:
-        """What a copy of the value has too."""
+        """Return what a copy of the value has too."""
         return (self.bad, self.nan, self.neg_inf, self.pos_inf)
 
 

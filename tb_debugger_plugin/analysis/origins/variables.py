@@ -55,7 +55,7 @@ class Variables:
         self.reads = {op.number: self.keys(op) for op in ops if op.type in op_kinds.READS}
 
     def _read_root_inputs(self) -> dict[tuple[int, int], int]:
-        """The id of the eager tensor that was first passed as each argument of each graph."""
+        """Return the id of the eager tensor that was first passed as each argument of each graph."""
         firsts = dict(
             self._snapshot.rows("SELECT min(idx), graph FROM executions WHERE graph >= 0 GROUP BY graph")
         )
@@ -66,7 +66,7 @@ class Variables:
         return {(firsts[index], slot): tensor_id for index, slot, tensor_id in rows}
 
     def keys(self, op: Op) -> Keys:
-        """The keys of the variable that an op reads or assigns."""
+        """Return the keys of the variable that an op reads or assigns."""
         if op.type in ("VariableV2", "Variable", "TemporaryVariable"):
             return frozenset({("op", op.number)})
         inputs = self._structure.inputs(op.number)
@@ -99,11 +99,11 @@ class Variables:
         return frozenset(found if given is None else {*found, ("id", given)})
 
     def assigning(self, keys: Keys) -> list[int]:
-        """The ops of graphs that assign a variable."""
+        """Return the ops of graphs that assign a variable."""
         return [op for op, own in self.assigns.items() if own & keys]
 
     def reading(self, keys: Keys) -> list[int]:
-        """The ops of graphs that read a whole variable."""
+        """Return the ops of graphs that read a whole variable."""
         return [
             op
             for op, own in self.reads.items()
@@ -111,7 +111,7 @@ class Variables:
         ]
 
     def touches(self, keys: Keys) -> list[Touch]:
-        """The executions that read or assign a variable, in the order of time."""
+        """Return the executions that read or assign a variable, in the order of time."""
         ids = [key[1] for key in keys if isinstance(key, tuple) and key[0] == "id"]
         return sorted((touch for one in ids for touch in self._of_id(one)), key=lambda each: each.time)
 

@@ -28,7 +28,7 @@ class Group:
     keep: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The group as the HTTP contract has it."""
+        """Return the group as the HTTP contract has it."""
         return {
             "name": self.name,
             "tensors": self.tensors,
@@ -40,17 +40,17 @@ class Group:
 
 
 def by_layer(tensors: Sequence[TensorPrecision]) -> list[Group]:
-    """Returns the layers, the worst first; tensors outside of layers are in none."""
+    """Return the layers, the worst first; tensors outside of layers are in none."""
     return _grouped(tensors, lambda one: one.place.layer)
 
 
 def by_op_type(tensors: Sequence[TensorPrecision]) -> list[Group]:
-    """Returns the types of ops, the worst first."""
+    """Return the types of ops, the worst first."""
     return _grouped(tensors, lambda one: one.place.op_type)
 
 
 def badness(tensor: TensorPrecision) -> tuple[int, float]:
-    """A key that sorts tensors, the worst first."""
+    """Return a key that sorts tensors, the worst first."""
     headroom = tensor.headroom
     return RANKS[tensor.verdict], float("inf") if headroom is None else headroom
 

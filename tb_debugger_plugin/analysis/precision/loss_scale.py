@@ -32,7 +32,7 @@ class LossScale:
     vanishing_at_largest: Share
 
     def to_json(self) -> dict[str, Any]:
-        """The window as the HTTP contract has it."""
+        """Return the window as the HTTP contract has it."""
         return {
             "largest": self.largest,
             "limited_by": self.limited_by.place.name,
@@ -42,7 +42,7 @@ class LossScale:
 
 
 def loss_scale(tensors: Sequence[TensorPrecision]) -> LossScale | None:
-    """Returns the window of loss scales; None when no gradient that is not 0 is on record."""
+    """Return the window of loss scales; None when no gradient that is not 0 is on record."""
     gradients = [one for one in tensors if _is_scaled(one) and one.found.largest > 0]
     if not gradients:
         return None

@@ -30,7 +30,7 @@ _FINITE: Final = "size - neg_inf - pos_inf - nan"
 
 @dataclass(frozen=True)
 class Magnitudes:
-    """What is on record of a tensor.
+    """The record of a tensor.
 
     Attributes:
       dtype: Number of its dtype.
@@ -84,13 +84,13 @@ class EagerKey:
 
 
 def of_sites(snapshot: Snapshot, target: Format) -> dict[int, Magnitudes]:
-    """Returns the magnitudes by number of the site."""
+    """Return the magnitudes by number of the site."""
     query = f"SELECT site, {_SELECT} FROM graph_executions WHERE {_WHERE} GROUP BY site"
     return {site: _made(row) for site, *row in snapshot.rows(query, {"over": target.overflows_from})}
 
 
 def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerKey, Magnitudes]:
-    """Returns the magnitudes of outputs of executions."""
+    """Return the magnitudes of outputs of executions."""
     query = (
         f"SELECT op_type, stack, slot, host, {_SELECT} FROM execution_outputs JOIN"
         " (SELECT idx, op_type, stack FROM executions) USING (idx)"
@@ -110,7 +110,7 @@ def _made(row: Any) -> Magnitudes:
 
 
 def steps_of_sites(snapshot: Snapshot, positions: dict[int, int]) -> dict[int, int]:
-    """Returns how many values of a site come before a position, by site.
+    """Return how many values of a site come before a position, by site.
 
     Args:
       snapshot: The run.
@@ -125,7 +125,7 @@ def steps_of_sites(snapshot: Snapshot, positions: dict[int, int]) -> dict[int, i
 
 
 def step_of_eager(snapshot: Snapshot, key: EagerKey, position: int) -> int:
-    """Returns how often eager ops of one type ran on one line before a position."""
+    """Return how often eager ops of one type ran on one line before a position."""
     query = "SELECT count(*) FROM executions WHERE op_type = ? AND stack = ? AND host = ? AND idx < ?"
     ((count,),) = snapshot.rows(query, [key.op_type, key.stack, key.host, position])
     return int(count)

@@ -56,7 +56,7 @@ class Precision:
         return [layer.name for layer in self.layers if layer.keep is not None]
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as the HTTP contract has it."""
+        """Return the answer as the HTTP contract has it."""
         target = self.target
         return {
             "dtype": target.name,
@@ -76,7 +76,7 @@ class Precision:
 
 
 def precision(snapshot: Snapshot, dtype: str = DEFAULT) -> Precision:
-    """Returns what a run would compute in another dtype.
+    """Return what a run would compute in another dtype.
 
     Args:
       snapshot: The run.

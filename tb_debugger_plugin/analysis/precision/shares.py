@@ -30,7 +30,7 @@ class Share(NamedTuple):
         return self.least == self.most
 
     def to_json(self) -> list[float]:
-        """The two bounds."""
+        """Return the two bounds."""
         return [self.least, self.most]
 
 
@@ -39,7 +39,7 @@ ALL: Final = Share(1.0, 1.0)
 
 
 def share_below(found: Magnitudes, limit: float) -> Share:
-    """Returns the share of the elements that are not 0 and whose magnitude is below a limit.
+    """Return the share of the elements that are not 0 and whose magnitude is below a limit.
 
     Args:
       found: The magnitudes of a tensor.
@@ -57,7 +57,7 @@ def share_below(found: Magnitudes, limit: float) -> Share:
 
 
 def _counted(exponents: Sequence[int], limit: float) -> Share:
-    """The share by ranges of magnitudes; the range that the limit is in is between the bounds."""
+    """Return the share by ranges of magnitudes; the range that the limit is in is between the bounds."""
     below, between = 0, 0
     for number, count in enumerate(exponents):
         if _END[number] <= limit:

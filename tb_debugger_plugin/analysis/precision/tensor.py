@@ -138,7 +138,7 @@ class TensorPrecision:
         return NAMES.get(self.found.dtype, "?")
 
     def to_json(self) -> dict[str, Any]:
-        """The tensor as the HTTP contract has it."""
+        """Return the tensor as the HTTP contract has it."""
         place, found = self.place, self.found
         return {
             **{"name": place.name, "op_name": place.op_name, "op_type": place.op_type},

@@ -52,7 +52,7 @@ def _below(tensor: TensorPrecision) -> str:
 
 
 def percent(share: Share) -> str:
-    """Formats a share: "12 %", or "12 % to 15 %"."""
+    """Format a share: "12 %", or "12 % to 15 %"."""
     if share.is_known:
         return _percent(share.least)
     return f"{_percent(share.least)} to {_percent(share.most)}"
@@ -63,5 +63,5 @@ def _percent(share: float) -> str:
 
 
 def powers(headroom: float | None) -> str:
-    """Formats headroom: "3.5 powers of two"."""
+    """Format headroom: "3.5 powers of two"."""
     return "?" if headroom is None else f"{math.floor(headroom * 10) / 10:.1f} powers of two"

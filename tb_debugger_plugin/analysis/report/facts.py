@@ -143,7 +143,7 @@ def _texts(file: dict[str, Any]) -> dict[int, str]:
 
 
 def _histories(snapshot: Snapshot, chain: list[Link]) -> list[History]:
-    """The histories of the tensors nearest to the birth."""
+    """Return the histories of the tensors nearest to the birth."""
     found: dict[tuple[str | None, str], History] = {}
     for link in reversed(chain):
         if link.graph_execution_index is None or link.op_name is None or len(found) == _MAX_HISTORIES:

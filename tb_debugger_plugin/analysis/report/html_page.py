@@ -43,7 +43,7 @@ svg { display: block; width: 320px; height: 48px; border: 1px solid var(--line);
 
 
 def page(report: Report) -> str:
-    """Returns the page.
+    """Return the page.
 
     Args:
       report: The facts.

@@ -27,7 +27,7 @@ _LINKING: Final = re.compile(r"@|:(?=/)|(?<=www)\.")
 
 
 def markdown(report: Report) -> str:
-    """Returns the Markdown text.
+    """Return the Markdown text.
 
     Args:
       report: The facts.
@@ -71,7 +71,7 @@ def _excerpt(excerpt: Excerpt) -> str:
 
 
 def _block(lines: list[str]) -> str:
-    """A block of code, with a fence that is longer than any in it."""
+    """Return a block of code, with a fence that is longer than any in it."""
     text = "\n".join(printable(line[:_MAX_TEXT].expandtabs(4)) for line in lines)
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

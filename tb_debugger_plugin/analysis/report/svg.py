@@ -15,7 +15,7 @@ _HEIGHT: Final = 48
 
 
 def drawing(history: History) -> str:
-    """Returns the SVG of a history: a bar where it is bad, a line for its largest magnitude.
+    """Return the SVG of a history: a bar where it is bad, a line for its largest magnitude.
 
     Args:
       history: The history.
@@ -33,14 +33,14 @@ def drawing(history: History) -> str:
 
 
 def _heights(points: list[Point]) -> list[float]:
-    """The height of each bar: in proportion to the number of bad elements where they were counted."""
+    """Return the height of each bar: in proportion to the number of bad elements where they were counted."""
     most = max((point.bad or 0 for point in points), default=0)
     shares = [(point.bad or most) / most if most else 1.0 for point in points]
     return [_HEIGHT * max(0.2, share) * point.is_bad for share, point in zip(shares, points, strict=True)]
 
 
 def _line(points: list[Point], step: float) -> str:
-    """The corners of the line, on a logarithmic scale."""
+    """Return the corners of the line, on a logarithmic scale."""
     known = [(i, math.log10(point.largest)) for i, point in enumerate(points) if point.largest]
     if len(known) < 2:
         return ""

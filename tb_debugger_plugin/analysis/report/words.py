@@ -48,7 +48,7 @@ def label(origin: Origin) -> str:
 
 
 def facts_of(report: Report) -> str:
-    """The size and the mode of the run in a line."""
+    """Return the size and the mode of the run in a line."""
     facts = report.status
     parts = [
         f"{facts['num_executions']:,} executions",
@@ -60,7 +60,7 @@ def facts_of(report: Report) -> str:
 
 
 def verdict_of(report: Report) -> list[str]:
-    """What is to be said of the run, a paragraph each; nothing where an origin says it."""
+    """Return what is to be said of the run, a paragraph each; nothing where an origin says it."""
     found = report.verdict
     if report.origins and found.kind == "bad":
         return []
@@ -83,7 +83,7 @@ def _health(health: dict[str, Any]) -> str:
 
 
 def chain_of(origin: Origin) -> list[Step]:
-    """The steps from the value that shows it to its birth."""
+    """Return the steps from the value that shows it to its birth."""
     return [_step(link, is_first=number == 0) for number, link in enumerate(origin.chain)]
 
 
@@ -98,7 +98,7 @@ def _step(link: Link, *, is_first: bool) -> Step:
 
 
 def listed(steps: list[Step]) -> list[Step]:
-    """The steps that a report lists: both ends of a long chain."""
+    """Return the steps that a report lists: both ends of a long chain."""
     left = len(steps) - _MAX_STEPS
     if left <= 1:
         return steps

@@ -19,7 +19,7 @@ _NUMBER: Final = re.compile(r"_\d+\Z")
 
 
 def changed_values(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Returns the last changes in the order of time.
+    """Return the last changes in the order of time.
 
     Args:
       snapshot: The run.
@@ -61,7 +61,7 @@ def _described(
 
 
 def _trace(snapshot: Snapshot, host: int, when: float, graph_id: str, name: str, slot: int) -> int | None:
-    """Returns the last record of the tensor until the change: the thread is held after it was written."""
+    """Return the last record of the tensor until the change: the thread is held after it was written."""
     ((index,),) = snapshot.rows(
         "SELECT max(t.idx) FROM graph_executions t JOIN sites s USING (site) JOIN ops o USING (op)"
         " JOIN graphs g ON g.graph = s.graph WHERE s.host = ? AND t.wall_time <= ? AND g.graph_id = ?"

@@ -33,7 +33,7 @@ _CHUNK_BYTES: Final = 1 << 22
 
 
 def read_slice(elements: Elements, slicing: Slicing) -> Array:
-    """Returns the selected elements.
+    """Return the selected elements.
 
     Args:
       elements: The elements of the tensor.
@@ -53,7 +53,7 @@ def check_dims(slicing: Slicing) -> None:
     Raises:
       BadQueryError: NumPy has no arrays of so many dimensions, or of such a shape.
     """
-    # NumPy multiplies the sizes but for those that are 0.
+    # NumPy multiplies the sizes except for those that are 0.
     if math.prod(size for size in slicing.shape if size) > _MAX_SIZE:
         raise BadQueryError(f"There are no arrays of shape {list(slicing.shape)}: choose a smaller slice.")
     if len(slicing.shape) > _MAX_DIMS:
@@ -82,7 +82,7 @@ def _read_flat(elements: Elements, slicing: Slicing) -> Array:
 
 
 def _runs(slicing: Slicing) -> tuple[int, list[_Run]]:
-    """Returns the position of the first selected element in the file, and the axes with several elements."""
+    """Return the position of the first selected element in the file, and the axes with several elements."""
     base, stride, runs = 0, 1, []
     for axis, size in zip(reversed(slicing.axes), reversed(slicing.dims), strict=True):
         lowest = axis.first if axis.step > 0 else axis.first + (axis.count - 1) * axis.step
@@ -94,7 +94,7 @@ def _runs(slicing: Slicing) -> tuple[int, list[_Run]]:
 
 
 def _fill(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
-    """Reads into ``out`` the elements that begin at a position."""
+    """Read into ``out`` the elements that begin at a position."""
     if not runs:
         out[...] = elements.read(base, base + 1)[0]
     elif runs[0].distance * elements.kind.itemsize <= _NEAR_BYTES or _are_adjacent(runs):
@@ -105,7 +105,7 @@ def _fill(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> No
 
 
 def _as_builtin(values: Array) -> Array:
-    """Returns the same bytes in a dtype of NumPy's own: ``as_strided`` does not know float8."""
+    """Return the same bytes in a dtype of NumPy's own: ``as_strided`` does not know float8."""
     return values.view(f"u{values.dtype.itemsize}") if values.dtype.isbuiltin == 2 else values
 
 
@@ -116,7 +116,7 @@ def _are_adjacent(runs: Sequence[_Run]) -> bool:
 
 
 def _fill_at_once(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
-    """Reads some rows at a time, with everything between the selected elements."""
+    """Read some rows at a time, with everything between the selected elements."""
     (distance, count), inner, size = runs[0], runs[1:], elements.kind.itemsize
     span = sum((run.length - 1) * run.distance for run in inner)
     strides = [run.distance * size for run in runs]
@@ -154,7 +154,7 @@ def windows(slicing: Slicing, max_elements: int) -> Iterator[Slicing]:
 
 
 def _windows_of_row(row: Slicing, max_elements: int) -> Iterator[Slicing]:
-    """The windows of a slicing whose first axis has one element, without that axis."""
+    """Yield the windows of a slicing whose first axis has one element, without that axis."""
     position = next(number for number, axis in enumerate(row.axes) if axis.is_kept)
     axes = list(row.axes)
     axes[position] = replace(axes[position], is_kept=False)

@@ -31,17 +31,17 @@ Row = Mapping[str, Any]
 
 
 def as_row(values: Iterable[Any]) -> dict[str, Any]:
-    """Makes a row from the values of :data:`SELECT`."""
+    """Make a row from the values of :data:`SELECT`."""
     return dict(zip(COLUMNS, values, strict=True))
 
 
 def finite(value: float | None) -> float | None:
-    """Returns a number that JSON can represent; None in place of NaN and infinities."""
+    """Return a number that JSON can represent; None in place of NaN and infinities."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def summary_vector(snapshot: Snapshot, row: Row, *, eager: bool) -> list[float | None] | None:
-    """Returns the vector of the file, as Debugger V2's ``debug_tensor_value``.
+    """Return the vector of the file, as Debugger V2's ``debug_tensor_value``.
 
     Args:
       snapshot: The run.
@@ -86,7 +86,7 @@ def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | N
 
 
 def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
-    """Returns our own breakdown of a tensor.
+    """Return our own breakdown of a tensor.
 
     Args:
       snapshot: The run.

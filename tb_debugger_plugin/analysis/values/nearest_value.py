@@ -31,7 +31,7 @@ class Side(enum.Enum):
 def nearest_traces(
     snapshot: Snapshot, tensors: Iterable[tuple[int, int, Side]], at: int | None
 ) -> dict[tuple[int, int, Side], int]:
-    """Returns the relevant trace of each of some tensors.
+    """Return the relevant trace of each of some tensors.
 
     Args:
       snapshot: The run.
@@ -62,7 +62,7 @@ def nearest_traces(
 def _bounds(
     snapshot: Snapshot, sites: dict[int, tuple[int, int]], at: int, tensors: list[tuple[int, int, Side]]
 ) -> dict[tuple[int, int], list[int | None]]:
-    """Returns for each tensor the last trace at or before a position and the first at or after it.
+    """Return for each tensor the last trace at or before a position and the first at or after it.
 
     A program runs its ops again and again, so the relevant traces are mostly near. The search goes farther
     only while a relevant trace is missing.
@@ -103,7 +103,7 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
 
 
 def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """Returns the health of some traces by position."""
+    """Return the health of some traces by position."""
     rows = snapshot.rows(
         f"SELECT t.idx, t.site, {health.SELECT} FROM graph_executions t WHERE t.idx IN (SELECT unnest(?))",
         [list(set(indices))],
@@ -115,7 +115,7 @@ def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str,
 
 
 def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> dict[str, Any]:
-    """Makes a row of ``graph_executions``; the graph gives the dtype, shape and tensor id that a trace lacks.
+    """Make a row of ``graph_executions``; the graph gives the dtype, shape and tensor id that a trace lacks.
 
     Args:
       snapshot: The run.

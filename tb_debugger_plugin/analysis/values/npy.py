@@ -20,7 +20,7 @@ from tb_debugger_plugin.index.values import widened
 
 
 def npy_size_and_parts(elements: Elements, slicing: Slicing) -> tuple[int, Iterator[bytes]]:
-    """Returns the number of bytes of the file, and its parts.
+    """Return the number of bytes of the file, and its parts.
 
     Args:
       elements: The elements of the tensor, which must stay open until the last part.

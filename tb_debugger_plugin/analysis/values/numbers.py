@@ -34,7 +34,7 @@ def check_numeric(elements: Elements) -> None:
 
 
 def real_numbers(values: Array, part: str) -> Array:
-    """Returns values as NumPy's own real dtypes; bool as it is.
+    """Return values as NumPy's own real dtypes; bool as it is.
 
     Args:
       values: Any numeric or bool array.
@@ -46,6 +46,6 @@ def real_numbers(values: Array, part: str) -> Array:
 
 
 def as_float64(values: Array) -> npt.NDArray[np.float64]:
-    """Returns numbers as float64."""
+    """Return numbers as float64."""
     with np.errstate(invalid="ignore"):
         return values.astype(np.float64)

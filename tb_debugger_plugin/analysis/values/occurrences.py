@@ -64,14 +64,14 @@ def _query(value: RecordedValue, select: str) -> tuple[str, dict[str, Any]]:
 
 
 def count(value: RecordedValue) -> tuple[int, int]:
-    """Returns the number of occurrences of a tensor, and how many are before this one."""
+    """Return the number of occurrences of a tensor, and how many are before this one."""
     query, parameters = _query(value, "count(*), count(*) FILTER (t.idx < $index)")
     ((total, before),) = value.snapshot.rows(query, parameters)
     return total, before
 
 
 def page(value: RecordedValue, positions: Range) -> Columns:
-    """Returns some occurrences of a tensor: ``index``, ``wall_time``, ``health`` and ``is_kept``.
+    """Return some occurrences of a tensor: ``index``, ``wall_time``, ``health`` and ``is_kept``.
 
     Args:
       value: One of the occurrences.
@@ -91,7 +91,7 @@ def page(value: RecordedValue, positions: Range) -> Columns:
 
 
 def element_of_each(value: RecordedValue, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
-    """Returns one element of each occurrence as float64; NaN where it was not kept or the slice does not fit.
+    """Return one element of each occurrence as float64; NaN where it was not kept or the slice does not fit.
 
     Args:
       value: One of the occurrences.

@@ -123,7 +123,7 @@ class RecordedValue:
 
     @contextlib.contextmanager
     def elements(self) -> Iterator[Elements]:
-        """Gives the elements, which can be read while the block runs.
+        """Give the elements, which can be read while the block runs.
 
         Raises:
           NotFoundError: They are not kept, are cut off or are damaged.
@@ -144,7 +144,7 @@ class RecordedValue:
         return NotFoundError(f"The value of {self.name} cannot be read: {error}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the value without its elements, as the route ``values/info`` answers."""
+        """Return the value without its elements, as the route ``values/info`` answers."""
         graph = self.snapshot.catalog.graphs[self.graph] if self.graph >= 0 else None
         kind, shape = numpy_dtype(self.row["dtype"]), self.shape
         size = None if shape is None else math.prod(shape)
@@ -196,7 +196,7 @@ _OPENERS: Final[dict[RunKind, Callable[[RecordedValue], _Opened]]] = {
 def find_value(
     snapshot: Snapshot, *, graph_execution: int | None = None, execution: int | None = None, slot: int = 0
 ) -> RecordedValue:
-    """Returns a value.
+    """Return a value.
 
     Args:
       snapshot: The run.

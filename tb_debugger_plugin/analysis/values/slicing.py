@@ -42,7 +42,7 @@ class Axis:
     is_kept: bool = True
 
     def part(self, begin: int, end: int) -> Axis:
-        """Returns the axis with only some of its elements, by their position among them."""
+        """Return the axis with only some of its elements, by their position among them."""
         return replace(self, first=self.first + begin * self.step, count=end - begin)
 
 
@@ -69,7 +69,7 @@ class Slicing:
         return math.prod(axis.count for axis in self.axes)
 
     def window(self, *ranges: tuple[int, int]) -> Slicing:
-        """Returns a part of the result.
+        """Return a part of the result.
 
         Args:
           ranges: Begin and end along each axis of the result.
@@ -80,7 +80,7 @@ class Slicing:
 
 
 def parse(text: str) -> tuple[Index, ...]:
-    """Returns the indices that a text means in NumPy.
+    """Return the indices that a text means in NumPy.
 
     Args:
       text: Such as ``"[:, 3, ::2]"``, ``"..., -1"`` or ``""``; the brackets may be left out.
@@ -114,7 +114,7 @@ def _index(part: str, text: str) -> Index:
 
 
 def slicing_of(indices: tuple[Any, ...], dims: tuple[int, ...]) -> Slicing:
-    """Returns which elements some indices select.
+    """Return which elements some indices select.
 
     Args:
       indices: Integers, slices, and at most one ellipsis.

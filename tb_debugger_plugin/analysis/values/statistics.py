@@ -61,7 +61,7 @@ class _Moments:
 def statistics(
     elements: Elements, slicing: Slicing, *, bins: int, low: float | None, high: float | None, part: str
 ) -> dict[str, Any]:
-    """Returns the statistics of a slice, as the route ``values/summary`` answers.
+    """Return the statistics of a slice, as the route ``values/summary`` answers.
 
     Args:
       elements: The elements of the tensor.

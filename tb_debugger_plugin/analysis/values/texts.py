@@ -15,7 +15,7 @@ _MAX_TEXT: Final = 200
 
 
 def element_text(value: Any) -> str:
-    """Returns the shortest text that stands for this element and no other; a Python literal for a string."""
+    """Return the shortest text that stands for this element and no other; a Python literal for a string."""
     if not isinstance(value, bytes):
         return str(value)
     literal = repr(_decoded(value[: 4 * _MAX_TEXT]))
@@ -32,7 +32,7 @@ def _decoded(value: bytes) -> str | bytes:
 def cells(
     elements: Elements, slicing: Slicing, *, row: int, column: int, rows: int, columns: int
 ) -> list[list[str]]:
-    """Returns the texts of a window of a slice.
+    """Return the texts of a window of a slice.
 
     Args:
       elements: The elements of the tensor.

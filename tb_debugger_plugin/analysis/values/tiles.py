@@ -53,7 +53,7 @@ class Grid:
 
 
 def make_grid(elements: Elements, slicing: Slicing, *, rows: int, columns: int, part: str) -> Grid:
-    """Returns a picture of a slice.
+    """Return a picture of a slice.
 
     Args:
       elements: The elements of the tensor.
@@ -92,7 +92,7 @@ _COLUMNS: Final = ("mean", "min", "max", "kinds")
 
 
 def check_flat(slicing: Slicing) -> tuple[int, ...]:
-    """Returns the shape of a slice.
+    """Return the shape of a slice.
 
     Raises:
       BadQueryError: It has more than two dimensions.
@@ -108,7 +108,7 @@ def check_flat(slicing: Slicing) -> tuple[int, ...]:
 def _bands(
     slicing: Slicing, num_rows: int, num_columns: int, tile: tuple[int, int]
 ) -> Iterator[list[Slicing]]:
-    """Yields rows of windows, each of whole tiles and few elements."""
+    """Yield rows of windows, each of whole tiles and few elements."""
     rows = tile[0] * max(1, _BLOCK_ELEMENTS // max(1, num_columns * tile[0]))
     columns = tile[1] * max(1, _BLOCK_ELEMENTS // (tile[0] * tile[1]))
     for row in range(0, num_rows, rows):
@@ -143,7 +143,7 @@ def _finite_tiles(block: Array, tile: tuple[int, int]) -> dict[str, Array]:
 
 
 def _counts(shape: tuple[int, ...], tile: tuple[int, int]) -> Array:
-    """The number of elements of each tile."""
+    """Return the number of elements of each tile."""
     rows, columns = (
         np.minimum(size, np.arange(0, size, length) + length) - np.arange(0, size, length)
         for size, length in zip(shape, tile, strict=True)
@@ -176,7 +176,7 @@ def _as_columns(mean: Array, smallest: Array, largest: Array, kinds: Array) -> d
 
 
 def _reduced(function: np.ufunc, block: Array, tile: tuple[int, int]) -> Array:
-    """Applies a function to the elements of each tile: first down the columns, which is the faster way."""
+    """Apply a function to the elements of each tile: first down the columns, which is the faster way."""
     return _along_rows(function, _down(function, block, tile[0]), tile[1])
 
 

@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 
 
 def share_words(share: float | None) -> str:
-    """A share in percent: "99.5 %"."""
+    """Return a share in percent: "99.5 %"."""
     if share is None or not math.isfinite(share):
         return "an unknown share"
     percent = share * 100
@@ -129,7 +129,7 @@ def _explain_saturated(subject: Subject, hit: Hit | None, values: Values) -> Exp
 
 
 def _saturated(name: str, role: Role, low: Parameter, high: Parameter) -> AlertRule:
-    """The rule for the inputs of an activation."""
+    """Return the rule for the inputs of an activation."""
     return AlertRule(
         id=f"Saturated{name.capitalize()}Alert",
         title=f"Saturated {name}",

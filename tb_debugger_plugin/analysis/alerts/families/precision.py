@@ -44,7 +44,7 @@ _SCALE: Final = (
 
 
 def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[int]] | None = None) -> Find:
-    """A search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
+    """Return a search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
 
     def find(snapshot: Snapshot, values: Values) -> list[Hit]:
         hits: list[Hit] = []
