@@ -38,9 +38,9 @@ class Descriptors:
             self._pool.AddSerializedFile(file.SerializeToString())
 
     def message(self, name: str) -> Any:
-        """Returns the class of a message, such as ``DebugEvent``."""
+        """Return the class of a message, such as ``DebugEvent``."""
         return message_factory.GetMessageClass(self._pool.FindMessageTypeByName(f"{self._package}.{name}"))
 
     def service(self, name: str) -> Any:
-        """Returns the descriptor of a service."""
+        """Return the descriptor of a service."""
         return self._pool.FindServiceByName(f"{self._package}.{name}")

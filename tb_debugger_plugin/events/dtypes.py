@@ -81,7 +81,7 @@ FLOATING: Final[frozenset[int]] = frozenset({1, 2, 8, 14, 18, 19, 24, 25})
 
 
 def dtype_name(number: int) -> str | None:
-    """Returns the name of a dtype.
+    """Return the name of a dtype.
 
     Args:
       number: TensorFlow's enum number; a reference dtype has the name of the dtype that it refers to.
@@ -93,7 +93,7 @@ def dtype_name(number: int) -> str | None:
 
 
 def numpy_dtype(number: int) -> np.dtype[Any] | None:
-    """Returns the dtype of arrays with the elements of a tensor.
+    """Return the dtype of arrays with the elements of a tensor.
 
     Args:
       number: TensorFlow's enum number.

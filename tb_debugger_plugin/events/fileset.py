@@ -72,16 +72,16 @@ class FileSet:
         return f"{_PREFIX}.{self.start_seconds}.{self.host}."
 
     def path(self, suffix: str) -> Any:
-        """Returns the path of one of the files, of the same class as the folder; the file need not exist."""
+        """Return the path of one of the files, of the same class as the folder; the file need not exist."""
         return self.folder / (self.prefix + suffix)
 
     def tail_path(self, suffix: str) -> Any:
-        """Returns the path of the tail file of ``execution`` or ``graph_execution_traces``."""
+        """Return the path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 
 
 def parse_metadata_name(folder: Location, name: str) -> FileSet | None:
-    """Returns the file set to which a metadata file belongs.
+    """Return the file set to which a metadata file belongs.
 
     Args:
       folder: Location of the file.
@@ -95,7 +95,7 @@ def parse_metadata_name(folder: Location, name: str) -> FileSet | None:
 
 
 def find_file_sets(folder: Location) -> list[FileSet]:
-    """Lists the file sets of one folder (not of folders below it), oldest first.
+    """List the file sets of one folder (not of folders below it), oldest first.
 
     Args:
       folder: A dump root. One that does not exist has no file sets.
@@ -212,7 +212,7 @@ def read_with_tail(files: FileSet, suffix: str) -> FileContents:
 
 
 def _read_at_one_moment(path: Location, tail_path: Location) -> tuple[FileContents, tail.Tail | None]:
-    """Reads a file and its tail so that no record is lost between the two reads."""
+    """Read a file and its tail so that no record is lost between the two reads."""
     before = tail.read_tail(tail_path)
     contents = read_file(path)
     for _ in range(_ATTEMPTS):
@@ -304,7 +304,7 @@ class FileSetWriter:
             self._streams[suffix] = opener(self.path(suffix))
 
     def path(self, suffix: str) -> str:
-        """Returns the path of one of the files, below ``dump_root`` as the caller gave it."""
+        """Return the path of one of the files, below ``dump_root`` as the caller gave it."""
         return f"{self._root.rstrip('/') or '/'}/{self.files.prefix}{suffix}"
 
     def write(self, suffix: str, *events: Any) -> None:

@@ -37,22 +37,22 @@ _CHUNK: Final = 1 << 22
 
 
 def masked_crc(data: bytes) -> int:
-    """Returns the CRC-32C of some bytes, masked as in TFRecords."""
+    """Return the CRC-32C of some bytes, masked as in TFRecords."""
     return masked(google_crc32c.value(data))
 
 
 def masked(crc: int) -> int:
-    """Returns a CRC-32C as TFRecords mask it: rotated right by 15, plus 0xa282ead8."""
+    """Return a CRC-32C as TFRecords mask it: rotated right by 15, plus 0xa282ead8."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def footer(crc: int) -> bytes:
-    """Returns the bytes after a payload with the given CRC-32C."""
+    """Return the bytes after a payload with the given CRC-32C."""
     return _FOOTER.pack(masked(crc))
 
 
 def length_of(header: bytes) -> int:
-    """Returns the length of the payload after a header.
+    """Return the length of the payload after a header.
 
     Args:
       header: The :data:`HEADER_SIZE` bytes before the payload.
@@ -69,7 +69,7 @@ def length_of(header: bytes) -> int:
 
 
 def frame(payload: bytes) -> bytes:
-    """Makes one record.
+    """Make one record.
 
     Args:
       payload: A serialised ``DebugEvent``, or any other bytes.
@@ -185,7 +185,7 @@ class RecordReader:
 
 
 def read_records(source: BinaryIO | bytes, offset: int = 0) -> tuple[list[tuple[int, bytes]], list[End]]:
-    """Reads all whole records of a stream, skipping damaged ones where the next record can still be found.
+    """Read all whole records of a stream, skipping damaged ones where the next record can still be found.
 
     Args:
       source: A seekable binary stream, or bytes.

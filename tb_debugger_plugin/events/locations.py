@@ -71,19 +71,19 @@ class RemotePath:
         return RemotePath(self.url.rpartition("/")[0])
 
     def __truediv__(self, name: str) -> RemotePath:
-        """Returns a location directly below this one."""
+        """Return a location directly below this one."""
         return RemotePath(f"{self.url}/{name}")
 
     def __str__(self) -> str:
-        """Returns the URL."""
+        """Return the URL."""
         return self.url
 
     def resolve(self) -> RemotePath:
-        """Returns this location unchanged: there are no links."""
+        """Return this location unchanged: there are no links."""
         return self
 
     def relative_to(self, other: RemotePath) -> PurePosixPath:
-        """Returns the path from a location above to this one.
+        """Return the path from a location above to this one.
 
         Raises:
           ValueError: `other` is not above this location.
@@ -101,7 +101,7 @@ class RemotePath:
             return stream
 
     def stat(self) -> RemoteStatus:
-        """Returns the size and the version of the file.
+        """Return the size and the version of the file.
 
         Raises:
           OSError: The file does not exist, or its file system does not answer.
@@ -119,7 +119,7 @@ class RemotePath:
         return False
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Lists the locations directly below this one.
+        """List the locations directly below this one.
 
         Raises:
           OSError: The folder cannot be listed.
@@ -135,7 +135,7 @@ class RemotePath:
         on_error: Callable[[RemotePath, OSError], None],
         prune: Callable[[str], bool] = lambda name: False,
     ) -> Iterator[tuple[RemotePath, list[str], list[str]]]:
-        """Lists this folder and the folders below it, each with the names of its files and folders, in order.
+        """List this folder and the folders below it, each with the names of its files and folders, in order.
 
         Args:
           on_error: Called for each folder that cannot be listed; that folder is left out.
@@ -152,7 +152,7 @@ class RemotePath:
                 yield from (self / name).walk(on_error, prune)
 
     def list_names(self) -> tuple[list[str], list[str]]:
-        """Returns the names of the files and of the folders directly below this folder, in order.
+        """Return the names of the files and of the folders directly below this folder, in order.
 
         Raises:
           OSError: The folder cannot be listed.
@@ -193,7 +193,7 @@ def _as_os_errors(url: str) -> Iterator[None]:
 
 
 def location(text: str | Path) -> Location:
-    """Converts a text into the path that it names.
+    """Convert a text into the path that it names.
 
     Args:
       text: A path, in which ``~`` is the home folder, or a URL.

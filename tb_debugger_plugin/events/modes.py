@@ -171,7 +171,7 @@ JUDGING_MODES: Final = frozenset(spec.mode for spec in MODES if spec.judges)
 
 
 def spec_of(mode: TensorDebugMode) -> ModeSpec:
-    """Returns the row of a mode in `MODES`.
+    """Return the row of a mode in `MODES`.
 
     Raises:
       KeyError: The mode is UNSPECIFIED.
@@ -180,7 +180,7 @@ def spec_of(mode: TensorDebugMode) -> ModeSpec:
 
 
 def mode_name(mode: int) -> str:
-    """Returns the name of a mode, also for a number that this version does not know.
+    """Return the name of a mode, also for a number that this version does not know.
 
     Args:
       mode: The number in the file.

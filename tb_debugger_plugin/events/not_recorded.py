@@ -26,6 +26,6 @@ class NotRecordedReason(enum.IntEnum):
 
 
 def reason_name(value: int) -> str:
-    """Returns the name of a reason in routes and tables; ``"unknown"`` if this version does not know it."""
+    """Return the name of a reason in routes and tables; ``"unknown"`` if this version does not know it."""
     is_known = value in set(NotRecordedReason)
     return (NotRecordedReason(value) if is_known else NotRecordedReason.UNKNOWN).name.lower()

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.locations import Location
 
 
 def event_objects(path: Location) -> Iterator[dict[str, Any]]:
-    """Yields the objects of one event file, without its tail file.
+    """Yield the objects of one event file, without its tail file.
 
     Args:
       path: The file.
@@ -30,7 +30,7 @@ def event_objects(path: Location) -> Iterator[dict[str, Any]]:
 
 
 def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:
-    """Yields the objects of a whole file set, its tail files included.
+    """Yield the objects of a whole file set, its tail files included.
 
     Args:
       files: The set.

@@ -12,12 +12,12 @@ _INDENT: Final = "  "
 
 
 def printable(text: str) -> str:
-    """Replaces characters that do not print by escapes, such as ``\\x1b``."""
+    """Replace characters that do not print by escapes, such as ``\\x1b``."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def printable_lines(text: str) -> str:
-    """Does the same for each line; indents all lines but the first, so that none looks like a message."""
+    """Do the same for each line; indent all lines but the first, so that none looks like a message."""
     return "\n".join(
         (_INDENT * bool(number) + printable(line)).rstrip() for number, line in enumerate(text.split("\n"))
     )

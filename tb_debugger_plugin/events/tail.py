@@ -59,7 +59,7 @@ class Tail:
     dropped: int = 0
 
     def after(self, actual_size: int) -> bytes:
-        """Returns the framed records that are not in the event file.
+        """Return the framed records that are not in the event file.
 
         Args:
           actual_size: Bytes of whole records that the event file has now. For a ring, they must have been
@@ -165,7 +165,7 @@ def build_tail(
     tail: int = 0,
     dropped: int = 0,
 ) -> bytes:
-    """Builds the bytes of a tail file, for tests and for tools.
+    """Build the bytes of a tail file, for tests and for tools.
 
     Args:
       payloads: The serialised events of the tail, in order.

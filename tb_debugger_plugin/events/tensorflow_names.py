@@ -30,12 +30,12 @@ def is_gradient(op_name: str) -> bool:
 
 
 def without_gradient_scopes(op_name: str) -> str:
-    """The name of an op of a gradient after the last scope of a gradient: ``loss/Log_grad/mul``."""
+    """Return the name of an op of a gradient after the last scope of a gradient: ``loss/Log_grad/mul``."""
     return GRADIENT_SCOPES.sub("", _INNER_GRADIENTS.sub("", op_name, count=1))
 
 
 def vectorized_from(op_name: str) -> str | None:
-    """The op of which an op of ``tf.vectorized_map`` or of a Jacobian is the copy for all elements, by name.
+    """Return the op that an op of ``tf.vectorized_map`` or of a Jacobian copies for all elements.
 
     ``loop_body/truediv/pfor/RealDiv`` computes what ``loop_body/truediv`` computes for one element. None for
     other ops.
@@ -60,7 +60,7 @@ def is_function(op_type: str) -> bool:
 
 
 def display_name(name: str) -> str:
-    """The name that the program's author knows.
+    """Return the name that the program's author knows.
 
     ``__inference_train_step_1234`` is ``train_step``. ``__inference___backward_loss_57`` is ``∇loss``, its
     gradient. Other names stay as they are.

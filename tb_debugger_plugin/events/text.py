@@ -55,7 +55,7 @@ class Normalizer:
         self._ids: dict[str, str] = {}
 
     def text(self, field: str, value: str) -> str:
-        """Returns the value of a string field in the dump."""
+        """Return the value of a string field in the dump."""
         if field in _ID_FIELDS:
             return self._ids.setdefault(value, f"id{len(self._ids)}") if value else ""
         if field == "host_name":
@@ -65,7 +65,7 @@ class Normalizer:
         return _FUNCTION_NUMBER.sub(r"\1_N", value)
 
     def number(self, field: str, value: float) -> float | str:
-        """Returns the value of a number field in the dump."""
+        """Return the value of a number field in the dump."""
         if field == "wall_time":
             return "TIME"
         if field in _TENSOR_ID_FIELDS:
@@ -133,7 +133,7 @@ def _message_lines(message: Any, normalize: Normalizer, indent: str) -> Iterator
 
 
 def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:
-    """Returns the lines of one event.
+    """Return the lines of one event.
 
     Args:
       event: A ``DebugEvent``.
@@ -160,7 +160,7 @@ def _contents_lines(contents: FileContents, normalize: Normalizer | None) -> Ite
 
 
 def dump_file(path: Location, normalize: Normalizer | None = None) -> Iterator[str]:
-    """Yields the lines of one event file, without its tail file.
+    """Yield the lines of one event file, without its tail file.
 
     Args:
       path: The file.
@@ -175,7 +175,7 @@ def dump_file(path: Location, normalize: Normalizer | None = None) -> Iterator[s
 
 
 def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterator[str]:
-    """Yields the lines of a whole file set, its tail files included.
+    """Yield the lines of a whole file set, its tail files included.
 
     Args:
       files: The set.

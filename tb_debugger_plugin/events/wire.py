@@ -26,7 +26,7 @@ class Indexed(Protocol):
     """Bytes that are read one by one."""
 
     def __getitem__(self, at: int, /) -> int:
-        """Returns the byte at a place."""
+        """Return the byte at a place."""
         ...
 
 
@@ -49,7 +49,7 @@ class Field(NamedTuple):
 
 
 def read_varint(data: Indexed, at: int, end: int) -> tuple[int, int]:
-    """Returns the number at a place, and the place after it.
+    """Return the number at a place, and the place after it.
 
     Raises:
       FormatError: The bytes end inside the number, or it is too long.
@@ -68,7 +68,7 @@ def read_varint(data: Indexed, at: int, end: int) -> tuple[int, int]:
 def fields(
     data: bytes | memoryview, begin: int = 0, end: int | None = None, *, whole: bool = True
 ) -> Iterator[Field]:
-    """Yields the fields of a message in memory; arguments and errors are those of :func:`fields_of`.
+    """Yield the fields of a message in memory; arguments and errors are those of :func:`fields_of`.
 
     Args:
       data: Bytes that hold the message.
@@ -80,7 +80,7 @@ def fields(
 
 
 def fields_of(data: Indexed, begin: int, end: int, *, whole: bool = True) -> Iterator[Field]:
-    """Yields the fields of a message, of which only tags, lengths and numbers are looked at.
+    """Yield the fields of a message, of which only tags, lengths and numbers are looked at.
 
     Args:
       data: Gives each byte.

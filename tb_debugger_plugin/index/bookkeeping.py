@@ -20,13 +20,13 @@ MAX_NOTICES: Final = 20
 
 
 def file_row(host: int, suffix: str, name: str, state: FileState, dropped: int) -> FileRow:
-    """Returns a row of ``files``."""
+    """Return a row of ``files``."""
     reached = state.state.value
     return FileRow(host, suffix, name, state.fingerprint, state.resume, state.size, reached, dropped)
 
 
 def load_files(connection: duckdb.DuckDBPyConnection) -> list[FileRow]:
-    """Returns the rows of ``files``; none before the first commit."""
+    """Return the rows of ``files``; none before the first commit."""
     query = f"SELECT {', '.join(FileRow._fields)} FROM files"
     return list(map(FileRow._make, connection.execute(query).fetchall()))
 
@@ -38,7 +38,7 @@ def replace_files(connection: duckdb.DuckDBPyConnection, rows: Sequence[FileRow]
 
 
 def load_hosts(connection: duckdb.DuckDBPyConnection) -> list[HostRow]:
-    """Returns the rows of ``hosts`` by number; none before the first commit."""
+    """Return the rows of ``hosts`` by number; none before the first commit."""
     query = f"SELECT {', '.join(HostRow._fields)} FROM hosts ORDER BY host"
     return list(map(HostRow._make, connection.execute(query).fetchall()))
 
@@ -71,5 +71,5 @@ class Notices:
 
 
 def load_notices(connection: duckdb.DuckDBPyConnection) -> Notices:
-    """Returns notices that count on from the last commit."""
+    """Return notices that count on from the last commit."""
     return Notices(dict(connection.execute("SELECT file, count(*) FROM notices GROUP BY file").fetchall()))

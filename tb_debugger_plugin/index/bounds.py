@@ -46,7 +46,7 @@ def parse_bounded(payload: bytes) -> Any:
 
 
 def bounded_text(text: str) -> str:
-    """Returns a text as the tables hold it: cut to :data:`MAX_TEXT` characters."""
+    """Return a text as the tables hold it: cut to :data:`MAX_TEXT` characters."""
     if len(text) <= MAX_TEXT:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -53,7 +53,7 @@ _open_paths_lock = threading.Lock()  # guards _open_paths
 
 
 def cache_folder() -> Path:
-    """Returns ``$TB_DEBUGGER_CACHE``, else ``tb_debugger_plugin`` in the user's cache folder."""
+    """Return ``$TB_DEBUGGER_CACHE``, else ``tb_debugger_plugin`` in the user's cache folder."""
     chosen = os.environ.get(_ENVIRONMENT)
     if chosen:
         return Path(chosen)
@@ -62,7 +62,7 @@ def cache_folder() -> Path:
 
 
 def database_path(run: FoundRun) -> Path:
-    """Returns the path of the run's database; its name is a hash of the run's absolute folder and id."""
+    """Return the path of the run's database; its name is a hash of the run's absolute folder and id."""
     key = f"{run.folder.resolve()}\0{run.run_id}"
     return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
 
@@ -93,7 +93,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Gives a connection for one reader, in one thread.
+        """Give a connection for one reader, in one thread.
 
         Raises:
           duckdb.Error: The database is closed.
@@ -132,7 +132,7 @@ class Database:
 
 
 def copies_folder(database: Path) -> Path:
-    """Returns the folder beside a database for copies of remote files that DuckDB reads."""
+    """Return the folder beside a database for copies of remote files that DuckDB reads."""
     return database.absolute().with_suffix(".copies")
 
 
@@ -167,7 +167,7 @@ def open_database(run: FoundRun, folders: Sequence[Path] = ()) -> Database:
 
 
 def _shut(connection: duckdb.DuckDBPyConnection, run: FoundRun, path: Path, folders: Sequence[Path]) -> None:
-    """Shut out the other files of this machine, for all connections and for good: users write queries."""
+    """Shut out the other files of this machine, for all connections and permanently: users write queries."""
     tables = run.folder if isinstance(run.folder, Path) else copies_folder(path)
     open_folders = [*folders, *([tables] if run.kind is RunKind.TABLES else ())]
     listed = ", ".join(quoted(folder.absolute()) for folder in open_folders)
@@ -224,7 +224,7 @@ class Cached:
 
 
 def databases() -> list[Cached]:
-    """Lists the databases in the cache folder by name; links and files with other names are not ours."""
+    """List the databases in the cache folder by name; links and files with other names are not ours."""
     try:
         with os.scandir(cache_folder()) as entries:
             names = [
@@ -248,7 +248,7 @@ def _cached(path: Path) -> Cached:
 
 @contextlib.contextmanager
 def _reserved(path: Path) -> Iterator[bool]:
-    """Gives whether no viewer of any process has a database open; none can open it inside the block."""
+    """Give whether no viewer of any process has a database open; none can open it inside the block."""
     with _open_paths_lock, contextlib.ExitStack() as stack:
         free = path not in _open_paths
         if free:
@@ -290,7 +290,7 @@ def remove_database(path: Path) -> None:
 
 
 def explained(error: BaseException, path: Path) -> BaseException:
-    """Returns the error that ended the use of a database; one that says what to do if its disk is full.
+    """Return the error that ended the use of a database; one that says what to do if its disk is full.
 
     Args:
       error: What was raised.

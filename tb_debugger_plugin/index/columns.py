@@ -22,12 +22,12 @@ _FEW_ROWS: Final = 64
 
 
 def integers(values: Sequence[int | None], kind: str = "i8") -> Array:
-    """Makes a column of integers; None becomes NULL."""
+    """Make a column of integers; None becomes NULL."""
     return _without_none(values, 0, kind)
 
 
 def texts(values: Sequence[str | None]) -> Array:
-    """Makes a column of strings; None becomes NULL."""
+    """Make a column of strings; None becomes NULL."""
     return _without_none(values, "", "O")
 
 
@@ -40,7 +40,7 @@ def _without_none(values: Sequence[Any], filler: Any, kind: str) -> Array:
 
 
 def measured(values: npt.NDArray[np.float64]) -> Array | None:
-    """Makes a column of numbers. NaN and infinities mean "not measured" and become NULL.
+    """Make a column of numbers. NaN and infinities mean "not measured" and become NULL.
 
     Returns:
       The column; None when nothing was measured, because a column that an INSERT leaves out is NULL.
@@ -81,7 +81,7 @@ def _insert_few(connection: duckdb.DuckDBPyConnection, table: str, columns: dict
 
 
 def _plain(columns: dict[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
-    """Returns columns that every version of DuckDB reads, and the SQL of each value by column name.
+    """Return columns that every version of DuckDB reads, and the SQL of each value by column name.
 
     DuckDB before 2.0 ignores masks, and 1.5 fails at a column of objects when all sampled values are None. So
     each mask becomes a column of its own, and columns that are NULL everywhere are left out.

@@ -68,7 +68,7 @@ class Commit:
     changed: set[str] = field(default_factory=set)
 
     def next(self, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]) -> Commit:
-        """Returns the commit of what was read after this one, before any of its rows are written.
+        """Return the commit of what was read after this one, before any of its rows are written.
 
         Args:
           batches: The batch of each file.

@@ -26,7 +26,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 @functools.cache
 def load() -> ctypes.CDLL | None:
-    """Returns the library; None when the package was built without a compiler."""
+    """Return the library; None when the package was built without a compiler."""
     for suffix in importlib.machinery.EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_frames{suffix}")
         if path.exists():

@@ -57,7 +57,7 @@ def _summary_columns(summaries: dict[str, Array]) -> dict[str, Array]:
 
 
 def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
-    """Returns columns of ``graph_executions``.
+    """Return columns of ``graph_executions``.
 
     Args:
       rows: Decoded traces.
@@ -73,7 +73,7 @@ def trace_columns(rows: TraceRows, first: int) -> dict[str, Array]:
 
 
 def bad_columns(traces: dict[str, Array], first: int) -> dict[str, Array]:
-    """Returns columns of ``bad_graph_executions``: the positions of the bad rows of ``graph_executions``.
+    """Return columns of ``bad_graph_executions``: the positions of the bad rows of ``graph_executions``.
 
     Args:
       traces: Columns from :func:`trace_columns`.
@@ -93,7 +93,7 @@ class ExecutionColumns:
 
 
 def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> ExecutionColumns:
-    """Returns columns of ``executions``, ``execution_inputs`` and ``execution_outputs``.
+    """Return columns of ``executions``, ``execution_inputs`` and ``execution_outputs``.
 
     Args:
       rows: Events that hold an ``execution``.
@@ -144,7 +144,7 @@ class _Slots:
     slots: Integers
 
     def filled(self, lists: Sequence[Sequence[Any]], default: Any, kind: Any) -> tuple[Array, Array]:
-        """Returns an element for each slot, and whether its record has one; a record may have too few."""
+        """Return an element for each slot, and whether its record has one; a record may have too few."""
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         has = self.slots < lengths[self.rows]
         values = np.full(len(has), default, kind)
@@ -153,7 +153,7 @@ class _Slots:
 
 
 def _slots_of(*lists: Sequence[Sequence[Any]]) -> _Slots:
-    """Returns as many slots for each record as the longest of its lists has elements."""
+    """Return as many slots for each record as the longest of its lists has elements."""
     counts = np.zeros(len(lists[0]), np.int64)
     for of_records in lists:
         np.maximum(counts, np.fromiter(map(len, of_records), np.int64, len(counts)), out=counts)

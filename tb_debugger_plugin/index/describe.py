@@ -56,7 +56,7 @@ _MAX_LINE: Final = 2**31 - 1
 
 
 def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
-    """Returns hosts of which nothing is known but the names of their files."""
+    """Return hosts of which nothing is known but the names of their files."""
     return [
         HostRow(number, files.host, files.prefix, float(files.start_seconds))
         for number, files in enumerate(file_sets)
@@ -251,7 +251,7 @@ class Describer:
             edges["source_op"].extend([registry.op(graph, name) for name in waits_for])
 
     def _stack_of(self, host: int, graph: int, creation: Any) -> int:
-        """The stack of an op; TensorFlow makes copies for all elements on the line of the vectorized map."""
+        """Return the stack of an op; copies for all elements are made on the line of the vectorized map."""
         original = vectorized_from(creation.op_name)
         stack = None if original is None else self.registry.stack_of_op(graph, original)
         return self._stack(host, creation.code_location) if stack is None else stack

@@ -23,7 +23,7 @@ _SHARE_LEFT: Final = 0.8
 
 
 def cache_limit() -> int:
-    """Returns the limit of the cache folder in bytes; databases in use may exceed it."""
+    """Return the limit of the cache folder in bytes; databases in use may exceed it."""
     text = os.environ.get(_ENVIRONMENT, "")
     try:
         limit = float(text) if text else _DEFAULT_GB

@@ -66,7 +66,7 @@ class Frames:
         return self.starts + self.lengths + (self.base + framing.FOOTER_SIZE)
 
     def payload(self, row: int) -> bytes:
-        """Returns the payload of one record."""
+        """Return the payload of one record."""
         start = int(self.starts[row])
         return self.data[start : start + int(self.lengths[row])].tobytes()
 

@@ -125,7 +125,7 @@ class HostTraces:
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
     def _whole_row_groups(self, state: FileState, limit: int) -> Batch:
-        """Reads the only host; the traces after the last whole row group are kept for the next batch."""
+        """Read the only host; the traces after the last whole row group are kept for the next batch."""
         file, decoder = self._files[0], self._decoders[0]
         kept, self._kept = self._kept, None
         if kept is not None and kept.state == state:

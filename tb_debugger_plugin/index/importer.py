@@ -73,7 +73,7 @@ class Importer:
             schema.empty_tables(self._connection, generation=generation, manifest=self._digest, steps_done=0)
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Returns a value that changes whenever the tables are written again."""
+        """Return a value that changes whenever the tables are written again."""
         status = (self._run.folder / MANIFEST).stat()
         return ((status.st_size, status.st_mtime_ns),)
 
@@ -118,7 +118,7 @@ class Importer:
         )
 
     def _make_room(self, table: str, path: Path) -> str:
-        """Makes room for what the tensors of a file have; returns the columns to import."""
+        """Make room for what the tensors of a file have; return the columns to import."""
         counts = ", ".join(f"count({name})" for name in STORED)
         query = f"SELECT {counts} FROM read_parquet({quoted(path)})"
         numbers = self._connection.execute(query).fetchall()[0]
@@ -156,7 +156,7 @@ class Importer:
 
     @contextlib.contextmanager
     def _on_this_machine(self, file: Location) -> Iterator[Path]:
-        """Gives a local file as DuckDB may read it, or a copy of a remote one while the block runs."""
+        """Give a local file as DuckDB may read it, or a copy of a remote one while the block runs."""
         if isinstance(file, Path):
             yield file.absolute()
             return

@@ -117,7 +117,7 @@ class Indexer:
         return all(host.finished for host in self._describer.hosts)
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Returns a value that changes when there may be something new; costs a few stats per file."""
+        """Return a value that changes when there may be something new; costs a few stats per file."""
         return self._reader.signature()
 
     def was_replaced(self) -> bool:
@@ -175,7 +175,7 @@ class Indexer:
 
 
 def _labels(run: FoundRun) -> list[str]:
-    """Returns the labels that distinguish the file sets of the run: hosts may have a folder each."""
+    """Return the labels that distinguish the file sets of the run: hosts may have a folder each."""
     return [str(files.path("").relative_to(run.folder)) for files in run.file_sets]
 
 

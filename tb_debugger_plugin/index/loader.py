@@ -194,7 +194,7 @@ class RunLoader:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Gives a cursor inside a transaction, so that all its queries see the same commit.
+        """Give a cursor inside a transaction, so that all its queries see the same commit.
 
         Raises:
           NotReadyError: There is no commit yet, or the run is being closed.
@@ -218,7 +218,7 @@ class RunLoader:
 
     @contextlib.contextmanager
     def _held_database(self) -> Iterator[Database]:
-        """Gives the database, which stays open inside the block."""
+        """Give the database, which stays open inside the block."""
         with self._changed:
             self._num_queries += 1
         try:
@@ -278,7 +278,7 @@ class RunLoader:
             self._pause(self._poll_seconds)
 
     def _signature(self) -> list[tuple[int, ...]]:
-        """Returns a value that changes when the files do, whether or not they can be read."""
+        """Return a value that changes when the files do, whether or not they can be read."""
         return READERS[self.run.kind].signature(self.run)
 
     def _should_run(self) -> bool:

@@ -52,7 +52,7 @@ class Logdir:
         return any(not isinstance(folder, Path) for _, folder in self.roots)
 
     def find_runs(self, on_folder: OnFolder = ignore_folder) -> tuple[dict[str, FoundRun], list[Problem]]:
-        """Returns all runs by name, in order, and what could not be read.
+        """Return all runs by name, in order, and what could not be read.
 
         Args:
           on_folder: Called for each folder at or below the logdir.

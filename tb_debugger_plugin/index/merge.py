@@ -25,7 +25,7 @@ Latest = dict[int, float]
 
 
 def never_falling(times: npt.NDArray[np.float64], latest: float) -> npt.NDArray[np.float64]:
-    """Returns the running maximum of the times, at least ``latest``."""
+    """Return the running maximum of the times, at least ``latest``."""
     return np.maximum(np.maximum.accumulate(times), latest) if len(times) else times
 
 

@@ -56,7 +56,7 @@ class Manifest:
     steps: tuple[dict[str, str], ...]
 
     def text(self) -> str:
-        """Returns the manifest as JSON."""
+        """Return the manifest as JSON."""
         return json.dumps(asdict(self), indent=1)
 
 
@@ -96,7 +96,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def quoted(path: Path) -> str:
-    """Returns a path as an SQL literal."""
+    """Return a path as an SQL literal."""
     return "'" + str(path).replace("'", "''") + "'"
 
 

@@ -54,7 +54,7 @@ class Reader:
         self._ahead: Future[dict[FileKey, Batch]] | None = None
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Returns a value that changes when there may be something new; costs a few stats per file."""
+        """Return a value that changes when there may be something new; costs a few stats per file."""
         return tuple(self._pool.map(SetFile.signature, self._files.values()))
 
     def are_same(self, states: Mapping[FileKey, FileState]) -> bool:
@@ -62,7 +62,7 @@ class Reader:
         return all(self._pool.map(lambda key: self._files[key].is_same(states[key]), self._files))
 
     def read(self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]) -> dict[FileKey, Batch]:
-        """Returns the next batches, which may have been read ahead.
+        """Return the next batches, which may have been read ahead.
 
         Args:
           states: Where to resume.
@@ -98,7 +98,7 @@ class Reader:
         return batches
 
     def _read_parsed(self, states: Mapping[FileKey, FileState]) -> dict[FileKey, Batch]:
-        """Reads all files but the traces, which are decoded without parsing each record."""
+        """Read all files but the traces, which are decoded without parsing each record."""
         limit = max(1, self._commit_bytes // _PARSED_SHARE // len(self._hosts))
         keys = [key for key in self._files if key.suffix != GRAPH_EXECUTION_TRACES]
         batches = self._pool.map(lambda key: self._files[key].read(states[key], limit), keys)
@@ -111,7 +111,7 @@ class Reader:
                     self._describer.add(key.host, event)
 
     def read_rings(self) -> dict[FileKey, Tail]:
-        """Returns the rings of circular buffers as they are now."""
+        """Return the rings of circular buffers as they are now."""
         tails = self._pool.map(SetFile.read_tail, self._files.values())
         return {
             key: tail
@@ -120,7 +120,7 @@ class Reader:
         }
 
     def decode_ring(self, host: int, ring: RingBytes) -> TraceRows | None:
-        """Returns the traces of a host's ring; None without records."""
+        """Return the traces of a host's ring; None without records."""
         rows = self._traces.decode(host, ring_frames(ring))
         return None if rows is None else replace(rows, offsets=ring.position(rows.offsets))
 

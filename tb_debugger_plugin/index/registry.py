@@ -71,12 +71,12 @@ class Table(Generic[Row]):
         return NUMBERS[self.name]
 
     def number(self, key: Any, row: Row) -> int:
-        """Returns the number of a key; a new key gets the row."""
+        """Return the number of a key; a new key gets the row."""
         number = self.numbers.get(key)
         return self.add(key, row) if number is None else number
 
     def add(self, key: Any, row: Row) -> int:
-        """Returns the number of a key that is new."""
+        """Return the number of a key that is new."""
         number = self.numbers[key] = len(self.rows)
         self.rows.append(row)
         self.dirty.add(number)
@@ -133,7 +133,7 @@ class Registry:
     # Most keys are known, so a row is made only for a new one.
 
     def graph(self, host: int, graph_id: str) -> int:
-        """Returns the number of a graph, which may not be described yet."""
+        """Return the number of a graph, which may not be described yet."""
         number = self.graphs.numbers.get((host, graph_id))
         return self.graphs.add((host, graph_id), GraphRow(host, graph_id)) if number is None else number
 
@@ -142,7 +142,7 @@ class Registry:
         self.graphs.replace(self.graph(graph.host, graph.graph_id), graph)
 
     def op(self, graph: int, name: str) -> int:
-        """Returns the number of an op, which may not be described yet."""
+        """Return the number of an op, which may not be described yet."""
         number = self.ops.numbers.get((graph, name))
         return self.ops.add((graph, name), OpRow(graph, name)) if number is None else number
 
@@ -161,13 +161,13 @@ class Registry:
         return number is not None and self.ops.rows[number].known
 
     def stack_of_op(self, graph: int, name: str) -> int | None:
-        """Returns the number of the stack of an op; None when the op is not described."""
+        """Return the number of the stack of an op; None when the op is not described."""
         number = self.ops.numbers.get((graph, name))
         row = None if number is None else self.ops.rows[number]
         return row.stack if row is not None and row.known else None
 
     def site(self, host: int, graph_id: str, op_name: str, slot: int, device: str) -> int:
-        """Returns the number of a site: a slot of an op on a device."""
+        """Return the number of a site: a slot of an op on a device."""
         key = (host, graph_id, op_name, slot, device)
         number = self._site_cache.get(key)
         if number is None:
@@ -177,19 +177,19 @@ class Registry:
         return number
 
     def op_type(self, name: str) -> int:
-        """Returns the number of an op type, or name of a function, that ran eagerly."""
+        """Return the number of an op type, or name of a function, that ran eagerly."""
         number = self.op_types.numbers.get(name)
         if number is None:
             number = self.op_types.add(name, OpTypeRow(name, bool(_FUNCTION.match(name))))
         return number
 
     def shape(self, text: str, rank: int) -> int:
-        """Returns the number of a shape."""
+        """Return the number of a shape."""
         number = self.shapes.numbers.get(text)
         return self.shapes.add(text, ShapeRow(text, min(rank, _MAX_RANK))) if number is None else number
 
     def stack(self, host: int, location: Any) -> int:
-        """Returns the number of a stack; -1 for a ``CodeLocation`` without frames."""
+        """Return the number of a stack; -1 for a ``CodeLocation`` without frames."""
         stack = Stack(host, location.host_name, tuple(location.stack_frame_ids))
         return self.stacks.number(stack, stack) if stack.frame_ids else -1
 

@@ -49,7 +49,7 @@ class RemotePool:
         self._is_remote = not isinstance(folder, Path)
 
     def map(self, function: Callable[[S], T], files: Iterable[S]) -> list[T]:
-        """Returns the result for each file, in the order of the files.
+        """Return the result for each file, in the order of the files.
 
         Args:
           function: Runs in any thread, for several files at the same time.

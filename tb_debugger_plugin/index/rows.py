@@ -23,7 +23,7 @@ _KINDS: Final[dict[Any, str]] = {bool: "?", int: "i4", float: "f8", str: "O"}
 
 @functools.cache
 def kinds_of(row_type: type[NamedTuple]) -> dict[str, str]:
-    """Returns the NumPy dtype of each column; ``"O"`` for strings.
+    """Return the NumPy dtype of each column; ``"O"`` for strings.
 
     Args:
       row_type: One of the classes below.

@@ -111,7 +111,7 @@ class Library:
             search.set()
 
     def runs(self) -> dict[str, FoundRun]:
-        """Returns the runs by name; the result is at most a second old."""
+        """Return the runs by name; the result is at most a second old."""
         gone: list[RunLoader] = []
         with self._lock:
             if self._clock() - self._scanned >= self._rescan_seconds:
@@ -130,7 +130,7 @@ class Library:
             marked.append(folder)
 
     def marked_folders(self) -> list[Path]:
-        """Returns the folders on this machine with a file that marks them; at most a second old."""
+        """Return the folders on this machine with a file that marks them; at most a second old."""
         self.runs()
         with self._lock:
             return list(self._marked)
@@ -141,7 +141,7 @@ class Library:
         return self._logdir.text
 
     def problems(self) -> list[Problem]:
-        """Returns what could not be read of the logdir; the result is at most a second old."""
+        """Return what could not be read of the logdir; the result is at most a second old."""
         self.runs()
         with self._lock:
             return list(self._problems)
@@ -151,7 +151,7 @@ class Library:
         return [self._loaders.pop(name) for name in changed]
 
     def loader(self, name: str) -> RunLoader:
-        """Returns the loader of a run, which this call starts.
+        """Return the loader of a run, which this call starts.
 
         Args:
           name: The name of the run.
@@ -174,7 +174,7 @@ class Library:
         return loader
 
     def opened(self, name: str) -> RunLoader | None:
-        """Returns the loader of a run that was queried, as it is; None for another run."""
+        """Return the loader of a run that was queried, as it is; None for another run."""
         with self._lock:
             return self._loaders.get(name)
 

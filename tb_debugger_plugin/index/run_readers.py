@@ -33,7 +33,7 @@ class Reader(Protocol):
         ...
 
     def signature(self) -> Signature:
-        """Returns a value that changes when there may be something new."""
+        """Return a value that changes when there may be something new."""
         ...
 
     def was_replaced(self) -> bool:

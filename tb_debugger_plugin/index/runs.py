@@ -132,7 +132,7 @@ def _is_device(name: str) -> bool:
 
 
 def _walk(logdir: Location, on_problem: OnProblem) -> Iterator[_Listing]:
-    """Lists the folders at and below the logdir, with the names of their files and of the folders in them.
+    """List the folders at and below the logdir, with the names of their files and of the folders in them.
 
     Folders of devices, in which tfdbg v1 makes a file for each tensor, are named but not walked.
     """
@@ -200,7 +200,7 @@ def _is_found(folder: Location, name: str) -> bool:
 def find_runs(
     logdir: Location, on_problem: OnProblem = _ignore, on_folder: OnFolder = ignore_folder
 ) -> list[FoundRun]:
-    """Returns all runs of a logdir, sorted by name.
+    """Return all runs of a logdir, sorted by name.
 
     Args:
       logdir: A folder; a folder that does not exist holds no runs.
@@ -228,7 +228,7 @@ def find_runs(
 
 
 def _dump_root(folder: Location, names: list[str], folders: list[str], logdir: Location) -> Location | None:
-    """Returns the folder of the run of dumps that a folder shows: itself, or its session root."""
+    """Return the folder of the run of dumps that a folder shows: itself, or its session root."""
     if is_call(names, folders):
         is_inside = folder != logdir and parse_call_folder(folder.name) is not None
         return folder.parent if is_inside else folder
@@ -244,7 +244,7 @@ def _dump_runs(folders: Iterable[Location], logdir: Location, taken: set[str]) -
 
 
 def _first_time(folder: Location) -> float:
-    """Returns when the first call of a run of dumps began, from the names of its files."""
+    """Return when the first call of a run of dumps began, from the names of its files."""
     (first, *_) = call_folders(folder) or ["."]
     call = parse_call_folder(first)
     if call is not None:
@@ -277,7 +277,7 @@ def _start_time(folder: Location, size: int, modified: int) -> float:
 def _group_by_run(
     members: dict[tuple[Location, str], list[_Member]], top: Location
 ) -> dict[Location, list[list[_Member]]]:
-    """Groups members into runs, by folder; sibling folders with one job become one run of their parent."""
+    """Group members into runs, by folder; sibling folders with one job become one run of their parent."""
     beside: dict[tuple[Location, str], list[Location]] = {}
     for folder, run_id in members:
         if run_id and folder != top:

@@ -41,7 +41,7 @@ _SQL_TYPES: Final = {
 
 
 def _short_table(name: str) -> str:
-    """The columns of a table with rows in :mod:`tb_debugger_plugin.index.rows`."""
+    """Return the columns of a table with rows in :mod:`tb_debugger_plugin.index.rows`."""
     number = [f"{NUMBERS[name]} INTEGER"] if name in NUMBERS else []
     return ", ".join(
         number + [f"{column} {_SQL_TYPES[kind]}" for column, kind in kinds_of(ROWS[name]).items()]
@@ -134,7 +134,7 @@ def make_room(connection: duckdb.DuckDBPyConnection, name: str, columns: Iterabl
 
 
 def measured_columns(connection: duckdb.DuckDBPyConnection, name: str) -> set[str]:
-    """Returns the columns of `modes.STORED` that a table of :data:`TENSORS` has room for."""
+    """Return the columns of `modes.STORED` that a table of :data:`TENSORS` has room for."""
     rows = connection.execute(f"PRAGMA table_info('{name}')").fetchall()
     return {column for _, column, _, _, default, _ in rows if default is None} & {*STORED}
 
@@ -154,7 +154,7 @@ def _first_generation() -> int:
 
 @contextlib.contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commits what the block writes, or nothing if the block fails."""
+    """Commit what the block writes, or nothing if the block fails."""
     connection.execute("BEGIN")
     try:
         yield
@@ -167,7 +167,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Returns the key-value facts about the database; empty when it is not one of ours."""
+    """Return the key-value facts about the database; empty when it is not one of ours."""
     try:
         return dict(connection.execute("SELECT key, value FROM meta").fetchall())
     except duckdb.CatalogException:

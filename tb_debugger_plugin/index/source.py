@@ -122,17 +122,17 @@ class Batch:
         self.notices += notices[: max(0, _MAX_NOTICES - len(self.notices))]
 
     def times(self) -> npt.NDArray[np.float64]:
-        """Returns the ``wall_time`` of each record."""
+        """Return the ``wall_time`` of each record."""
         if self.traces is not None:
             return self.traces.times
         return np.array([event.wall_time for event in self.events], np.float64)
 
     def positioned_events(self) -> Iterator[tuple[int, Any]]:
-        """Returns the offset and the message of each record."""
+        """Return the offset and the message of each record."""
         return zip(self.offsets, self.events, strict=True)
 
     def cut(self, count: int) -> Batch:
-        """Returns the first records only; the others will be read again."""
+        """Return the first records only; the others will be read again."""
         offsets = self.offsets if self.traces is None else self.traces.offsets
         ends = self.ends if self.traces is None else self.traces.ends
         if count >= len(offsets):
@@ -149,7 +149,7 @@ class Batch:
         )
 
     def rest(self, count: int) -> Batch:
-        """Returns the traces that :meth:`cut` leaves out."""
+        """Return the traces that :meth:`cut` leaves out."""
         assert self.traces is not None
         begin = int(self.traces.offsets[count])
         notices = [notice for notice in self.notices if (notice.position or 0) >= begin]
@@ -158,7 +158,7 @@ class Batch:
         return Batch(state=self.state, more=self.more, notices=notices, traces=traces)
 
     def joined(self, later: Batch) -> Batch:
-        """Returns these traces and those of the batch that was read after it."""
+        """Return these traces and those of the batch that was read after it."""
         parts = [part for part in (self.traces, later.traces) if part is not None]
         notices = [*self.notices, *later.notices]
         traces = joined(parts) if parts else None
@@ -181,11 +181,11 @@ class SetFile:
         self._extend = functools.partial(_extend_frames, _keep) if is_traces else _extend
 
     def signature(self) -> tuple[int, ...]:
-        """Returns a value that changes when the file or its tail may have changed; costs two stats."""
+        """Return a value that changes when the file or its tail may have changed; costs two stats."""
         return (*stat_signature(self.path), *(_tail_signature(self._tail_path) if self._tail_path else ()))
 
     def fingerprint(self, size: int) -> str:
-        """Returns a hash of the first bytes, at most ``size``."""
+        """Return a hash of the first bytes, at most ``size``."""
         try:
             with self.path.open("rb") as stream:
                 head = stream.read(min(size, _FINGERPRINT_BYTES))
@@ -201,17 +201,17 @@ class SetFile:
         )
 
     def size(self) -> int:
-        """Returns the bytes of the file; costs one stat."""
+        """Return the bytes of the file; costs one stat."""
         return stat_signature(self.path)[0]
 
     def size_with_journal(self) -> int:
-        """Returns the bytes of the file plus those that its journal tail holds beyond its end."""
+        """Return the bytes of the file plus those that its journal tail holds beyond its end."""
         size = stat_signature(self.path)[0]
         journal = self.read_tail()
         return size + (len(journal.after(size)) if journal and journal.mode is tail.TailMode.JOURNAL else 0)
 
     def read_tail(self) -> tail.Tail | None:
-        """Returns the tail file; None when there is none or it cannot be used."""
+        """Return the tail file; None when there is none or it cannot be used."""
         try:
             return tail.read_tail(self._tail_path) if self._tail_path else None
         except (FormatError, OSError):
@@ -292,7 +292,7 @@ def _keep(batch: Batch, frames: Frames) -> None:
 
 
 def unreadable(name: str, position: int, reason: str) -> Notice:
-    """Makes the notice about a record that could not be parsed."""
+    """Make the notice about a record that could not be parsed."""
     return Notice(name, position, f"A record was left out: {reason}.")
 
 
@@ -350,7 +350,7 @@ class RingBytes:
     begin: int
 
     def position(self, offset: Offset) -> Offset:
-        """Returns the value of column ``position`` for records at offsets of the data."""
+        """Return the value of column ``position`` for records at offsets of the data."""
         return ring_position(self.begin + offset)
 
 
@@ -359,7 +359,7 @@ NO_RING_BYTES: Final = RingBytes(b"", 0)
 
 
 def ring_position(written: Offset) -> Offset:
-    """Returns the place of a record in a ring as one number below -1, so that it is no offset in a file.
+    """Return the place of a record in a ring as one number below -1, so that it is no offset in a file.
 
     Applied to its result, this function returns its argument.
 
@@ -370,7 +370,7 @@ def ring_position(written: Offset) -> Offset:
 
 
 def ring_bytes(ring: tail.Tail, resume: int) -> RingBytes:
-    """Returns the records of a ring that are not in its file.
+    """Return the records of a ring that are not in its file.
 
     Args:
       ring: The tail file.
@@ -399,7 +399,7 @@ def ring_frames(ring: RingBytes) -> Iterator[Frames]:
 
 
 def stat_signature(path: Location) -> tuple[int, int, int]:
-    """Returns size, modification time and inode of a file; zeros when it cannot be read."""
+    """Return size, modification time and inode of a file; zeros when it cannot be read."""
     try:
         result = path.stat()
     except OSError:

@@ -47,7 +47,7 @@ class Bytes(Protocol):
     """Bytes of which ranges can be read."""
 
     def read(self, begin: int, end: int) -> bytes:
-        """Returns the bytes of a range; fewer at the end."""
+        """Return the bytes of a range; fewer at the end."""
         ...
 
 
@@ -64,7 +64,7 @@ class MemoryBytes:
         self._base = base
 
     def read(self, begin: int, end: int) -> bytes:
-        """Returns the bytes of a range."""
+        """Return the bytes of a range."""
         return self._data[max(0, begin - self._base) : max(0, end - self._base)]
 
 
@@ -79,7 +79,7 @@ class FileBytes:
         self._stream = stream
 
     def read(self, begin: int, end: int) -> bytes:
-        """Returns the bytes of a range."""
+        """Return the bytes of a range."""
         self._stream.seek(begin)
         data = self._stream.read(end - begin)
         while 0 < len(data) < end - begin and (more := self._stream.read(end - begin - len(data))):
@@ -89,7 +89,7 @@ class FileBytes:
 
 @contextlib.contextmanager
 def open_bytes(path: Location) -> Iterator[FileBytes]:
-    """Gives the bytes of a file.
+    """Give the bytes of a file.
 
     Raises:
       OSError: The file cannot be opened.
@@ -106,7 +106,7 @@ class Span(NamedTuple):
 
 
 def record_at(source: Bytes, offset: int) -> Span:
-    """Returns where the payload of a framed record is.
+    """Return where the payload of a framed record is.
 
     Args:
       source: The bytes of the file.
@@ -159,7 +159,7 @@ class _Window:
 
 
 def fields(source: Bytes, message: Span) -> Iterator[wire.Field]:
-    """Yields the fields of a message, of which only tags, lengths and numbers are read.
+    """Yield the fields of a message, of which only tags, lengths and numbers are read.
 
     Raises:
       FormatError: The bytes are not a message, or have too many fields.
@@ -175,7 +175,7 @@ def fields(source: Bytes, message: Span) -> Iterator[wire.Field]:
 
 
 def message_in(source: Bytes, message: Span, number: int, occurrence: int = 0) -> Span:
-    """Returns the bytes of a message inside a message.
+    """Return the bytes of a message inside a message.
 
     Args:
       source: The bytes of the file.
@@ -212,7 +212,7 @@ class Elements(Protocol):
         ...
 
     def read(self, begin: int, end: int) -> npt.NDArray[Any]:
-        """Returns a range of elements as a flat array, which must not be written to.
+        """Return a range of elements as a flat array, which must not be written to.
 
         Raises:
           FormatError: The file has changed.
@@ -284,7 +284,7 @@ def _varint(value: int) -> bytes:
 
 
 def elements_of(source: Bytes, message: Span) -> Elements:
-    """Returns the elements of a ``TensorProto``.
+    """Return the elements of a ``TensorProto``.
 
     Args:
       source: The bytes of the file, which must stay open while elements are read.
@@ -373,7 +373,7 @@ def _strings(source: Bytes, message: Span, header: Header) -> Elements:
 
 
 def _string_list(content: bytes, count: int) -> list[bytes]:
-    """Decodes strings as TensorFlow's own ops write them: all lengths, then all characters."""
+    """Decode strings as TensorFlow's own ops write them: all lengths, then all characters."""
     if count > len(content):
         raise FormatError("its record does not hold as many elements as its shape says")
     at, lengths = 0, []

@@ -105,7 +105,7 @@ class Templates(ABC):
         return self._num_templates >= MAX_TEMPLATES or self._refusals.get(length, 0) >= _MAX_REFUSALS
 
     def _template(self, frames: Frames, row: int) -> _Template | None:
-        """Makes a template of a record; None when it cannot be a template."""
+        """Make a template of a record; None when it cannot be a template."""
         length = int(frames.lengths[row])
         if self._is_hopeless(length):
             return None
@@ -226,12 +226,12 @@ class _Layout:
         return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
 
     def without_numbers(self, words: Words) -> tuple[Words, Words]:
-        """Returns records with time and numbers set to zero, and a hash of each."""
+        """Return records with time and numbers set to zero, and a hash of each."""
         masked = words & self._mask
         return masked, masked @ self._factors
 
     def find(self, masked: Words, hashes: Words) -> Integers:
-        """Returns the number of the template that each record is like; -1 = none."""
+        """Return the number of the template that each record is like; -1 = none."""
         if not len(self.hashes):
             return np.full(len(masked), -1)
         index = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -283,7 +283,7 @@ class NumpyTemplates(Templates):
         return matches, np.sort(np.concatenate(others))
 
     def _match(self, frames: Frames, length: int, rows: Integers) -> tuple[list[Match], Integers]:
-        """Returns the matches of some records of one length, and the rows of the other ones."""
+        """Return the matches of some records of one length, and the rows of the other ones."""
         size = _words(length) * 8
         if not _TIME_END <= length <= _MAX_LENGTH or size > len(frames.data):
             return [], rows
@@ -321,7 +321,7 @@ class NumpyTemplates(Templates):
     def _match_layout(
         self, frames: Frames, layout: _Layout, records: _Records
     ) -> tuple[Match | None, _Records]:
-        """Returns the records that are like a template of the layout, and the other ones."""
+        """Return the records that are like a template of the layout, and the other ones."""
         masked, hashes = layout.without_numbers(records.data.view("<u8"))
         templates = layout.find(masked, hashes)
         if (templates < 0).any() and self._learn(frames, layout, records.rows, masked, hashes, templates < 0):

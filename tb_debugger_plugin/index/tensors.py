@@ -43,7 +43,7 @@ _FLOAT64: Final = 2
 
 
 def shape_text(dims: Sequence[int]) -> str:
-    """Formats a shape as ``[32, 10]``, with ``?`` for a dimension below 0, which is not known."""
+    """Format a shape as ``[32, 10]``, with ``?`` for a dimension below 0, which is not known."""
     return "[" + ", ".join("?" if dim < 0 else str(dim) for dim in dims) + "]"
 
 
@@ -78,13 +78,13 @@ class _Table:
                 self.column(name)[rows] = values[:, column]
 
     def column(self, name: str) -> Floats:
-        """Returns a column that can be written to."""
+        """Return a column that can be written to."""
         if self.data[name] is self._not_measured:
             self.data[name] = np.array(self._not_measured)
         return self.data[name]
 
     def measured(self, names: Sequence[str]) -> dict[str, Floats]:
-        """Returns the columns of these names that are not empty."""
+        """Return the columns of these names that are not empty."""
         return {name: self.data[name] for name in names if self.data[name] is not self._not_measured}
 
 
@@ -116,7 +116,7 @@ def summarize(
 
 
 def _mode_of_value(mode: int, proto: Any) -> int:
-    """Returns the mode of a record, or that of the summary that replaces a tensor that is too large."""
+    """Return the mode of a record, or that of the summary that replaces a tensor that is too large."""
     if mode == TensorDebugMode.FULL_TENSOR and proto is not None and proto.summary_mode:
         return int(proto.summary_mode)
     return mode
@@ -171,7 +171,7 @@ def _vectors_by_mode(
 
 
 def _vector(proto: Any, size: int) -> bytes | None:
-    """Returns the numbers of a summary as bytes of float64; None when there are not ``size`` numbers."""
+    """Return the numbers of a summary as bytes of float64; None when there are not ``size`` numbers."""
     dtype = proto.dtype
     if not dtype:
         return None

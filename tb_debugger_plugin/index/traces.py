@@ -46,11 +46,11 @@ class TraceRows:
     summaries: dict[str, Array]
 
     def __len__(self) -> int:
-        """Returns the number of traces."""
+        """Return the number of traces."""
         return len(self.times)
 
     def take(self, rows: Integers | slice) -> TraceRows:
-        """Returns some of the rows, in the given order."""
+        """Return some of the rows, in the given order."""
         summaries = {name: values[rows] for name, values in self.summaries.items()}
         return TraceRows(self.times[rows], self.sites[rows], self.offsets[rows], self.ends[rows], summaries)
 
@@ -69,7 +69,7 @@ def joined(parts: Sequence[TraceRows]) -> TraceRows:
 
 
 def _measured(rows: TraceRows, name: str) -> Array:
-    """Returns a column of the summaries; NaN if it is measured of none of the rows."""
+    """Return a column of the summaries; NaN if it is measured of none of the rows."""
     values = rows.summaries.get(name)
     return np.broadcast_to(np.float64(np.nan), len(rows)) if values is None else values
 
@@ -186,7 +186,7 @@ class TraceDecoder:
 
 
 def _targets(matches: list[Match], count: int) -> tuple[Sequence[Integers | slice], Integers | slice]:
-    """Returns the positions of each match's rows among the rows of all matches, and all rows in order."""
+    """Return the positions of each match's rows among the rows of all matches, and all rows in order."""
     if len(matches) == 1:
         rows = matches[0].rows
         return [slice(None)], slice(None) if len(rows) == count else rows

@@ -68,7 +68,7 @@ _FIELDS = {
 
 @contextlib.contextmanager
 def open_elements(files: FileSet, place: Place) -> Iterator[Elements]:
-    """Gives the elements of a value, which can be read while the block runs.
+    """Give the elements of a value, which can be read while the block runs.
 
     Args:
       files: The file set of the host.
@@ -83,7 +83,7 @@ def open_elements(files: FileSet, place: Place) -> Iterator[Elements]:
 
 
 def read_place(files: FileSet, place: Place) -> Header:
-    """Returns what a record says of a tensor beside its elements; arguments and errors as above."""
+    """Return what a record says of a tensor beside its elements; arguments and errors as above."""
     with _open_tensor(files, place) as (source, message):
         return read_header(source, message)
 

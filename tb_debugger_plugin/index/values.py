@@ -38,7 +38,7 @@ _VALUE_FIELDS: Final = (
 
 
 def widened(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns values of ``ml_dtypes`` as float32, which holds all of them, and other values as they are."""
+    """Return values of ``ml_dtypes`` as float32, which holds all of them, and other values as they are."""
     return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
@@ -61,7 +61,7 @@ class Stored:
 
 
 def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
-    """Returns all values of a ``TensorProto`` as a flat array.
+    """Return all values of a ``TensorProto`` as a flat array.
 
     Args:
       proto: As for :func:`stored`.
@@ -76,7 +76,7 @@ def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
 
 
 def stored(proto: Any) -> Stored | None:
-    """Returns the stored values of a ``TensorProto``.
+    """Return the stored values of a ``TensorProto``.
 
     Args:
       proto: Written by TensorFlow or by us: bytes in ``tensor_content``, or elements in a ``*_val`` field,
@@ -126,7 +126,7 @@ def _elements(proto: Any, values: Any, kind: np.dtype[Any]) -> npt.NDArray[Any] 
 
 
 def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
-    """Counts the elements of each kind, as the summary of mode FULL_HEALTH does.
+    """Count the elements of each kind, as the summary of mode FULL_HEALTH does.
 
     Args:
       values: Any numeric or bool array. A complex number is NaN, or infinite, when one of its parts is; its
@@ -155,7 +155,7 @@ def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
 
 
 def moments_of(tensor: Stored) -> dict[str, float]:
-    """Computes the statistics of the finite elements, as the summary of mode FULL_NUMERICS does.
+    """Compute the statistics of the finite elements, as the summary of mode FULL_NUMERICS does.
 
     Args:
       tensor: The values.
@@ -187,7 +187,7 @@ def moments_of(tensor: Stored) -> dict[str, float]:
 
 
 def exponents_of(tensor: Stored) -> dict[str, float]:
-    """Counts the elements by powers of two, as the summary of mode EXPONENTS does.
+    """Count the elements by powers of two, as the summary of mode EXPONENTS does.
 
     Args:
       tensor: The values.
@@ -206,7 +206,7 @@ def exponents_of(tensor: Stored) -> dict[str, float]:
 
 
 def _exponents(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Counts elements by the bits of their exponents, which are those of the powers of two."""
+    """Count elements by the bits of their exponents, which are those of the powers of two."""
     doubles = np.ascontiguousarray(values, np.float64)
     fields = (doubles.view(np.uint64) >> np.uint64(52)).astype(np.int16) & _FIELD_MASK
     by_field = np.bincount(fields, minlength=_FIELD_MASK + 1)

@@ -224,7 +224,7 @@ class TraceWorkers:
                 self._worker(host).send(Request(self._file_sets[host], host, state, limit))
 
     def batches(self) -> list[Batch]:
-        """Returns the requested traces, by host.
+        """Return the requested traces, by host.
 
         Raises:
           WorkersGone: A process does not reply; the caller has to read by itself.
@@ -257,7 +257,7 @@ class TraceWorkers:
 
 
 def num_processors() -> int:
-    """Returns the number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -153,7 +153,7 @@ class Writer:
         return MergedTraces(stable, merge_traces(ring, dict(latest)))
 
     def _insert_traces(self, commit: Commit, rows: TraceRows) -> int:
-        """Appends traces after the stable ones; returns how many are bad."""
+        """Append traces after the stable ones; return how many are bad."""
         traces = decode.trace_columns(rows, commit.stable[GRAPH_EXECUTION_TRACES])
         bad = decode.bad_columns(traces, commit.stable_bad)
         self._insert(commit, "graph_executions", traces)

@@ -71,7 +71,7 @@ class Described:
 
 
 def chunk_id(chunk: Chunk) -> ChunkId:
-    """Returns the key of a chunk; keys sort the chunks of a host in the order of the file, its ring last."""
+    """Return the key of a chunk; keys sort the chunks of a host in the order of the file, its ring last."""
     return chunk.suffix, chunk.host, chunk.number, chunk.is_ring
 
 
@@ -141,7 +141,7 @@ def _register(registry: Registry, names: Names) -> None:
 
 
 def _latest(ordered: Iterable[Facts]) -> dict[ChunkId, float]:
-    """Returns the latest time of the host before each chunk."""
+    """Return the latest time of the host before each chunk."""
     until: dict[tuple[str, int], float] = {}
     latest: dict[ChunkId, float] = {}
     for fact in ordered:
@@ -154,7 +154,7 @@ def _latest(ordered: Iterable[Facts]) -> dict[ChunkId, float]:
 def _bounds(
     ordered: Iterable[Facts], suffix: str, latest: dict[ChunkId, float], rows_a_part: int
 ) -> list[Key]:
-    """Returns keys that divide the rows into parts of about `rows_a_part` rows."""
+    """Return keys that divide the rows into parts of about `rows_a_part` rows."""
     stable = [fact for fact in ordered if fact.chunk.suffix == suffix and not fact.chunk.is_ring]
     keys = sorted(
         (max(time, latest[chunk_id(fact.chunk)]), fact.chunk.host, begin, fact.num_rows / len(fact.samples))
@@ -220,7 +220,7 @@ def cut(spans: RowSpans, layout: Layout) -> Iterator[tuple[PartId, Slice]]:
 
 
 def _row_at(bound: Key, times: npt.NDArray[np.float64], spans: RowSpans) -> int:
-    """Returns the first row of a chunk that is at or after a bound."""
+    """Return the first row of a chunk that is at or after a bound."""
     time, host, begin = bound
     if host != spans.chunk.host:
         return int(np.searchsorted(times, time, "right" if spans.chunk.host < host else "left"))

@@ -146,7 +146,7 @@ def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_B
 
 
 def read_rows(chunk: Chunk, registry: Registry) -> Rows:
-    """Reads the rows of a chunk.
+    """Read the rows of a chunk.
 
     Args:
       chunk: The chunk.
@@ -195,7 +195,7 @@ def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
 
 
 def survey(chunk: Chunk) -> tuple[Facts, RowSpans]:
-    """Reads a chunk and returns its facts and the positions of its rows."""
+    """Read a chunk and return its facts and the positions of its rows."""
     registry = Registry()
     rows = read_rows(chunk, registry)
     if rows.traces is not None:

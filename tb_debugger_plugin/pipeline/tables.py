@@ -42,7 +42,7 @@ Counts = tuple[int, int]
 
 
 def clear(folder: str) -> None:
-    """Removes the manifest, so that viewers take the folder for unfinished while tables are replaced."""
+    """Remove the manifest, so that viewers take the folder for unfinished while tables are replaced."""
     files, path = fsspec.core.url_to_fs(folder)
     files.makedirs(path, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
@@ -57,7 +57,7 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folder: str) -> None:
-    """Writes tables into the folder under the given names."""
+    """Write tables into the folder under the given names."""
     files, path = fsspec.core.url_to_fs(folder)
     with tempfile.TemporaryDirectory(prefix="tb_debugger_") as scratch:
         for table, name in tables.items():
@@ -67,7 +67,7 @@ def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folde
 
 
 def names_of(part: PartId) -> dict[str, str]:
-    """Returns the file name of each table of a part."""
+    """Return the file name of each table of a part."""
     suffix, number = part
     return {table: f"{table}-{number:05d}.parquet" for table in _TABLES[suffix]}
 

@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> Place:
-    """Returns the place of the ``TensorProto`` of a dump.
+    """Return the place of the ``TensorProto`` of a dump.
 
     Args:
       data: The file, or its first bytes.
@@ -49,7 +49,7 @@ def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> Place:
 
 
 def graph_place(data: bytes | memoryview) -> Place:
-    """Returns the place of the ``GraphDef`` of a file of a graph.
+    """Return the place of the ``GraphDef`` of a file of a graph.
 
     Raises:
       FormatError: The bytes hold no graph.
@@ -75,7 +75,7 @@ def _first(data: bytes | memoryview, number: int, begin: int, end: int, *, whole
 
 
 def log_message(data: bytes) -> str:
-    """Returns the text of a log message, such as the fetches of a call; cut when it is very long.
+    """Return the text of a log message, such as the fetches of a call; cut when it is very long.
 
     Raises:
       FormatError: The bytes hold no text.
@@ -106,7 +106,7 @@ class CoreMetadata(NamedTuple):
 
 
 def core_metadata(data: bytes) -> CoreMetadata:
-    """Returns what a core metadata file says.
+    """Return what a core metadata file says.
 
     Raises:
       FormatError: The bytes are not one.

@@ -59,12 +59,12 @@ class CallFiles:
 
 
 def below(folder: Location, path: str) -> Location:
-    """Returns the location of a relative path with ``/``; ``.`` is the folder itself."""
+    """Return the location of a relative path with ``/``; ``.`` is the folder itself."""
     return folder if path == "." else folder / path
 
 
 def call_folders(folder: Location) -> list[str]:
-    """Returns the folders of the calls of a run, in the order of the calls.
+    """Return the folders of the calls of a run, in the order of the calls.
 
     Args:
       folder: A session root, which has a folder for each call; or the folder of one call.
@@ -80,7 +80,7 @@ def call_folders(folder: Location) -> list[str]:
 
 
 def call_files(folder: Location) -> CallFiles:
-    """Lists the files of a call.
+    """List the files of a call.
 
     Args:
       folder: The folder of the call.
@@ -162,7 +162,7 @@ def _is_text(name: str) -> bool:
 
 
 def folder_names(folder: Location) -> tuple[list[str], list[str]]:
-    """Returns the names of the files and of the folders in a folder, in any order."""
+    """Return the names of the files and of the folders in a folder, in any order."""
     if isinstance(folder, RemotePath):
         with contextlib.suppress(OSError):
             return folder.list_names()
@@ -185,7 +185,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def read_start(file: Location, limit: int) -> tuple[bytes, bool]:
-    """Returns the first bytes of a file, and whether they are all of it.
+    """Return the first bytes of a file, and whether they are all of it.
 
     Args:
       file: The file.

@@ -80,7 +80,7 @@ class PartitionGraph:
 
 
 def tensor_of(text: str) -> tuple[str, int]:
-    """Returns the node and the slot of the name of a tensor; the slot of ``a`` is 0."""
+    """Return the node and the slot of the name of a tensor; the slot of ``a`` is 0."""
     node, colon, slot = text.rpartition(":")
     return (node, int(slot)) if colon and slot.isascii() and slot.isdigit() and len(slot) < 10 else (text, 0)
 
@@ -161,7 +161,7 @@ def _node(data: bytes, begin: int, end: int) -> Node:
 
 
 def attributes(data: bytes, node: Node) -> dict[str, Any]:
-    """Returns the attributes of a node by name, as TensorBoard's ``AttrValue`` messages.
+    """Return the attributes of a node by name, as TensorBoard's ``AttrValue`` messages.
 
     Args:
       data: The bytes of the file of the graph.

@@ -71,7 +71,7 @@ class CallName(NamedTuple):
 
 
 def parse_dump_path(path: str) -> DumpName | None:
-    """Returns what the path of a dump says.
+    """Return what the path of a dump says.
 
     Args:
       path: Path below the folder of a call, with ``/``: the folder of the device, the scopes of the node, and
@@ -91,7 +91,7 @@ def parse_dump_path(path: str) -> DumpName | None:
 
 @functools.lru_cache(maxsize=1024)
 def parse_device_folder(name: str) -> str | None:
-    """Returns the device of a folder such as ``_tfdbg_device_,job_a,replica_0,task_0,device_CPU_0``."""
+    """Return the device of a folder such as ``_tfdbg_device_,job_a,replica_0,task_0,device_CPU_0``."""
     if not name.startswith(DEVICE):
         return None
     parts = name[len(DEVICE) :].split(",")
@@ -99,12 +99,12 @@ def parse_device_folder(name: str) -> str | None:
 
 
 def device_folder(device: str) -> str:
-    """Returns the name of the folder of a device such as ``/job:a/replica:0/task:0/device:CPU:0``."""
+    """Return the name of the folder of a device such as ``/job:a/replica:0/task:0/device:CPU:0``."""
     return DEVICE + device.replace("/", ",").replace("device:", "device_").replace(":", "_")
 
 
 def parse_call_folder(name: str) -> CallName | None:
-    """Returns what the name of the folder of a call says."""
+    """Return what the name of the folder of a call says."""
     match = _CALL.fullmatch(name)
     return match and CallName(int(match["time"]), int(match["counter"]))
 

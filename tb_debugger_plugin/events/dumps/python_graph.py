@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
 
 def records(file: Location, kinds: frozenset[str], offset: int = 0) -> Iterator[Record]:
-    """Yields the records of a file.
+    """Yield the records of a file.
 
     Args:
       file: The file; one that cannot be read has no records.
@@ -75,7 +75,7 @@ class Frame(NamedTuple):
 
 
 def stacks(file: Location) -> dict[str, tuple[Frame, ...]]:
-    """Returns where each op was made: its frames, outermost first.
+    """Return where each op was made: its frames, outermost first.
 
     Args:
       file: The file; one that cannot be read has no stacks.

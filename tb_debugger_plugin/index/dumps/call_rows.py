@@ -131,7 +131,7 @@ class CallRows:
             self._note(call, path, error)
 
     def graph_of(self, call: Call, device: str) -> tuple[str, dict[str, str]]:
-        """Returns the id of the graph of a device in a call, and the nodes that have other names in it."""
+        """Return the id of the graph of a device in a call, and the nodes that have other names in it."""
         described = self._described.get(call.number)
         graph = None if described is None else described.graphs.get(device)
         return (_NO_GRAPH + device, {}) if graph is None else graph[1:]

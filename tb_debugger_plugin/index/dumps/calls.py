@@ -2,7 +2,7 @@
 
 Takes the folder and what was imported before. Returns the calls of ``Session.run`` that may have something
 new, and their dumps that have no final rows. A call is settled when a later one has begun and nothing was
-added to it of late; settled calls are never listed again, because a session root may have thousands.
+added to it recently; settled calls are never listed again, because a session root may have thousands.
 
 Invariant: a dump is returned until its row is final, and then never again.
 """
@@ -49,7 +49,7 @@ class Call:
       number: Its position among the calls.
       name: Its folder below that of the run; ``.`` if it is the same.
       settled: Whether it is known completely.
-      hot: Whether something was added to it of late.
+      hot: Whether something was added to it recently.
       final: The dumps that have their final rows; empty when it is settled.
       folders: The folders with dumps; the times of folders show what was added.
       files: What was listed last.
@@ -140,7 +140,7 @@ class Calls:
         return _Age.WARM if seconds < settles else _Age.QUIET
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Returns a value that changes when there may be something new; costs a stat of each new folder."""
+        """Return a value that changes when there may be something new; costs a stat of each new folder."""
         names = call_folders(self._folder)
         found: list[tuple[int, ...]] = [(len(names), hash(tuple(names)))]
         for call in self.by_name.values():

@@ -27,7 +27,7 @@ _MAX_SLOTS: Final = 1 << 16
 
 
 def numbered_names(ops: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns names that do not depend on how often the session has run, for the ops that send tensors.
+    """Return names that do not depend on how often the session has run, for the ops that send tensors.
 
     Args:
       ops: Name and type of each op of a partition graph.
@@ -45,7 +45,7 @@ def numbered_names(ops: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def fingerprint(graph: PartitionGraph, device: str) -> str:
-    """Returns a hash that is equal for the partition graphs of equal calls.
+    """Return a hash that is equal for the partition graphs of equal calls.
 
     Args:
       graph: A partition graph.
@@ -129,7 +129,7 @@ class GraphDescriber:
 
 
 def _num_outputs(graph: PartitionGraph) -> dict[str, int]:
-    """Returns how many outputs each node has at least: those that are watched or taken."""
+    """Return how many outputs each node has at least: those that are watched or taken."""
     outputs = {name: max(slots) + 1 for name, slots in graph.watched.items() if slots}
     taken: Iterable[tuple[str, int]] = (
         tensor_of(text) for node in graph.nodes.values() for text in node.inputs

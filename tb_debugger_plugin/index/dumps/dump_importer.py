@@ -75,7 +75,7 @@ class _Position:
         self.files += len(rows.dumps)
 
     def facts(self) -> dict[str, int]:
-        """Returns the position as key-value facts."""
+        """Return the position as key-value facts."""
         return {
             "generation": self.generation,
             "catalog_generation": self.catalog_generation,
@@ -171,11 +171,11 @@ class DumpImporter:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing was added of late; the program may have ended, or think."""
+        """Whether nothing was added recently; the program may have ended, or think."""
         return not any(call.hot for call in self._calls.by_name.values())
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
-        """Returns a value that changes when there may be something new; costs a stat of each new folder."""
+        """Return a value that changes when there may be something new; costs a stat of each new folder."""
         return self._calls.signature()
 
     def was_replaced(self) -> bool:
@@ -344,7 +344,7 @@ class _Rows:
         return [dump for dump in self.dumps if dump.name.debug_op == IDENTITY]
 
     def file_columns(self, at: _Position) -> dict[str, list[Any]]:
-        """Returns columns of ``dump_files``."""
+        """Return columns of ``dump_files``."""
         positions = itertools.count(at.traces)
         names = [dump.name for dump in self.dumps]
         return {

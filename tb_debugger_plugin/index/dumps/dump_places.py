@@ -39,7 +39,7 @@ _FILE: Final = "SELECT folder, path FROM dump_files JOIN dump_calls USING (call)
 
 
 def dump_of(connection: duckdb.DuckDBPyConnection, folder: Location, index: int) -> Location:
-    """Returns the file of a graph execution.
+    """Return the file of a graph execution.
 
     Args:
       connection: A connection to the run's database.
@@ -52,7 +52,7 @@ def dump_of(connection: duckdb.DuckDBPyConnection, folder: Location, index: int)
 
 @contextlib.contextmanager
 def open_dump(file: Location) -> Iterator[Elements]:
-    """Gives the elements of a dump, which can be read while the block runs.
+    """Give the elements of a dump, which can be read while the block runs.
 
     Args:
       file: The file.
@@ -121,7 +121,7 @@ def _holds_elements(source: FileBytes, message: Span, header: Header) -> bool:
 
 
 def not_dumped(dtype: int) -> NotDumped:
-    """Returns why a dump of a dtype, whose file is whole, has no elements.
+    """Return why a dump of a dtype, whose file is whole, has no elements.
 
     Args:
       dtype: TensorFlow's number.

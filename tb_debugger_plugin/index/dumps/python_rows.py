@@ -68,7 +68,7 @@ class PythonRows:
         self.offset = max(self.offset, self._read)
 
     def location_of(self, op_name: str) -> Any:
-        """Returns the stack of an op as a ``CodeLocation``; None if it is not known."""
+        """Return the stack of an op as a ``CodeLocation``; None if it is not known."""
         found = self._locations.get(op_name)
         fed = _FED.fullmatch(op_name) if found is None else None
         return found if fed is None else self._locations.get(fed["name"])

@@ -74,7 +74,7 @@ class DumpBatch:
         return size
 
     def columns(self, intern_shape: Callable[[str, int], int]) -> dict[str, Array]:
-        """Returns the columns of the summaries of all rows.
+        """Return the columns of the summaries of all rows.
 
         Args:
           intern_shape: Returns the number of a shape by its text and rank.
@@ -121,7 +121,7 @@ def _tensor(data: bytes, whole: bool) -> Any:
 
 
 def _head(data: bytes, begin: int) -> Any:
-    """Returns dtype and shape of a tensor of which the first bytes are there."""
+    """Return dtype and shape of a tensor of which the first bytes are there."""
     proto = TensorProto()
     for entry in fields(data, begin, whole=False):
         if entry.number == _DTYPE and entry.kind == VARINT:
