@@ -33,12 +33,12 @@ __all__ = [
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Returns what setuptools needs to make a wheel, and a Node.js if the machine has none."""
+    """Return what setuptools needs to make a wheel, and a Node.js if the machine has none."""
     return [*build_meta.get_requires_for_build_wheel(config_settings), *_node()]
 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Returns what setuptools needs for `pip install -e`, and a Node.js if the machine has none."""
+    """Return what setuptools needs for `pip install -e`, and a Node.js if the machine has none."""
     return [*build_meta.get_requires_for_build_editable(config_settings), *_node()]
 
 

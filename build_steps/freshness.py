@@ -26,7 +26,7 @@ def write_if_stale(path: Path, sources: Iterable[Path], text: Callable[[], str])
 
 
 def files_below(folder: Path, *, skip: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """Yields every file below `folder`, except for folders and files named in `skip`."""
+    """Yield every file below `folder`, except for folders and files named in `skip`."""
     for entry in sorted(folder.iterdir()):
         if entry.name in skip:
             continue

@@ -38,7 +38,7 @@ def _load_table() -> ModuleType:
 
 
 def camel_case(name: str) -> str:
-    """Returns `kCurtHealth` for `CURT_HEALTH`."""
+    """Return `kCurtHealth` for `CURT_HEALTH`."""
     return "k" + "".join(part.capitalize() for part in name.lower().split("_"))
 
 
@@ -51,7 +51,7 @@ def _strings(names: Iterable[str]) -> str:
 
 
 def modes_header(table: ModuleType) -> str:
-    """Returns the C++ header of the table: the modes, their columns, and a visitor over modes.
+    """Return the C++ header of the table: the modes, their columns, and a visitor over modes.
 
     Args:
       table: The module `events/modes.py`.
@@ -126,7 +126,7 @@ struct ModeSpec {
 
 
 def _spec_table(modes: Sequence[Any], columns: Sequence[str]) -> str:
-    """The columns of each mode, by number of the mode, and their look-up."""
+    """Return the columns of each mode, by number of the mode, and their look-up."""
     numbered = {spec.mode.value: spec for spec in modes}
     by_number = [numbered.get(number) for number in range(max(numbered) + 1)]
     rows = (
@@ -187,12 +187,12 @@ Result VisitMode(Mode mode, Visit visit, Result otherwise) {{
 
 
 def _name(spec: Any) -> str:
-    """The name of a mode in C++."""
+    """Return the name of a mode in C++."""
     return camel_case(spec.mode.name)
 
 
 def modes_module(table: ModuleType) -> str:
-    """Returns the TypeScript module of the table: the measured numbers of a tensor.
+    """Return the TypeScript module of the table: the measured numbers of a tensor.
 
     Args:
       table: The module `events/modes.py`.

@@ -23,7 +23,7 @@ _FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-pthread", "-g0"]
 
 
 def extensions() -> list[Extension]:
-    """Returns the extensions to build; none on Windows, or without C++ sources."""
+    """Return the extensions to build; none on Windows, or without C++ sources."""
     recorder = sorted(_SOURCES.glob("*.cc"))
     if not recorder or os.name == "nt":
         return []
@@ -50,7 +50,7 @@ def _extension(name: str, sources: list[Path]) -> Extension:
 
 
 def missing_libraries() -> list[str]:
-    """Returns the names of the extensions that are not built in the source tree."""
+    """Return the names of the extensions that are not built in the source tree."""
     built = {extension.name: ROOT.joinpath(*extension.name.split(".")) for extension in extensions()}
     return [name for name, path in built.items() if not any(path.parent.glob(f"{path.name}.*.so"))]
 

@@ -29,7 +29,7 @@ class Node:
 
 
 def find_node() -> Node | None:
-    """Returns the machine's Node.js, else the one from PyPI if it is installed, else None."""
+    """Return the machine's Node.js, else the one from PyPI if it is installed, else None."""
     return _machine_node() or _pypi_node()
 
 

@@ -17,7 +17,7 @@ _BOUND: Final = re.compile(r'^    "([a-z0-9-]+)>=([0-9.]+)[",;]', re.MULTILINE)
 
 
 def oldest_versions() -> dict[str, str]:
-    """Returns the lower bound of each dependency, by name.
+    """Return the lower bound of each dependency, by name.
 
     Raises:
       ValueError: The list of dependencies does not have the format that this module expects.

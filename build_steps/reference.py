@@ -89,7 +89,7 @@ _HEADINGS: Final[Mapping[str, str]] = {
 
 
 def command_line() -> str:
-    """The page of the verbs and options of `tbdbg`."""
+    """Return the page of the verbs and options of `tbdbg`."""
     parser = build_parser()
     (verbs,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     helps = {each.dest: each.help or "" for each in verbs._choices_actions}
@@ -132,7 +132,7 @@ def _usage(action: argparse.Action) -> str:
 
 
 def _written(action: argparse.Action) -> str:
-    """An argument as one types it."""
+    """Return an argument as one types it."""
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
     name = action.metavar if isinstance(action.metavar, str) else choices or action.dest.upper()
     if action.nargs in ("*", argparse.REMAINDER):
@@ -156,7 +156,7 @@ class _Public:
 
 
 def python_api() -> str:
-    """The page of the public names, with their arguments."""
+    """Return the page of the public names, with their arguments."""
     names = sorted(_public_names(), key=lambda each: each.name.lower())
     parts = [_PYTHON]
     for heading in dict.fromkeys(_HEADINGS.values()):
@@ -182,7 +182,7 @@ def _table(tree: ast.Module, name: str) -> dict[str, str]:
 
 
 def _definition(name: str, module: str) -> ast.FunctionDef | ast.ClassDef:
-    """The definition of a name in a module, or in the module that this imports it from."""
+    """Return the definition of a name in a module, or in the module that this imports it from."""
     tree = ast.parse(_source_file(module).read_text("utf-8"))
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
@@ -196,7 +196,7 @@ def _source_file(module: str) -> Path:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """The names that a module imports from this package, with their modules."""
+    """Return the names that a module imports from this package, with their modules."""
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
     return {
         alias.asname or alias.name: str(node.module).removeprefix(f"{_PACKAGE}.")
@@ -244,7 +244,7 @@ def _joined(text: str) -> str:
 
 
 def _defaults(node: ast.FunctionDef | ast.ClassDef) -> dict[str, str]:
-    """The defaults of the arguments of a function, or of those that make an object of a class."""
+    """Return the defaults of the arguments of a function, or of those that make an object of a class."""
     functions = [each for each in (node, *node.body) if isinstance(each, ast.FunctionDef)]
     maker = next((each for each in functions if each is node or each.name == "__init__"), None)
     given = _fields(node.body) if maker is None else _defaults_of(maker.args)
@@ -265,7 +265,7 @@ def _defaults_of(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | Non
 
 
 def _formatted(text: str) -> str:
-    """The text as `mdformat` leaves it."""
+    """Return the text as `mdformat` leaves it."""
     settings = tomllib.loads((ROOT / ".mdformat.toml").read_text("utf-8"))
     extensions = settings.pop("extensions")
     return mdformat.text(text, options=settings, extensions=extensions)

@@ -73,13 +73,13 @@ def _inside(origin: Path, link: str, folder: str) -> str:
 
 
 def _linked(page: Path) -> list[Path]:
-    """The files that a document leads to."""
+    """Return the files that a document leads to."""
     links = _LINK.findall(page.read_text("utf-8"))
     return [Path(os.path.normpath(page.parent / link)) for link in links]
 
 
 def _page_of(path: Path) -> str:
-    """The page of a file or folder: its place below `docs`, or one of a file outside."""
+    """Return the page of a file or folder: its place below `docs`, or one of a file outside."""
     path = Path(os.path.normpath(path))
     if path.is_dir():
         readme = path / "README.md"

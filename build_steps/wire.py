@@ -23,7 +23,7 @@ def build_wire() -> None:
 
 
 def wire_header(descriptor: bytes) -> str:
-    """Returns the C++ header with the field numbers of all messages.
+    """Return the C++ header with the field numbers of all messages.
 
     Args:
       descriptor: A serialised FileDescriptorSet.
@@ -51,5 +51,5 @@ def _namespaces(message: DescriptorProto) -> Iterator[str]:
 
 
 def _snake(name: str) -> str:
-    """Returns `graph_execution_trace` for `GraphExecutionTrace`."""
+    """Return `graph_execution_trace` for `GraphExecutionTrace`."""
     return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name).lstrip("_")

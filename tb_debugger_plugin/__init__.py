@@ -90,7 +90,7 @@ def __dir__() -> list[str]:
 
 
 def _names(module: dict[str, Any]) -> list[str]:
-    """The names that completion offers for a module, with public names that were not looked up yet."""
+    """Return the names that completion offers for a module, with public names that were not looked up yet."""
     return sorted({*module["__all__"], *(name for name in module if name.startswith("__"))})
 
 

@@ -79,7 +79,7 @@ class TooLargeError(QueryError):
 
 
 def user_message(error: Exception) -> str:
-    """Returns the text of an exception for the user, after its type if the text was not written for users.
+    """Return the text of an exception for the user, after its type if the text was not written for users.
 
     Args:
       error: Any exception.

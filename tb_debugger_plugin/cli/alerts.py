@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> dict[str, Any]:
-    """What is printed of a run: its first alerts, or its first groups of them."""
+    """Return what is printed of a run: its first alerts, or its first groups of them."""
     if "alerts" not in facts:  # the run cannot be read
         return facts
     alerts = facts["alerts"]
@@ -86,7 +86,7 @@ def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> di
 
 
 def _groups(alerts: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
-    """Counts alerts, which are in the order of urgency; so are the groups."""
+    """Count alerts, which are in the order of urgency; so are the groups."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for alert in alerts:
         groups.setdefault(key(alert), []).append(alert)

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _databases_of(logdir: Location) -> list[Cached]:
-    """Returns the databases of the runs of a logdir, including runs that no longer exist."""
+    """Return the databases of the runs of a logdir, including runs that no longer exist."""
     paths = {database_path(run) for run in find_runs(logdir)}
     # Not resolve(), which raises in older Pythons for a link that leads to itself.
     top = os.path.realpath(logdir) if isinstance(logdir, Path) else str(logdir)

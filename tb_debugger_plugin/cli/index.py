@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _shown(run: FoundRun, bar: Progress) -> Callable[[indexer.Progress], None]:
-    """Returns what shows the progress of a run."""
+    """Return what shows the progress of a run."""
     task = bar.add_task(run.name, total=None)
     return lambda progress: bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
 

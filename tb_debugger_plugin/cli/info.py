@@ -70,7 +70,7 @@ def _table(name: str, facts: dict[str, Any]) -> str:
 
 
 def _title(title: str, facts: dict[str, Any]) -> str:
-    """The title of a row; the names of hosts say where several are processes of one machine."""
+    """Return the title of a row; the names of hosts say where several are processes of one machine."""
     is_of_processes = title == "hosts" and any("(process " in name for name in facts["hosts"])
     return "processes" if is_of_processes else title
 

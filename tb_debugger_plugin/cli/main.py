@@ -47,7 +47,7 @@ _VERBS: Final[tuple[ModuleType, ...]] = (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="tbdbg", description="Look at recordings of TensorFlow programs, and make one."
     )

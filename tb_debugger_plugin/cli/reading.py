@@ -30,7 +30,7 @@ def say(message: str) -> None:
 
 
 def a_location(text: str) -> Location:
-    """Parses an argument that names a local or remote file or folder."""
+    """Parse an argument that names a local or remote file or folder."""
     try:
         return location(text)
     except UsageError as error:
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> N
 
 
 def all_runs(logdir: Location) -> list[FoundRun]:
-    """Returns the runs of a logdir, at least one; reports on stderr what cannot be read.
+    """Return the runs of a logdir, at least one; reports on stderr what cannot be read.
 
     Raises:
       NotFoundError: There are no runs.
@@ -75,7 +75,7 @@ def all_runs(logdir: Location) -> list[FoundRun]:
 
 
 def chosen_runs(logdir: Location, name: str | None) -> list[FoundRun]:
-    """Returns the runs of a logdir, or the run with the given name.
+    """Return the runs of a logdir, or the run with the given name.
 
     Raises:
       NotFoundError: There is no such run.
@@ -85,7 +85,7 @@ def chosen_runs(logdir: Location, name: str | None) -> list[FoundRun]:
 
 
 def only_run(logdir: Location, name: str | None) -> FoundRun:
-    """Returns the run with the given name, or the only run.
+    """Return the run with the given name, or the only run.
 
     Raises:
       NotFoundError: There is no such run, or there are several and no name is given.
@@ -151,7 +151,7 @@ def print_results(
 
 
 def plain(value: Any) -> Any:
-    """Converts a value of a table for JSON: NaN and infinities become null, other types text."""
+    """Convert a value of a table for JSON: NaN and infinities become null, other types text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):

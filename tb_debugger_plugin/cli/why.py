@@ -46,7 +46,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _sentences(said: RunVerdict, reason: Explanation | None) -> list[str]:
-    """What follows the headline of a verdict."""
+    """Return what follows the headline of a verdict."""
     if said.kind == "bad":
         return list(said.sentences) if reason is None else reason.sentences
     is_trouble = said.kind == "rules" and reason is not None

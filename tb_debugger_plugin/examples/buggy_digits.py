@@ -48,7 +48,7 @@ class Dense(tf.Module):
 
     @tf.function
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
-        """The layer's output for a batch of inputs."""
+        """Return the layer's output for a batch of inputs."""
         return self.activation(tf.matmul(x, self.kernel) + self.bias)
 
 
@@ -68,7 +68,7 @@ class Classifier(tf.Module):
 
 @tf.function
 def cross_entropy(probs: tf.Tensor, labels: tf.Tensor, clip: bool) -> tf.Tensor:
-    """The distance of the probabilities from the labels, averaged over the batch."""
+    """Return the distance of the probabilities from the labels, averaged over the batch."""
     if clip:
         probs = tf.clip_by_value(probs, SMALLEST, 1.0)
     log_probs = tf.math.log(probs)
@@ -128,7 +128,7 @@ def train(steps: int, *, fixed: bool, report: Callable[[int, float, float], None
 
 
 def accuracy(model: Classifier, images: np.ndarray, labels: np.ndarray) -> float:
-    """The fraction of images whose most probable digit is correct."""
+    """Return the fraction of images whose most probable digit is correct."""
     is_correct = tf.equal(tf.argmax(model(images), axis=1), tf.argmax(labels, axis=1))
     return float(tf.reduce_mean(tf.cast(is_correct, tf.float32)))
 
@@ -168,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A progress bar below the lines of the steps."""
+    """Return a progress bar below the lines of the steps."""
     return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=console)
 
 
@@ -181,7 +181,7 @@ def recorded(options: argparse.Namespace) -> str:
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line's options."""
+    """Return the command line's options."""
     parser = argparse.ArgumentParser(prog="buggy_digits", description=__doc__.partition("\n")[0])
     parser.add_argument("--logdir", help="folder to record into (required unless --no-record)")
     parser.add_argument("--steps", type=int, default=20, help="batches to train on (%(default)s)")

@@ -34,12 +34,12 @@ class Explanation:
     facts: dict[str, Any]
 
     def __str__(self) -> str:
-        """Returns the headline and the sentences, a line each."""
+        """Return the headline and the sentences, a line each."""
         return "\n".join([self.headline, *self.sentences])
 
 
 def explanation_of(found: Diagnosis) -> Explanation:
-    """Returns a diagnosis as users of Python get it."""
+    """Return a diagnosis as users of Python get it."""
     return Explanation(found.headline, found.sentences, found.to_json())
 
 
@@ -75,7 +75,7 @@ class Alert:
     finding: Finding | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Value:
-        """Returns the value.
+        """Return the value.
 
         Use::
 
@@ -87,7 +87,7 @@ class Alert:
         return self.run.value(execution=self.facts["execution_index"], slot=self.slot)
 
     def why(self) -> Explanation | None:
-        """Returns the explanation, as :meth:`Run.why`.
+        """Return the explanation, as :meth:`Run.why`.
 
         Use::
 

@@ -17,12 +17,12 @@ _NAMES: Final = 5
 
 
 def sentences(problems: Sequence[Problem]) -> str:
-    """Returns what is wrong with some folders, a line each."""
+    """Return what is wrong with some folders, a line each."""
     return "\n".join(problem.message for problem in problems)
 
 
 def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: None) -> list[FoundRun]:
-    """Returns the runs of a logdir, at least one.
+    """Return the runs of a logdir, at least one.
 
     Args:
       logdir: The folder.
@@ -42,7 +42,7 @@ def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: N
 
 
 def with_name(logdir: Location, runs: list[FoundRun], name: str | None) -> list[FoundRun]:
-    """Returns the run with the given name, or all runs without one.
+    """Return the run with the given name, or all runs without one.
 
     Raises:
       NotFoundError: There is no such run.
@@ -54,7 +54,7 @@ def with_name(logdir: Location, runs: list[FoundRun], name: str | None) -> list[
 
 
 def single(logdir: Location, runs: list[FoundRun], option: str) -> FoundRun:
-    """Returns the only run.
+    """Return the only run.
 
     Args:
       logdir: The folder.

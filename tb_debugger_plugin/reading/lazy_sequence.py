@@ -20,7 +20,7 @@ class LazySequence(Sequence[T]):
 
     @abstractmethod
     def _at(self, number: int) -> T:
-        """Returns an element.
+        """Return an element.
 
         Args:
           number: Its position, from 0 to the length of the sequence without that.
@@ -33,7 +33,7 @@ class LazySequence(Sequence[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
 
     def __getitem__(self, index: int | slice) -> T | list[T]:
-        """Returns an element, or a list of elements; negative positions count from the end.
+        """Return an element, or a list of elements; negative positions count from the end.
 
         Raises:
           IndexError: There is no such position.

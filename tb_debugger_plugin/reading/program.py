@@ -35,7 +35,7 @@ class Frame:
     origin: str
 
     def __str__(self) -> str:
-        """Returns the frame as Python prints it."""
+        """Return the frame as Python prints it."""
         code = f"\n    {self.code.strip()}" if self.code else ""
         return f'  File "{self.path}", line {self.line}, in {self.function}{code}'
 
@@ -56,7 +56,7 @@ class Graph:
     run: Run = field(repr=False, compare=False)
 
     def ops(self, **filters: Any) -> list[Op]:
-        """Returns the ops of the graph; arguments as for :meth:`Run.ops`.
+        """Return the ops of the graph; arguments as for :meth:`Run.ops`.
 
         Use::
 
@@ -91,7 +91,7 @@ class Op:
     run: Run = field(repr=False, compare=False)
 
     def inputs(self) -> list[str]:
-        """Returns the names of its inputs, such as ``"MatMul:0"``.
+        """Return the names of its inputs, such as ``"MatMul:0"``.
 
         Use::
 
@@ -100,7 +100,7 @@ class Op:
         return [f"{one['op_name']}:{one['output_slot']}" for one in self.info()["inputs"]]
 
     def consumers(self) -> list[list[str]]:
-        """Returns the names of the ops that take its outputs, for each output.
+        """Return the names of the ops that take its outputs, for each output.
 
         Use::
 
@@ -109,7 +109,7 @@ class Op:
         return [[one["op_name"] for one in slot] for slot in self.info()["consumers"]]
 
     def info(self) -> dict[str, Any]:
-        """Returns everything that the route ``graphs/op_info`` of ``docs/http-api.md`` answers.
+        """Return everything that the route ``graphs/op_info`` of ``docs/http-api.md`` answers.
 
         Use::
 
@@ -118,7 +118,7 @@ class Op:
         return self.run.op_info(self.graph_id, self.name)
 
     def traceback(self) -> list[Frame]:
-        """Returns the stack that made the op, outermost frame first.
+        """Return the stack that made the op, outermost frame first.
 
         Use::
 
@@ -127,7 +127,7 @@ class Op:
         return self.run.frames(self.info()["stack_frame_ids"])
 
     def values(self, slot: int = 0) -> list[Value]:
-        """Returns each tensor that an output was, in order.
+        """Return each tensor that an output was, in order.
 
         Use::
 

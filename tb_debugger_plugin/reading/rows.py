@@ -59,7 +59,7 @@ class Execution:
     run: Run = field(repr=False, compare=False)
 
     def value(self, slot: int = 0) -> Value:
-        """Returns an output as a :class:`~tb_debugger_plugin.reading.value.Value`.
+        """Return an output as a :class:`~tb_debugger_plugin.reading.value.Value`.
 
         Use::
 
@@ -152,7 +152,7 @@ class GraphExecution:
         return None if kind is None or size is None else size * kind.itemsize
 
     def value(self) -> Value:
-        """Returns the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`.
+        """Return the tensor as a :class:`~tb_debugger_plugin.reading.value.Value`.
 
         Use::
 
@@ -192,7 +192,7 @@ _MEANINGS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _decoded(page: Page) -> dict[str, list[Any]]:
-    """The columns of a page as Python values."""
+    """Return the columns of a page as Python values."""
     columns: dict[str, list[Any]] = {}
     if "index" not in page.columns:
         columns["index"] = list(range(page.range.begin, page.range.end))
@@ -246,22 +246,22 @@ class Rows(LazySequence[Row]):
         self._kept: tuple[int, list[Row]] = (0, [])
 
     def __len__(self) -> int:
-        """Returns the number of rows, as it was when they were asked for."""
+        """Return the number of rows, as it was when they were asked for."""
         return self._count
 
     def __repr__(self) -> str:
-        """Returns the kind and the number of the rows."""
+        """Return the kind and the number of the rows."""
         return f"<{self._count:,} rows of {self._row_type.__name__}>"
 
     def _at(self, number: int) -> Row:
-        """Returns the row at a position from 0 on."""
+        """Return the row at a position from 0 on."""
         begin, rows = self._kept
         if not begin <= number < begin + len(rows):
             begin, rows = self._kept = self._window(number)
         return rows[number - begin]
 
     def _window(self, number: int) -> tuple[int, list[Row]]:
-        """Reads rows around one: few, unless it is the one after those that are kept, as in a loop."""
+        """Read rows around one: few, unless it is the one after those that are kept, as in a loop."""
         begin, rows = self._kept
         if rows and number == begin + len(rows):
             begin, size = number, min(_PAGE, 2 * len(rows))
@@ -270,7 +270,7 @@ class Rows(LazySequence[Row]):
         return begin, self._read(Range(begin, min(self._count, begin + size)))
 
     def __iter__(self) -> Iterator[Row]:
-        """Yields all rows in order."""
+        """Yield all rows in order."""
         for page in range(-(-self._count // _PAGE)):
             yield from self._read(self._range(page))
 
@@ -284,7 +284,7 @@ class Rows(LazySequence[Row]):
         return Range(number * _PAGE, min(self._count, (number + 1) * _PAGE))
 
     def after(self, count: int) -> Rows[Row]:
-        """Returns the rows without the first ones.
+        """Return the rows without the first ones.
 
         Use::
 
@@ -301,7 +301,7 @@ class Rows(LazySequence[Row]):
         return Rows(self._run, self._row_type, page, max(0, self._count - count), matching)
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """Returns all rows as NumPy columns.
+        """Return all rows as NumPy columns.
 
         Use::
 
@@ -320,7 +320,7 @@ class Rows(LazySequence[Row]):
         return {name: _array(lists[name]) for name in order}
 
     def df(self) -> Any:
-        """Returns all rows as a pandas ``DataFrame`` with a column for each field.
+        """Return all rows as a pandas ``DataFrame`` with a column for each field.
 
         Use::
 

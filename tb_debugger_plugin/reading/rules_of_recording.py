@@ -200,7 +200,7 @@ class RulesOfRecording:
         return is_read
 
     def ask(self) -> list[BrokenRule]:
-        """Returns what has broken a rule since the last question, the most urgent first."""
+        """Return what has broken a rule since the last question, the most urgent first."""
         with open_snapshot(self._loader) as snapshot:
             if snapshot.generation == self._generation:
                 return []
@@ -215,7 +215,7 @@ class RulesOfRecording:
         ]
 
     def unanswered(self) -> list[str]:
-        """Returns a sentence for each rule, named by the user, that the recording cannot answer."""
+        """Return a sentence for each rule, named by the user, that the recording cannot answer."""
         with open_snapshot(self._loader) as snapshot:
             rules = [rule for rule in self._settings.known if rule.id in self._settings.rules]
             missing = [
@@ -239,7 +239,7 @@ class RulesOfRecording:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[Snapshot]:
-        """Gives a snapshot of the recording, also when it and this object have ended."""
+        """Give a snapshot of the recording, also when it and this object have ended."""
         with contextlib.ExitStack() as stack:
             try:
                 snapshot = stack.enter_context(open_snapshot(self._loader))
@@ -257,7 +257,7 @@ def _position(finding: Finding) -> tuple[object, ...]:
 
 
 def _place(facts: dict[str, Any]) -> tuple[object, ...]:
-    """What stays the same of an alert when its first value is another one: the tensor, or op and line."""
+    """Return what stays the same of an alert when its first value differs: tensor, or op and line."""
     source = facts["source"] or {}
     names = ("alert_type", "graph_id", "op_name", "output_slot", "op_type")
     return (*(facts[name] for name in names), source.get("path"), source.get("line"))

@@ -61,7 +61,7 @@ class Value:
         self.summary: dict[str, Any] | None = facts["health"]
 
     def __repr__(self) -> str:
-        """Returns name, dtype and shape."""
+        """Return name, dtype and shape."""
         kept = "" if self.is_kept else ", not kept"
         return f"<Value {self.name} {self._dtype} {self._shape}{kept}>"
 
@@ -76,7 +76,7 @@ class Value:
         return None if self._shape is None else tuple(self._shape)
 
     def __getitem__(self, indices: Any) -> npt.NDArray[Any]:
-        """Returns a slice.
+        """Return a slice.
 
         Use::
 
@@ -97,18 +97,18 @@ class Value:
         return self._with(indices, read_slice)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Returns all elements, so that NumPy's functions take the value."""
+        """Return all elements, so that NumPy's functions take the value."""
         array = self[...]
         return array if dtype is None else array.astype(dtype)
 
     def __len__(self) -> int:
-        """Returns the size of the first dimension."""
+        """Return the size of the first dimension."""
         if not self._shape:
             raise TypeError(f"{self.name} has no dimensions.")
         return self._shape[0]
 
     def read(self, slicing: str = "...") -> npt.NDArray[Any]:
-        """Returns a slice that is given as text.
+        """Return a slice that is given as text.
 
         Use::
 
@@ -129,7 +129,7 @@ class Value:
     def statistics(
         self, slicing: str = "...", *, bins: int = 40, low: float | None = None, high: float | None = None
     ) -> dict[str, Any]:
-        """Returns counts of kinds, moments of the finite elements and a histogram of a slice.
+        """Return counts of kinds, moments of the finite elements and a histogram of a slice.
 
         Use::
 
@@ -213,7 +213,7 @@ def values_of(snapshot: Snapshot, tensor: str, function: str | None, graph_id: s
 
 
 def _occurrences(snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None) -> list[int]:
-    """The positions of the occurrences of a tensor of a graph."""
+    """Return the positions of the occurrences of a tensor of a graph."""
     match = _TENSOR.fullmatch(tensor)
     op_name, slot = (match["op"], int(match["slot"] or 0)) if match else (tensor, 0)
     catalog = snapshot.catalog

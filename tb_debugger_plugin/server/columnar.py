@@ -38,7 +38,7 @@ class Columnar:
 
 
 def of_page(page: Page) -> Columnar:
-    """Returns a page of a long list with its header."""
+    """Return a page of a long list with its header."""
     header = {
         "generation": page.generation,
         "begin": page.range.begin,

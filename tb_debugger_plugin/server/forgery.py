@@ -45,7 +45,7 @@ def check_reader(access: Access, request: wrappers.Request) -> None:
 
 
 def checked_body(access: Access, request: wrappers.Request) -> bytes:
-    """Returns the body of a request that may change something.
+    """Return the body of a request that may change something.
 
     Raises:
       ForbiddenError: The viewer is read-only, or the request may come from another site.
@@ -127,7 +127,7 @@ def _is_of_same_origin(access: Access, request: wrappers.Request) -> bool:
 
 
 def _origin_host(origin: str) -> str | None:
-    """Returns the host and port of an origin; None if it is none."""
+    """Return the host and port of an origin; None if it is none."""
     try:
         return urlsplit(origin).netloc.lower() or None
     except ValueError:

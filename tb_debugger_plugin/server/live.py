@@ -30,7 +30,7 @@ _MAX_EXPRESSION: Final = 10_000
 
 
 def programs(viewer: Viewer, query: Query) -> Answer:
-    """Returns the programs, when there is something new."""
+    """Return the programs, when there is something new."""
     since = query.optional_position("since")
     wait = min(query.optional_number("wait") or 0.0, _MAX_WAIT_S)
     if wait < 0:
@@ -45,7 +45,7 @@ def programs(viewer: Viewer, query: Query) -> Answer:
 
 
 def tensors(viewer: Viewer, query: Query) -> Answer:
-    """Returns the tensors of the call at hand."""
+    """Return the tensors of the current call."""
     program = viewer.programs.program(query.text("program"))
     after = query.optional_position("after") or 0
     limit = query.bounded("limit", 1, _MAX_TENSORS, _MAX_TENSORS)
@@ -53,7 +53,7 @@ def tensors(viewer: Viewer, query: Query) -> Answer:
 
 
 def paused(viewer: Viewer, query: Query) -> Answer:
-    """Returns what is on record at a pause, after everything up to it has been read."""
+    """Return what is on record at a pause, after everything up to it has been read."""
     program = viewer.programs.program(query.text("program"))
     pause = program.wait_until_recorded(query.integer("pause"), _WRITTEN_S)
     if pause is None:

@@ -29,7 +29,7 @@ class DebuggerLoader(base_plugin.TBLoader):
         )
 
     def load(self, context: base_plugin.TBContext) -> base_plugin.TBPlugin:
-        """Returns the plugin."""
+        """Return the plugin."""
         from tb_debugger_plugin.server.plugin import DebuggerPlugin, say
 
         if getattr(context.flags, "debugger_port", None) is not None:

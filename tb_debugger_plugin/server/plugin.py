@@ -86,7 +86,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             say(f"commands need a key. Append {fragment(self._access.key)} to the address of TensorBoard.")
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
-        """Returns the routes; other paths are files of the front end."""
+        """Return the routes; other paths are files of the front end."""
         apps: dict[str, WsgiApp] = {path: self._app(route) for path, route in ROUTES.items()}
         apps |= {path: self._post_app(post) for path, post in POSTS.items()}
         apps[ENTRY] = self._static
@@ -98,7 +98,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         return self._viewer.run_library.is_active()
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """Returns the name of the tab and its JavaScript module."""
+        """Return the name of the tab and its JavaScript module."""
         return base_plugin.FrontendMetadata(
             es_module_path=ENTRY, tab_name=TAB_NAME, disable_reload=False, remove_dom=False
         )

@@ -36,7 +36,7 @@ class Query:
     parameters: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """Returns a required parameter.
+        """Return a required parameter.
 
         Raises:
           BadQueryError: It is missing, empty or far too long.
@@ -47,7 +47,7 @@ class Query:
         return value
 
     def optional_text(self, name: str) -> str | None:
-        """Returns an optional parameter.
+        """Return an optional parameter.
 
         Raises:
           BadQueryError: It is far too long.
@@ -58,7 +58,7 @@ class Query:
         return value
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Returns a required parameter that must be one of some words.
+        """Return a required parameter that must be one of some words.
 
         Raises:
           BadQueryError: It is missing or is another word.
@@ -69,7 +69,7 @@ class Query:
         return value
 
     def integer(self, name: str) -> int:
-        """Returns a required whole number.
+        """Return a required whole number.
 
         Raises:
           BadQueryError: It is missing or not a whole number.
@@ -77,7 +77,7 @@ class Query:
         return _integer(name, self.text(name))
 
     def optional_integer(self, name: str) -> int | None:
-        """Returns an optional whole number.
+        """Return an optional whole number.
 
         Raises:
           BadQueryError: It is not a whole number.
@@ -86,7 +86,7 @@ class Query:
         return None if value is None else _integer(name, value)
 
     def optional_number(self, name: str) -> float | None:
-        """Returns an optional finite number.
+        """Return an optional finite number.
 
         Raises:
           BadQueryError: It is not a number.
@@ -99,7 +99,7 @@ class Query:
         return float(value)
 
     def optional_bound(self, name: str) -> float | None:
-        """Returns an optional end of a range: a number, ``inf`` or ``-inf``.
+        """Return an optional end of a range: a number, ``inf`` or ``-inf``.
 
         Raises:
           BadQueryError: It is something else.
@@ -108,7 +108,7 @@ class Query:
         return float(value) if value in ("inf", "-inf") else self.optional_number(name)
 
     def optional_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """Returns an optional parameter that must be one of some words.
+        """Return an optional parameter that must be one of some words.
 
         Raises:
           BadQueryError: It is another word.
@@ -116,7 +116,7 @@ class Query:
         return None if self.optional_text(name) is None else self.choice(name, choices)
 
     def filter(self) -> Filter:
-        """Returns the filter of a long list.
+        """Return the filter of a long list.
 
         Raises:
           BadQueryError: One of its parameters is wrong.
@@ -143,7 +143,7 @@ class Query:
         )
 
     def optional_position(self, name: str) -> int | None:
-        """Returns an optional whole number that must not be below 0.
+        """Return an optional whole number that must not be below 0.
 
         Raises:
           BadQueryError: It is not a whole number, or negative.
@@ -151,7 +151,7 @@ class Query:
         return None if self.optional_text(name) is None else self.position(name)
 
     def order(self, columns: tuple[str, ...]) -> Order | None:
-        """Returns the order of the parameters ``sort`` and ``descending``; None = the order of the list.
+        """Return the order of the parameters ``sort`` and ``descending``; None = the order of the list.
 
         Raises:
           BadQueryError: The column cannot be sorted by, or ``descending`` is given without ``sort``.
@@ -163,7 +163,7 @@ class Query:
         return None if column is None else Order(column, descending)
 
     def position(self, name: str) -> int:
-        """Returns a required whole number that must not be below 0.
+        """Return a required whole number that must not be below 0.
 
         Raises:
           BadQueryError: It is missing, not a whole number, or negative.
@@ -174,7 +174,7 @@ class Query:
         return value
 
     def bounded(self, name: str, lowest: int, highest: int, default: int | None = None) -> int:
-        """Returns a whole number within bounds.
+        """Return a whole number within bounds.
 
         Raises:
           BadQueryError: It is missing and has no default, or it is not a whole number within the bounds.
@@ -187,7 +187,7 @@ class Query:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Returns a list of words that are separated by commas.
+        """Return a list of words that are separated by commas.
 
         Raises:
           BadQueryError: It is missing, empty or far too long.
@@ -203,7 +203,7 @@ class Query:
         return words
 
     def range(self, total: int, limit: int = JSON_ROWS, *, may_end_later: bool = False) -> Range:
-        """Returns the range of the parameters ``begin`` and ``end``.
+        """Return the range of the parameters ``begin`` and ``end``.
 
         Args:
           total: The length of the list.

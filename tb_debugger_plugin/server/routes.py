@@ -57,7 +57,7 @@ def _runs(viewer: Viewer, query: Query) -> Answer:
 
 
 def _known(loader: RunLoader | None) -> dict[str, Any] | None:
-    """What is known of a run, which is not asked: a list of runs opens none."""
+    """Return what is known of a run, which is not asked: a list of runs opens none."""
     found = None if loader is None else known_verdict(loader)
     return None if found is None else found.to_json()
 

@@ -27,7 +27,7 @@ _FIELDS: Final = ("rule", "op_name", "op_type", "line", "reason")
 
 
 def settings_of(snapshot: Snapshot, query: Query) -> Settings:
-    """Returns the settings of a query, with what the user's files beside the run say.
+    """Return the settings of a query, with what the user's files beside the run say.
 
     Raises:
       BadQueryError: A rule or parameter does not exist, or cannot have this value; or a file is wrong.
@@ -45,7 +45,7 @@ def _own(snapshot: Snapshot) -> OwnFiles:
 
 
 def rules(snapshot: Snapshot, query: Query) -> Answer:
-    """Returns all rules, with counts of those that are asked for; of one rule with ``rule``."""
+    """Return all rules, with counts of those that are asked for; of one rule with ``rule``."""
     settings = settings_of(snapshot, query)
     return _in_sentences(lambda: _rules(snapshot, query, settings))
 
@@ -62,7 +62,7 @@ def _rules(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
 
 
 def found(snapshot: Snapshot, query: Query) -> Answer:
-    """Returns a range of what breaks the rules that are asked for."""
+    """Return a range of what breaks the rules that are asked for."""
     settings = settings_of(snapshot, query)
     return _in_sentences(lambda: _found(snapshot, query, settings))
 
@@ -79,7 +79,7 @@ def _found(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
 
 
 def explained(snapshot: Snapshot, query: Query) -> Answer:
-    """Returns the explanation of one alert of :func:`found`."""
+    """Return the explanation of one alert of :func:`found`."""
     settings, position = settings_of(snapshot, query), query.position("index")
 
     def answer() -> Answer:
@@ -99,7 +99,7 @@ def _in_sentences(answer: Any) -> Answer:
 
 
 def allow(viewer: Viewer, body: Any) -> Answer:
-    """Adds an alert that is meant to the allow-list in the folder of its run."""
+    """Add an alert that is meant to the allow-list in the folder of its run."""
     if (
         not isinstance(body, dict)
         or not set(body) <= {"run", *_FIELDS}

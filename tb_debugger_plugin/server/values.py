@@ -73,23 +73,23 @@ class Value(Protocol):
         ...
 
     def elements(self) -> contextlib.AbstractContextManager[Elements]:
-        """Gives the elements."""
+        """Give the elements."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the value without its elements."""
+        """Return the value without its elements."""
         ...
 
     def count(self) -> tuple[int, int]:
-        """Returns the number of its occurrences, and how many are before this one."""
+        """Return the number of its occurrences, and how many are before this one."""
         ...
 
     def page(self, positions: Range) -> Columns:
-        """Returns some of its occurrences."""
+        """Return some of its occurrences."""
         ...
 
     def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
-        """Returns one element of each of some occurrences."""
+        """Return one element of each of some occurrences."""
         ...
 
 
@@ -130,7 +130,7 @@ def _value(viewer: Viewer, query: Query) -> Iterator[Value]:
 
 
 def of_value(route: Callable[[Value, Query], Any]) -> Callable[[Viewer, Query], Any]:
-    """Returns a route over a value as one over what the viewer shows."""
+    """Return a route over a value as one over what the viewer shows."""
 
     def answer(viewer: Viewer, query: Query) -> Any:
         with _value(viewer, query) as value:
@@ -152,13 +152,13 @@ def _part(query: Query) -> str:
 
 
 def info(value: Value, query: Query) -> dict[str, Any]:
-    """Returns what is known of a value, without its elements."""
+    """Return what is known of a value, without its elements."""
     total, before = value.count()
     return {**value.to_json(), "num_occurrences": total, "occurrence": before}
 
 
 def numbers(value: Value, query: Query) -> Columnar:
-    """Returns a slice as a picture."""
+    """Return a slice as a picture."""
     rows, columns = (query.bounded(name, 1, _MAX_GRID, _GRID) for name in ("rows", "columns"))
     with value.elements() as elements:
         slicing = _slicing(query, elements)
@@ -174,7 +174,7 @@ def numbers(value: Value, query: Query) -> Columnar:
 
 
 def text(value: Value, query: Query) -> dict[str, Any]:
-    """Returns a window of a slice as texts."""
+    """Return a window of a slice as texts."""
     row, column = (query.optional_position(name) or 0 for name in ("row", "column"))
     rows, columns = (
         query.bounded("rows", 1, _MAX_ROWS, _ROWS),
@@ -187,7 +187,7 @@ def text(value: Value, query: Query) -> dict[str, Any]:
 
 
 def summary(value: Value, query: Query) -> dict[str, Any]:
-    """Returns the statistics of a slice."""
+    """Return the statistics of a slice."""
     low, high = query.optional_bound("low"), query.optional_bound("high")
     bins = query.bounded("bins", 1, _MAX_BINS, _BINS)
     with value.elements() as elements:
@@ -196,7 +196,7 @@ def summary(value: Value, query: Query) -> dict[str, Any]:
 
 
 def history(value: Value, query: Query) -> Columnar:
-    """Returns the occurrences of a tensor."""
+    """Return the occurrences of a tensor."""
     total, _ = value.count()
     positions = query.range(total, _OCCURRENCES)
     columns = value.page(positions)
@@ -215,7 +215,7 @@ def history(value: Value, query: Query) -> Columnar:
 
 
 def npy(value: Value, query: Query) -> Download:
-    """Returns a slice as a file for NumPy."""
+    """Return a slice as a file for NumPy."""
     with contextlib.ExitStack() as stack:
         elements = stack.enter_context(value.elements())
         size, parts = npy_size_and_parts(elements, _slicing(query, elements))

@@ -46,7 +46,7 @@ class Viewer:
 
 
 def open_viewer(logdir: Logdir, access: Access) -> Viewer:
-    """Returns a viewer of a logdir.
+    """Return a viewer of a logdir.
 
     Args:
       logdir: The folders.

@@ -54,15 +54,15 @@ class _Axis:
         return self.is_cut and entry == EDGE
 
     def index(self, entry: int) -> int:
-        """The index in the whole array; for the gap, the first one that is left out."""
+        """Return the index in the whole array; for the gap, the first one that is left out."""
         return entry if not self.is_cut or entry <= EDGE else self.size - self.count + entry
 
     def position(self, entry: int) -> int:
-        """The index among the elements that are there."""
+        """Return the index among the elements that are there."""
         return entry - 1 if self.is_cut and entry > EDGE else entry
 
     def entry(self, index: int) -> int:
-        """The entry that shows an index."""
+        """Return the entry that shows an index."""
         if not self.is_cut or index < EDGE:
             return index
         return max(EDGE, index - self.size + self.count)
@@ -81,7 +81,7 @@ class _Place(NamedTuple):
 
 
 def edges_of(shape: Sequence[int]) -> list[tuple[slice, ...]]:
-    """Returns the slices of each axis that its edges are.
+    """Return the slices of each axis that its edges are.
 
     Args:
       shape: The shape of an array.
@@ -92,7 +92,7 @@ def edges_of(shape: Sequence[int]) -> list[tuple[slice, ...]]:
 
 
 def read_edges(shape: Sequence[int], read: Callable[[tuple[slice, ...]], Array]) -> Array:
-    """Returns the elements at the edges of an array, as one array.
+    """Return the elements at the edges of an array, as one array.
 
     Args:
       shape: The shape of the array.
@@ -140,7 +140,7 @@ class ArrayLines(LazySequence[Line]):
         self._heights = self._all_heights()
 
     def _all_heights(self) -> list[int]:
-        """The lines of a block inside each axis, the whole array first."""
+        """Return the lines of a block inside each axis, the whole array first."""
         if not self._axes:
             return [1]
         heights = [1, -(-self._axes[-1].count // self._in_line)]
@@ -151,15 +151,15 @@ class ArrayLines(LazySequence[Line]):
         return heights[::-1]
 
     def _blank(self, axis: int) -> int:
-        """The empty lines between the blocks of an axis."""
+        """Return the empty lines between the blocks of an axis."""
         return len(self._axes) - 2 - axis
 
     def __len__(self) -> int:
-        """Returns the number of lines."""
+        """Return the number of lines."""
         return self._heights[0] if self._array.size else 1
 
     def line_of(self, indices: tuple[int, ...]) -> int:
-        """Returns the line of an element; the line of the gap for one that is left out.
+        """Return the line of an element; the line of the gap for one that is left out.
 
         Raises:
           UsageError: There is no such element.
@@ -183,7 +183,7 @@ class ArrayLines(LazySequence[Line]):
         return any(axis.is_gap(axis.entry(one)) for axis, one in zip(self._axes, indices, strict=True))
 
     def indices_at(self, line: int) -> tuple[int, ...] | None:
-        """Returns the indices of the first element of a line; None for a line without elements."""
+        """Return the indices of the first element of a line; None for a line without elements."""
         if not self._array.size or not 0 <= line < len(self):
             return None
         if not self._axes:
@@ -196,7 +196,7 @@ class ArrayLines(LazySequence[Line]):
         return tuple(axis.index(entry) for axis, entry in zip(self._axes, entries, strict=True))
 
     def _place(self, line: int) -> _Place | None:
-        """What a line shows; None for an empty line."""
+        """Return what a line shows; None for an empty line."""
         entries: list[int] = []
         for number, axis in enumerate(self._axes[:-1]):
             height, blank = self._heights[number + 1], self._blank(number)
@@ -257,7 +257,7 @@ class ArrayLines(LazySequence[Line]):
 
 
 def _divided(axis: _Axis, line: int, step: int, gap_step: int) -> tuple[int, int]:
-    """The entry of an axis in which a line is, and the line in it."""
+    """Return the entry of an axis in which a line is, and the line in it."""
     before = EDGE * step
     if not axis.is_cut or line < before:
         return divmod(line, step)
@@ -273,6 +273,6 @@ def _run(flags: Any) -> int:
 
 
 def _merged(parts: Sequence[Part]) -> Line:
-    """Returns parts with neighbours of one style joined."""
+    """Return parts with neighbours of one style joined."""
     groups = itertools.groupby(parts, key=lambda part: part.style)
     return tuple(Part("".join(part.text for part in group), style) for style, group in groups)

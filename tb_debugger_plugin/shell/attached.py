@@ -22,7 +22,7 @@ from tb_debugger_plugin.shell.tensor_names import TensorName
 #: A message as a JSON-like value.
 Facts: TypeAlias = Mapping[str, Any]
 
-#: Phases in which the values of the call at hand can be read.
+#: Phases in which the values of the current call can be read.
 _AT_HAND: Final = ("paused", "waiting")
 
 
@@ -30,11 +30,11 @@ class Attached(Protocol):
     """The programs of a logdir, one of which is chosen."""
 
     def programs(self) -> Sequence[Facts]:
-        """Returns all programs, newest first."""
+        """Return all programs, newest first."""
         ...
 
     def chosen(self) -> Facts:
-        """Returns the program that commands are for: the one that was chosen, or the only one.
+        """Return the program that commands are for: the one that was chosen, or the only one.
 
         Raises:
           NotFoundError: There is none, or there are several and none was chosen.
@@ -50,7 +50,7 @@ class Attached(Protocol):
         ...
 
     def command(self, command: Facts) -> Facts:
-        """Returns what came of a command.
+        """Return what came of a command.
 
         Raises:
           QueryError: The program does not answer.
@@ -58,15 +58,15 @@ class Attached(Protocol):
         ...
 
     def wait(self, seconds: float) -> Facts:
-        """Returns the program when it does not run any more, or after a time."""
+        """Return the program when it does not run any more, or after a time."""
         ...
 
     def tensors(self) -> Sequence[Facts]:
-        """Returns the tensors of the call at hand."""
+        """Return the tensors of the current call."""
         ...
 
     def elements(self, tensor: int) -> Elements:
-        """Returns the elements of a tensor at hand, by its number.
+        """Return the elements of a held tensor, by its number.
 
         Raises:
           NotFoundError: The program does not hold it.
@@ -74,7 +74,7 @@ class Attached(Protocol):
         ...
 
     def evaluate(self, expression: str) -> Facts:
-        """Returns the result of an expression over tensors at hand."""
+        """Return the result of an expression over held tensors."""
         ...
 
 
@@ -95,12 +95,12 @@ class ElementsSource:
         return self.elements.shape
 
     def read(self, slicing: Slicing) -> npt.NDArray[Any]:
-        """Returns a slice."""
+        """Return a slice."""
         return np.asarray(read_slice(self.elements, slicing))
 
 
 def tensors_at_hand(attached: Attached | None) -> Sequence[Facts]:
-    """Returns the tensors of the call at which the chosen program is paused; none if it runs.
+    """Return the tensors of the call at which the chosen program is paused; none if it runs.
 
     Args:
       attached: The programs; None if the shell is not attached.
@@ -112,7 +112,7 @@ def tensors_at_hand(attached: Attached | None) -> Sequence[Facts]:
 
 
 def tensor_at_hand(attached: Attached | None, name: TensorName) -> Facts | None:
-    """Returns the last tensor at hand that a name means; None if there is none.
+    """Return the last held tensor that a name means; None if there is none.
 
     Args:
       attached: The programs; None if the shell is not attached.

@@ -6,7 +6,7 @@ from tb_debugger_plugin.shell.times import BYTE_UNITS
 
 
 def byte_text(count: int | None) -> str:
-    """Returns a number of bytes as tfdbg prints it, such as ``160``, ``1.50k`` or ``2.00M``.
+    """Return a number of bytes as tfdbg prints it, such as ``160``, ``1.50k`` or ``2.00M``.
 
     Args:
       count: The number; None if it is not known.

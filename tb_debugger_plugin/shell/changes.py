@@ -12,7 +12,7 @@ from tb_debugger_plugin.shell.screen import Line, Part, link, plain
 
 
 def record_changes(changes: Iterable[dict[str, Any]], **record: int) -> list[Line]:
-    """Returns a line for each change of a record.
+    """Return a line for each change of a record.
 
     Use::
 
@@ -31,7 +31,7 @@ def record_changes(changes: Iterable[dict[str, Any]], **record: int) -> list[Lin
 
 
 def op_changes(snapshot: Snapshot, op: Op) -> list[Line]:
-    """Returns a line for each change of a tensor of an op, with a way to the value before."""
+    """Return a line for each change of a tensor of an op, with a way to the value before."""
     graph_id = snapshot.catalog.graphs[op.graph].graph_id
     return [
         (Part("  Changed: "), _before(one), Part(f" to {one['expression']}"))

@@ -10,7 +10,7 @@ _GAP = 2
 
 
 def table(rows: Sequence[Sequence[Part]]) -> list[Line]:
-    """Returns the lines of a table.
+    """Return the lines of a table.
 
     Args:
       rows: The cells of each row; the first row is the head. All rows have as many cells.

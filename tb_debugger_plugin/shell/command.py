@@ -92,7 +92,7 @@ class Command:
     examples: tuple[str, ...] = ()
 
     def parser(self) -> Parser:
-        """Returns a parser of its arguments, without the name."""
+        """Return a parser of its arguments, without the name."""
         parser = Parser(prog=self.name, description=self.summary, add_help=False, allow_abbrev=False)
         self.add_arguments(parser)
         return parser

@@ -106,7 +106,7 @@ def _word(text: str) -> _Word:
 
 
 def _kind(shell: Shell, word: _Word) -> Completes | Iterable[str]:
-    """What the word may be: a kind of thing, or one of some names."""
+    """Return what the word may be: a kind of thing, or one of some names."""
     if not word.before:
         return Completes.COMMAND
     command = next((one for one in shell.commands() if word.before[0] in (one.name, *one.aliases)), None)
@@ -126,7 +126,7 @@ def _options(command: Command) -> Mapping[str, argparse.Action]:
 
 
 def _among(names: Sequence[str], word: _Word, *, is_final: bool) -> Completions:
-    """The names that begin with the word; if there are none, those that contain it.
+    """Return the names that begin with the word; if there are none, those that contain it.
 
     Args:
       names: Sorted names.
@@ -147,7 +147,7 @@ def _among(names: Sequence[str], word: _Word, *, is_final: bool) -> Completions:
 
 
 def _common(first: str, last: str) -> str:
-    """The beginning that two texts share, and with them all that are sorted between them."""
+    """Return the beginning that two texts share, and with them all that are sorted between them."""
     count = 0
     for one, other in zip(first, last, strict=False):
         if one != other:
@@ -157,7 +157,7 @@ def _common(first: str, last: str) -> str:
 
 
 def _opened(common: str, shown: Sequence[str], quote: str) -> str:
-    """The common beginning as it is typed: after a quote, if the candidates need one."""
+    """Return the common beginning as it is typed: after a quote, if the candidates need one."""
     if not quote and shown and all(name[:1] in _QUOTES for name in shown):
         quote = shown[0][0]
     return quote + common

@@ -47,7 +47,7 @@ class ElementTexts(NamedTuple):
 
 
 def element_texts(array: Array) -> ElementTexts:
-    """Returns how the elements of an array are written.
+    """Return how the elements of an array are written.
 
     Args:
       array: The array, or as much of it as is shown.
@@ -141,7 +141,7 @@ def _is_scientific(finite: Array) -> bool:
 
 
 def _large(dtype: np.dtype[Any]) -> float:
-    """The smallest magnitude that is written with an exponent."""
+    """Return the smallest magnitude that is written with an exponent."""
     return 10.0 ** (_DIGITS.get(dtype, _LARGE_DIGITS) if _BY_DTYPE else _LARGE_DIGITS)
 
 

@@ -19,7 +19,7 @@ _RANGE: Final = re.compile(rf"\s*[\[(]{_NUMBER},{_NUMBER}[\])]\s*", re.IGNORECAS
 
 
 def criterion_of(ranges: str) -> Criterion:
-    """Returns what says which elements are in some ranges, with both ends.
+    """Return what says which elements are in some ranges, with both ends.
 
     Args:
       ranges: Such as ``[-inf, 0]`` or ``[[-1, 0], [3, 4]]``.

@@ -26,11 +26,11 @@ class LazyLines(LazySequence[Line], Generic[T]):
         self._line_of = line_of
 
     def __len__(self) -> int:
-        """Returns the number of lines."""
+        """Return the number of lines."""
         return len(self._head) + len(self._rows)
 
     def _at(self, number: int) -> Line:
-        """Returns a line."""
+        """Return a line."""
         if number < len(self._head):
             return self._head[number]
         return self._line_of(self._rows[number - len(self._head)])

@@ -10,17 +10,17 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 
 def command_line(*words: str | int) -> str:
-    """Returns a command line of some words."""
+    """Return a command line of some words."""
     return " ".join(shlex.quote(str(word)) for word in words)
 
 
 def source_command(path: str, line: int) -> str:
-    """Returns the command that shows a line of a source file."""
+    """Return the command that shows a line of a source file."""
     return command_line("ps", path, "-b", line)
 
 
 def graph_option(snapshot: Snapshot, op: Op) -> tuple[str, ...]:
-    """Returns ``-g`` and the graph of an op, if other graphs have an op of its name; else nothing."""
+    """Return ``-g`` and the graph of an op, if other graphs have an op of its name; else nothing."""
     graphs = graphs_of_ops_named(snapshot, op.name)
     if len(graphs) == 1:
         return ()
@@ -30,10 +30,10 @@ def graph_option(snapshot: Snapshot, op: Op) -> tuple[str, ...]:
 
 
 def node_command(snapshot: Snapshot, op: Op) -> str:
-    """Returns the command that shows everything about an op."""
+    """Return the command that shows everything about an op."""
     return command_line("ni", "-a", "-d", "-t", op.name, *graph_option(snapshot, op))
 
 
 def tensor_command(snapshot: Snapshot, op: Op, slot: int) -> str:
-    """Returns the command that prints a tensor."""
+    """Return the command that prints a tensor."""
     return command_line("pt", f"{op.name}:{slot}", *graph_option(snapshot, op))

@@ -6,7 +6,7 @@ from tb_debugger_plugin.reading.run import Run
 
 
 def first_moment(run: Run) -> float:
-    """Returns when the first tensor of a graph was computed; without any, when the recording began.
+    """Return when the first tensor of a graph was computed; without any, when the recording began.
 
     Args:
       run: The run.

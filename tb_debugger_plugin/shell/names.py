@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def literal(name: str) -> str:
-    """Returns a regular expression that matches a name only, for Python and for RE2."""
+    """Return a regular expression that matches a name only, for Python and for RE2."""
     return "".join(
         letter if letter.isalnum() or letter in "_/" or not letter.isascii() else f"\\{letter}"
         for letter in name

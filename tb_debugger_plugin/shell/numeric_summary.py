@@ -34,7 +34,7 @@ class _Cell(NamedTuple):
 
 
 def of_array(array: npt.NDArray[Any]) -> list[Line]:
-    """Returns the summary of an array.
+    """Return the summary of an array.
 
     Args:
       array: The array; complex numbers are summarised by magnitude, and counted by the sign of the real part.
@@ -53,7 +53,7 @@ def of_array(array: npt.NDArray[Any]) -> list[Line]:
 
 
 def of_record(summary: Mapping[str, Any] | None) -> list[Line]:
-    """Returns the summary that is on record, as far as it was measured.
+    """Return the summary that is on record, as far as it was measured.
 
     Args:
       summary: As :attr:`Value.summary <tb_debugger_plugin.reading.value.Value.summary>`.

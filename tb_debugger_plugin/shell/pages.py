@@ -26,11 +26,11 @@ class Pages(LazySequence[T]):
         self._kept: tuple[int, Sequence[T]] = (-1, ())
 
     def __len__(self) -> int:
-        """Returns the number of rows."""
+        """Return the number of rows."""
         return self._count
 
     def _at(self, number: int) -> T:
-        """Returns a row; reads its page unless that was read last."""
+        """Return a row; reads its page unless that was read last."""
         page, position = divmod(number, _PAGE)
         if self._kept[0] != page:
             self._kept = (page, self._read(page * _PAGE, min(self._count, (page + 1) * _PAGE)))

@@ -1,6 +1,6 @@
 """A program that the shell has stopped, as the commands see it.
 
-Takes what a wrapper of a session, a hook or a watched function knows of the call at hand; returns what the
+Takes what a wrapper of a session, a hook or a watched function knows of the current call; returns what the
 user wants it to do next.
 """
 

@@ -1,7 +1,7 @@
 """What a command of the shell answers: lines with styles and links, without a terminal in them.
 
 A line is a sequence of parts. A part may carry a command, which a click on it runs. Lines may be made when
-they are shown: a list of ten million tensors is a sequence that reads the page at hand.
+they are shown: a list of ten million tensors is a sequence that reads the current page.
 """
 
 from __future__ import annotations
@@ -89,28 +89,28 @@ class Screen:
 
 
 def plain(text: str = "", style: Style = Style.PLAIN) -> Line:
-    """Returns a line of one part."""
+    """Return a line of one part."""
     return (Part(text, style),)
 
 
 def link(text: str, command: str, style: Style = Style.PLAIN) -> Part:
-    """Returns a part that runs a command when it is clicked."""
+    """Return a part that runs a command when it is clicked."""
     return Part(text, style, command)
 
 
 def text_of(line: Line) -> str:
-    """Returns a line without styles and links."""
+    """Return a line without styles and links."""
     return "".join(part.text for part in line)
 
 
 def of_text(text: str, mood: Mood = Mood.ANSWER) -> Screen:
-    """Returns a screen with the lines of a text."""
+    """Return a screen with the lines of a text."""
     style = Style.ERROR if mood is Mood.ERROR else Style.PLAIN
     return Screen([plain(line, style) for line in text.split("\n")], mood)
 
 
 def joined(*groups: Iterable[Line]) -> list[Line]:
-    """Returns the lines of several groups, with an empty line between two groups that have lines."""
+    """Return the lines of several groups, with an empty line between two groups that have lines."""
     result: list[Line] = []
     for group in groups:
         lines = list(group)

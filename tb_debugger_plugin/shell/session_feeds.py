@@ -30,7 +30,7 @@ class Feed(NamedTuple):
 
 
 def recorded_feeds(run: Run) -> list[Feed]:
-    """Returns the feeds of all runs of sessions, each dtype and shape once.
+    """Return the feeds of all runs of sessions, each dtype and shape once.
 
     Args:
       run: The run of the recording.

@@ -52,7 +52,7 @@ SETTINGS: Final = (
 
 
 def user_file() -> Path:
-    """Returns the file of the user's settings."""
+    """Return the file of the user's settings."""
     folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(folder).expanduser() / "tb_debugger_plugin" / "shell.json"
 
@@ -77,7 +77,7 @@ class Settings:
             self._load(file)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns a value.
+        """Return a value.
 
         Raises:
           UsageError: There is no such setting.

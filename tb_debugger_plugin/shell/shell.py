@@ -80,7 +80,7 @@ class Shell:
         self._run: Run | None = None
 
     def __enter__(self) -> Shell:
-        """Returns the shell; the end of the block closes it."""
+        """Return the shell; the end of the block closes it."""
         return self
 
     def __exit__(
@@ -98,7 +98,7 @@ class Shell:
     # The run.
 
     def found_runs(self) -> list[FoundRun]:
-        """Returns the runs of the logdir.
+        """Return the runs of the logdir.
 
         Raises:
           NotFoundError: There are none.
@@ -183,7 +183,7 @@ class Shell:
         return command.run(self, command.parser().parse_args(given[1:]))
 
     def command(self, name: str) -> Command:
-        """Returns the command of a name or an alias.
+        """Return the command of a name or an alias.
 
         Raises:
           UsageError: There is none.
@@ -196,7 +196,7 @@ class Shell:
         return command
 
     def commands(self) -> list[Command]:
-        """Returns the commands that can be used now."""
+        """Return the commands that can be used now."""
         return [one for one in COMMANDS if not self._misses(one.needs)]
 
     def _misses(self, needs: Needs) -> bool:
@@ -216,7 +216,7 @@ class Shell:
 
 
 def error_screen(error: Exception) -> Screen:
-    """Returns the screen that says what failed: one line, whatever names of the recording are in it."""
+    """Return the screen that says what failed: one line, whatever names of the recording are in it."""
     if isinstance(error, duckdb.Error):
         return screen.of_text(f"ERROR: {str(error).splitlines()[0]}", Mood.ERROR)
     with contextlib.suppress(Exception):

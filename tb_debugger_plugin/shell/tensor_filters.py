@@ -52,11 +52,11 @@ class TensorFilters:
         self._filters[name] = TensorFilter(name, predicate)
 
     def names(self) -> list[str]:
-        """Returns the names, in the order in which they were added."""
+        """Return the names, in the order in which they were added."""
         return list(self._filters)
 
     def get(self, name: str) -> TensorFilter:
-        """Returns a filter.
+        """Return a filter.
 
         Raises:
           UsageError: There is no such filter.

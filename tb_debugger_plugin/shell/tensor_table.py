@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(run: Run) -> Columns:
-    """Returns the widths of the columns for the tensors of a run."""
+    """Return the widths of the columns for the tensors of a run."""
     with run.snapshot() as snapshot:
         catalog = snapshot.catalog
 
@@ -42,7 +42,7 @@ def _width(head: str, texts: Iterable[str]) -> int:
 
 
 def line_of(row: GraphExecution, begin: float, columns: Columns) -> Line:
-    """Returns the line of a tensor.
+    """Return the line of a tensor.
 
     Args:
       row: The tensor.
@@ -71,9 +71,9 @@ class Backwards(LazySequence[GraphExecution]):
         self._rows = rows
 
     def __len__(self) -> int:
-        """Returns the number of rows."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def _at(self, number: int) -> GraphExecution:
-        """Returns a row."""
+        """Return a row."""
         return self._rows[len(self) - 1 - number]

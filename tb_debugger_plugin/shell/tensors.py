@@ -31,7 +31,7 @@ _NEAR: Final = (
 
 
 def sites_of(run: Run, name: TensorName, function: str | None = None) -> list[Site]:
-    """Returns where a tensor was computed: in each graph that has it, on each device.
+    """Return where a tensor was computed: in each graph that has it, on each device.
 
     Args:
       run: The run.
@@ -88,12 +88,12 @@ def _why_not(
 
 
 def occurrences(run: Run, sites: list[Site]) -> Rows[GraphExecution]:
-    """Returns each time that a tensor was computed at some sites."""
+    """Return each time that a tensor was computed at some sites."""
     return run.graph_executions(sites=tuple(site.number for site in sites))
 
 
 def dumps_of(run: Run, name: TensorName) -> list[DebugTensorDatum]:
-    """Returns the dumps of a debug op other than the one that dumps the tensor itself.
+    """Return the dumps of a debug op other than the one that dumps the tensor itself.
 
     Args:
       run: The run.

@@ -102,13 +102,13 @@ def _number(text: str, whole: str, kind: _Kind) -> float:
 
 
 def in_unit(micros: float, unit: str) -> str:
-    """Returns a time in a unit, with at most three decimals, such as ``1.5ms``; ``0`` if there is none."""
+    """Return a time in a unit, with at most three decimals, such as ``1.5ms``; ``0`` if there is none."""
     number = f"{micros / UNITS[unit]:.3f}".rstrip("0").rstrip(".")
     return f"{number}{unit}" if micros else "0"
 
 
 def date_of(seconds: float) -> str:
-    """Returns a time since the epoch as date and time here; a damaged recording may have any number."""
+    """Return a time since the epoch as date and time here; a damaged recording may have any number."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):
@@ -116,7 +116,7 @@ def date_of(seconds: float) -> str:
 
 
 def check_unit(unit: str) -> str:
-    """Returns a unit.
+    """Return a unit.
 
     Raises:
       UsageError: There is no such unit.

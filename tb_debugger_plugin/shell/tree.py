@@ -55,7 +55,7 @@ class _Level:
 
 
 def steps(root: int, neighbours_of: Callable[[int], Sequence[Neighbour]], depth: int) -> Iterator[Step]:
-    """Yields the lines of a tree.
+    """Yield the lines of a tree.
 
     Args:
       root: The number of the op at which it begins; it has no line of its own.

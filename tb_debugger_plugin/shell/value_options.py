@@ -23,7 +23,7 @@ def add_display_options(parser: argparse.ArgumentParser) -> None:
 
 
 def wanted(args: argparse.Namespace, slicing: str = "") -> Wanted:
-    """Returns what the options of a command line want.
+    """Return what the options of a command line want.
 
     Args:
       args: The command line.
@@ -33,5 +33,5 @@ def wanted(args: argparse.Namespace, slicing: str = "") -> Wanted:
 
 
 def typed_options(args: argparse.Namespace) -> str:
-    """Returns ``-a`` and ``-s`` as they were typed, for links to a value."""
+    """Return ``-a`` and ``-s`` as they were typed, for links to a value."""
     return (" -a" if args.all else "") + (" -s" if args.numeric_summary else "")

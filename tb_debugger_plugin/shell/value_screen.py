@@ -65,7 +65,7 @@ class Source(Protocol):
         ...
 
     def read(self, slicing: Slicing) -> Array:
-        """Returns a slice."""
+        """Return a slice."""
         ...
 
 
@@ -86,7 +86,7 @@ class ArraySource:
         return self.array.shape
 
     def read(self, slicing: Slicing) -> Array:
-        """Returns a slice."""
+        """Return a slice."""
         return np.asarray(self.array[_indices(slicing)])
 
 
@@ -119,14 +119,14 @@ class RecordedSource:
         return self.value.shape or ()
 
     def read(self, slicing: Slicing) -> Array:
-        """Returns a slice."""
+        """Return a slice."""
         return self.value[_indices(slicing)]
 
 
 def value_screen(
     label: str, source: Source, wanted: Wanted, note: str = "", more: Sequence[Line] = ()
 ) -> Screen:
-    """Returns the screen of a value.
+    """Return the screen of a value.
 
     Args:
       label: What it is called.
@@ -160,7 +160,7 @@ def value_screen(
 
 
 def array_screen(head: Sequence[Line], lines: ArrayLines) -> Screen:
-    """Returns a screen with some lines and an array below them."""
+    """Return a screen with some lines and an array below them."""
     above = len(head)
     places = Places(
         lambda indices: above + lines.line_of(indices),
@@ -171,7 +171,7 @@ def array_screen(head: Sequence[Line], lines: ArrayLines) -> Screen:
 
 
 def unkept_screen(value: Value, more: Sequence[Line] = ()) -> Screen:
-    """Returns the screen of a value whose elements are not kept: why, and what is on record."""
+    """Return the screen of a value whose elements are not kept: why, and what is on record."""
     shape = "?" if value.shape is None else str(value.shape)
     lines = [
         plain(f'Tensor "{value.name}":', Style.HEADING),

@@ -44,7 +44,7 @@ def parse(line: str) -> CommandLine:
 
 
 def parse_element(text: str) -> tuple[int, ...]:
-    """Returns the indices of ``@[3, 4]`` or ``@3,4``.
+    """Return the indices of ``@[3, 4]`` or ``@3,4``.
 
     Raises:
       UsageError: The text has another form.
@@ -70,7 +70,7 @@ def _split(line: str) -> tuple[list[str], str | None]:
 
 
 def _word(line: str, begin: int) -> tuple[str, int]:
-    """Returns the next word from a position on, without its outer quotes, and where it ends."""
+    """Return the next word from a position on, without its outer quotes, and where it ends."""
     begin += len(line[begin:]) - len(line[begin:].lstrip())
     if line[begin] == ">":
         return ">", begin + 1

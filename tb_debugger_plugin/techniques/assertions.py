@@ -85,7 +85,7 @@ def _is_bad_array(array: Array) -> bool:
 
 
 def _name_of(x: Any) -> str:
-    """The name of a tensor of a graph, or of a variable; eager tensors have none."""
+    """Return the name of a tensor of a graph, or of a variable; eager tensors have none."""
     try:
         return str(x.name)
     except AttributeError:
@@ -99,7 +99,7 @@ def _fail(message: str, name: str, array: Array, place: Frame) -> None:
 
 
 def facts(array: Array) -> str:
-    """Returns what a value holds: "1 NaN among 10 values of float32 [10], the others from 0 to 1"."""
+    """Return what a value holds: "1 NaN among 10 values of float32 [10], the others from 0 to 1"."""
     array = np.asarray(array)
     described_as = f"{array.size:,} values of {array.dtype} {list(array.shape)}"
     if array.dtype.kind not in "fciub" and array.dtype.name != "bfloat16":

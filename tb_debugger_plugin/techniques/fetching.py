@@ -89,7 +89,7 @@ def fetch(
 
 
 def _rules(requests: Sequence[str]) -> tuple[KeepValues, ...]:
-    """The rules by which the values that any request may mean are kept."""
+    """Return the rules by which the values that any request may mean are kept."""
     if not requests:
         raise UsageError("names is empty: give the names of the tensors to fetch.")
     names = "|".join(
@@ -101,7 +101,7 @@ def _rules(requests: Sequence[str]) -> tuple[KeepValues, ...]:
 
 
 def _checked(request: str) -> str:
-    """A request as a regular expression; its text if it is none."""
+    """Return a request as a regular expression; its text if it is none."""
     try:
         re.compile(request)
     except re.error:
@@ -142,7 +142,7 @@ def _array(proto: Any) -> Array:
 def _chosen(
     request: str, tensors: Iterable[_Tensor], in_layer: dict[str, list[_Tensor]]
 ) -> dict[str, _Tensor]:
-    """The tensors that a request stands for, by key."""
+    """Return the tensors that a request stands for, by key."""
     end = f"/{request}"
     tensors = list(tensors)
     exact = [one for one in tensors if request in (one.op_name, one.name)]

@@ -62,7 +62,7 @@ def gradient_of(
 
 @not_converted
 def _gradients(result: Any, wanted: Sequence[str], found: dict[int, list[str]]) -> list[Any]:
-    """The gradients that are not None; puts all names into `found`, with a minus if there is none."""
+    """Return the gradients that are not None; puts all names into `found`, with a minus if there is none."""
     graph = tf.compat.v1.get_default_graph()
     tensors = {name: tensor for request in wanted for name, tensor in _tensors(graph, request).items()}
     losses = [one for one in tf.nest.flatten(result) if one.dtype.is_floating or one.dtype.is_complex]
@@ -74,7 +74,7 @@ def _gradients(result: Any, wanted: Sequence[str], found: dict[int, list[str]]) 
 
 
 def _tensors(graph: TfGraph, request: str) -> dict[str, TfTensor]:
-    """The tensors that a name or regular expression stands for."""
+    """Return the tensors that a name or regular expression stands for."""
     ops = {op.name: op for op in graph.get_operations() if op.outputs}
     name, _, slot = request.partition(":")
     if name in ops and (not slot or (slot.isdigit() and int(slot) < len(ops[name].outputs))):

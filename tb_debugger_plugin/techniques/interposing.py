@@ -71,7 +71,7 @@ def _changed(x: Any, change: Change | None) -> Any:
 
 
 def _result(change: Change, value: Array) -> Array:
-    """What the user's function returns, checked; its argument is a copy, which it may write to."""
+    """Return what the user's function returns, checked; its argument is a copy, which it may write to."""
     given = np.array(value)
     returned = change(given)
     result = value if returned is None else np.asarray(returned, value.dtype)

@@ -97,7 +97,7 @@ def _in_keras(technique: str, tensors: Sequence[Any], look: Look, when: When) ->
 
 
 def lambda_layer(call: Callable[[Any], Any]) -> Any:
-    """Returns a Keras layer that calls a function, and tells Keras that XLA cannot compile it."""
+    """Return a Keras layer that calls a function, and tells Keras that XLA cannot compile it."""
     layer = tf.keras.layers.Lambda(call, output_shape=lambda shape: shape)
     layer.supports_jit = False
     return layer

@@ -43,26 +43,26 @@ def not_converted(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def usage_error(text: str) -> UsageError:
-    """Returns an error that AutoGraph does not replace by one of its own."""
+    """Return an error that AutoGraph does not replace by one of its own."""
     error = UsageError(text)
     error.ag_pass_through = True  # type: ignore[attr-defined]
     return error
 
 
 def place_of_call() -> Frame:
-    """Returns the line of the program that runs now, also in code that AutoGraph has converted."""
+    """Return the line of the program that runs now, also in code that AutoGraph has converted."""
     return user_frame()
 
 
 def described(place: Frame) -> str:
-    """Returns a line for a message: "in step, train.py:12"."""
+    """Return a line for a message: "in step, train.py:12"."""
     function = f"in {place.function}, " if place.function else "at "  # AutoGraph's lambdas have no name
     return f"{function}{os.path.basename(place.path)}:{place.line}"
 
 
 @contextlib.contextmanager
 def noting(technique: str, place: Frame) -> Iterator[None]:
-    """Adds the line of the program to exceptions of the user's function: in a graph, no stack has it.
+    """Add the line of the program to exceptions of the user's function: in a graph, no stack has it.
 
     Args:
       technique: Name of the function that the program calls.
@@ -77,7 +77,7 @@ def noting(technique: str, place: Frame) -> Iterator[None]:
 
 
 def number_of_turn(kind: str, place: Frame, turns: Turns) -> int | None:
-    """Counts a run of a line; returns its number from 1 on, or None if it is not wanted.
+    """Count a run of a line; return its number from 1 on, or None if it is not wanted.
 
     Args:
       kind: What runs there.
@@ -92,7 +92,7 @@ def number_of_turn(kind: str, place: Frame, turns: Turns) -> int | None:
 
 
 def checked_turns(first_n: int | None, every: int) -> Turns:
-    """Returns the user's choice of runs.
+    """Return the user's choice of runs.
 
     Raises:
       UsageError: A number is too small.

@@ -78,7 +78,7 @@ def plot_tensor(
 
 
 def histogram(array: Array) -> str:
-    """Returns the histogram of the finite elements as text, and how many are not finite."""
+    """Return the histogram of the finite elements as text, and how many are not finite."""
     numbers = np.abs(array) if np.iscomplexobj(array) else np.asarray(array, np.float64)
     finite = numbers[np.isfinite(numbers)]
     bad = numbers.size - finite.size

@@ -67,7 +67,7 @@ def print_tensor(
 
 
 def text_of(array: Array, summarize: int) -> str:
-    """Returns dtype, shape and elements in a line, or in several for a matrix."""
+    """Return dtype, shape and elements in a line, or in several for a matrix."""
     array = np.asarray(array)
     limit = sys.maxsize if summarize < 0 else 2 * summarize
     text = np.array2string(array, threshold=limit, edgeitems=max(summarize, 1), separator=", ")

@@ -97,7 +97,7 @@ class Recorder:
             return None if bad is None else str(explained(run, bad))
 
     def _bad(self, run: Run, allowed: list[Allowed]) -> Finding | None:
-        """The most severe finding that counts; None when there is none."""
+        """Return the most severe finding that counts; None when there is none."""
         with run.snapshot() as snapshot:
             own = own_files(snapshot.loader.run)
             settings = make_settings((), own=replace(own, allowed=(*own.allowed, *allowed)))
@@ -110,7 +110,7 @@ class Recorder:
 
 
 def _entry(mark: pytest.Mark) -> Allowed | None:
-    """What a mark allows; None for everything."""
+    """Return what a mark allows; None for everything."""
     fields = dict(mark.kwargs)
     if mark.args:
         fields["reason"] = mark.args[0]

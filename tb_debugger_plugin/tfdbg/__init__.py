@@ -84,7 +84,7 @@ __all__ = [
 
 #: Names of ``tensorflow.python.debug`` that are not here, and what replaces them.
 _REPLACED: Final = {
-    "GradientsDebugger": "gradients are on record of any recording, by the name of their tensor or variable"
+    "GradientsDebugger": "gradients are recorded in any recording, by the name of their tensor or variable"
     " (docs/guide/techniques.md), and gradient_of() returns those of one function; TensorFlow's class works"
     " beside our wrappers",
     "GrpcDebugHook": "use TensorBoardDebugHook, which needs no server, or DumpingDebugHook",

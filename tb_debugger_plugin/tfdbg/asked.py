@@ -55,7 +55,7 @@ class Asked:
 
 
 def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
-    """Returns what a call of ``Session.run`` asks for.
+    """Return what a call of ``Session.run`` asks for.
 
     Args:
       fetches: As for ``Session.run``.
@@ -75,7 +75,7 @@ def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
 
 
 def of_callable(fetches: Any, feed_list: Sequence[Any], values: Sequence[Any], **more: Any) -> Asked:
-    """Returns what a call of a function of ``Session.make_callable`` asks for.
+    """Return what a call of a function of ``Session.make_callable`` asks for.
 
     Args:
       fetches: As for ``Session.make_callable``.

@@ -86,7 +86,7 @@ class CallRecords:
             self.recording.pause()
 
     def forget(self) -> None:
-        """Drop the records of the call at hand: those of the next call begin here."""
+        """Drop the records of the current call: those of the next call begin here."""
         may_have_written = self._was_cut or self.has_bad is not False
         self.recording.discard()
         if may_have_written:
@@ -95,12 +95,12 @@ class CallRecords:
 
     @property
     def has_bad(self) -> bool | None:
-        """Whether the call at hand has made NaN or infinities; None if that is not known."""
+        """Whether the current call has made NaN or infinities; None if that is not known."""
         now = self.recording.num_bad()
         return None if now is None or self._bad_before is None else now > self._bad_before
 
     def cut(self, number: int, request: RunRequest) -> Path:
-        """Write the records of the call at hand, and return their folder.
+        """Write the records of the current call, and return their folder.
 
         Args:
           number: The number of the call.

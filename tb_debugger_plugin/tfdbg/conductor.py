@@ -40,7 +40,7 @@ class Conductor:
     """Stops a program between its calls, until the user lets it go.
 
     Args:
-      shell: The shell. It looks at the call at hand while it is open.
+      shell: The shell. It looks at the current call while it is open.
       converse: Opens it.
     """
 
@@ -163,5 +163,5 @@ def _first_passing(chosen: TensorFilter, logdir: Location, exclude_names: str | 
 
 
 def without_filter(request: RunRequest) -> RunRequest:
-    """Returns a request without its tensor filter."""
+    """Return a request without its tensor filter."""
     return request._replace(till_filter=None, exclude_names=None)

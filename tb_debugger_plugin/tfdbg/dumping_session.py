@@ -75,7 +75,7 @@ class DumpRoot:
 
 
 def empty_folder(path: str | os.PathLike[str], argument: str) -> Path:
-    """Returns a folder that is empty or does not exist.
+    """Return a folder that is empty or does not exist.
 
     Args:
       path: The folder.

@@ -83,7 +83,7 @@ def shell(
 
 
 def _terminal(ui: str | None) -> Converse | None:
-    """Returns what opens the shell at the terminal; None if there is none, and nothing else was chosen."""
+    """Return what opens the shell at the terminal; None if there is none, and nothing else was chosen."""
     open_shell = opener(ui or "auto")
     if ui is None and not (sys.stdin is not None and sys.stdin.isatty()):
         print("tbdbg: There is no terminal, so the program runs on without the shell.", file=sys.stderr)

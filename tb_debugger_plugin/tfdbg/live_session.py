@@ -166,7 +166,7 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
 def _enable(
     addresses: Addresses, logdir: str | os.PathLike[str] | None, options: dict[str, Any]
 ) -> tuple[Breakpoints, bool]:
-    """Returns the breakpoints of the program, and whether they began here."""
+    """Return the breakpoints of the program, and whether they began here."""
     given = _as_logdir(addresses)
     on = recorder.running()
     root = logdir or given or (on.dump_root if on is not None else DEFAULT_LOGDIR)
@@ -176,7 +176,7 @@ def _enable(
 
 
 def _as_logdir(addresses: Addresses) -> str | None:
-    """The folder that was given in the place of addresses; None if these are addresses."""
+    """Return the folder that was given in the place of addresses; None if these are addresses."""
     if addresses is None:
         return None
     several = [addresses] if isinstance(addresses, (str, os.PathLike)) else list(addresses)

@@ -67,6 +67,6 @@ class Turns:
 
 
 def thread_name() -> str:
-    """Returns the name of the running thread; empty for the main thread."""
+    """Return the name of the running thread; empty for the main thread."""
     thread = threading.current_thread()
     return "" if thread is threading.main_thread() else thread.name

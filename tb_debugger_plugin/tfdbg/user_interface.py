@@ -20,7 +20,7 @@ _AUTO: Final = ("auto", "readline", "curses")
 
 
 def opener(ui_type: UiType) -> Open:
-    """Returns the function that opens the shell in a user interface.
+    """Return the function that opens the shell in a user interface.
 
     Args:
       ui_type: Its name, or the user interface itself.

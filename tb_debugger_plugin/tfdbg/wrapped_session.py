@@ -186,7 +186,7 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         return self._sess.sess_str
 
     def __getattr__(self, name: str) -> Any:
-        """Returns an attribute of the session."""
+        """Return an attribute of the session."""
         if name == "_sess":
             raise AttributeError(name)  # copying and pickling ask before __init__
         return getattr(self._sess, name)
@@ -253,7 +253,7 @@ def run_watched(call: Asked, options: Any, metadata: Any) -> Any:
 
 
 def copied(options: Any) -> Any:
-    """Returns a copy of the ``RunOptions`` of a program; empty ones for None."""
+    """Return a copy of the ``RunOptions`` of a program; empty ones for None."""
     copy = config_pb2.RunOptions()
     if options is not None:
         copy.CopyFrom(options)

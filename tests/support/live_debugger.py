@@ -78,7 +78,7 @@ class Debugger:
         return False
 
     def tensors(self) -> list[Message]:
-        """The tensors of the call at hand."""
+        """The tensors of the current call."""
         return list(self.controller.list_tensors(0, 0).tensors)
 
     def breakpoint(self, *, condition: str = "", **where: Any) -> int:

@@ -126,7 +126,7 @@ KINDS: Final = (
 
 @dataclass
 class _Computed:
-    """A tensor of the call at hand."""
+    """A tensor of the current call."""
 
     message: Any
     value: Any
@@ -228,7 +228,7 @@ class ScriptedProgram:
             return outcome
 
     def list_tensors(self, after: int, limit: int) -> Any:
-        """Returns tensors of the call at hand."""
+        """Returns tensors of the current call."""
         with self._changed:
             found = [one.message for one in self._tensors if one.message.number > after]
             tensors = found[: min(limit or 1000, 5000)]
@@ -252,7 +252,7 @@ class ScriptedProgram:
             code = re.sub(r"`([^`]+)`", lambda match: f"_[{names.append(match[1]) or len(names) - 1}]", text)
             value = eval(code, {"np": np, "_": [values[name] for name in names]})
         except KeyError as error:
-            return m.Evaluation(text=f"There is no tensor {error.args[0]} in the call at hand.")
+            return m.Evaluation(text=f"There is no tensor {error.args[0]} in the current call.")
         except Exception as error:
             return m.Evaluation(text=f"{type(error).__name__}: {error}")
         array = np.asarray(value)
@@ -705,7 +705,7 @@ class _Handlers:
         return self._program.control(request)
 
     def ListTensors(self, request: Any) -> Any:
-        """Returns the tensors at hand."""
+        """Returns the held tensors."""
         return self._program.list_tensors(request.after, request.limit)
 
     def ReadElements(self, request: Any, context: Any) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""`live/program/controller.py`: each command in each phase, the values at hand, and who waits for whom."""
+"""`live/program/controller.py`: each command in each phase, the held values, and who waits for whom."""
 
 from __future__ import annotations
 

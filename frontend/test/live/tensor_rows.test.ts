@@ -23,7 +23,7 @@ const NUMBERS = Object.entries({
   ...{ min: -2, max: 3, mean: 0.5, var: 4 },
 }).map(([name, value]) => ({ name, value }));
 
-describe("the tensors of the call at hand", () => {
+describe("the tensors of the current call", () => {
   test("grow by what is newer", () => {
     const first = extended(NO_ROWS, { call: 0, tensors: [numbered(1), numbered(2)], total: 3 });
     const second = extended(first, { call: 0, tensors: [numbered(2), numbered(3)], total: 3 });

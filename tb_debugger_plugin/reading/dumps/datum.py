@@ -24,7 +24,7 @@ class NoTensor:
     initialized: bool = True
 
     def __str__(self) -> str:
-        """Returns the reason."""
+        """Return the reason."""
         return self.reason
 
 
@@ -79,7 +79,7 @@ class DebugTensorDatum:
         return f"{self.tensor_name}:{self.debug_op}"
 
     def get_tensor(self) -> Any:
-        """Returns the value.
+        """Return the value.
 
         Returns:
           A NumPy array (objects of ``bytes`` for strings, dtypes of ``ml_dtypes`` for bfloat16 and float8);
@@ -93,7 +93,7 @@ class DebugTensorDatum:
         return self._read(self)
 
     def __str__(self) -> str:
-        """Returns device, watch key and time."""
+        """Return device, watch key and time."""
         key = f"{self.tensor_name} @ {self.debug_op} @ {self.timestamp}"
         return f"{{DebugTensorDatum ({self.device_name}) {key}}}"
 

@@ -34,7 +34,7 @@ class GraphNode(NamedTuple):
 
 
 def node_of(element: str) -> str:
-    """Returns the node of a node or tensor: ``a`` for ``a:1``."""
+    """Return the node of a node or tensor: ``a`` for ``a:1``."""
     name, colon, slot = element.rpartition(":")
     return name if colon and slot else element
 

@@ -35,7 +35,7 @@ class Partition:
     non_debug_graph_def: Callable[[], Any] = field(compare=False)
 
     def device_of(self, name: str) -> str:
-        """Returns the device of a node."""
+        """Return the device of a node."""
         return self.graph.nodes[name].device or self.device
 
 
@@ -73,7 +73,7 @@ class DumpContents(Protocol):
         ...
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
-        """Returns where a node was made: file, line, function and text of each frame, outermost first.
+        """Return where a node was made: file, line, function and text of each frame, outermost first.
 
         Returns:
           None if no stack is on record.

@@ -114,7 +114,7 @@ class DebugDumpDir:
             self._own_run.close()
 
     def __enter__(self) -> DebugDumpDir:
-        """Returns this object; the end of the block closes it."""
+        """Return this object; the end of the block closes it."""
         return self
 
     def __exit__(
@@ -147,7 +147,7 @@ class DebugDumpDir:
         device_name: str | None = None,
         exclude_node_names: str | None = None,
     ) -> list[DebugTensorDatum]:
-        """Returns the data for which a predicate is true, in order of time over all devices.
+        """Return the data for which a predicate is true, in order of time over all devices.
 
         TensorFlow's method goes device by device, so with ``first_n`` it may miss the first one.
 
@@ -176,7 +176,7 @@ class DebugDumpDir:
     def watch_key_to_data(
         self, debug_watch_key: str, device_name: str | None = None
     ) -> list[DebugTensorDatum]:
-        """Returns the data under a watch key such as ``Log:0:DebugIdentity``; none if it does not exist.
+        """Return the data under a watch key such as ``Log:0:DebugIdentity``; none if it does not exist.
 
         Args:
           debug_watch_key: The watch key.
@@ -202,7 +202,7 @@ class DebugDumpDir:
         return self._keys
 
     def debug_watch_keys(self, node_name: str, device_name: str | None = None) -> list[str]:
-        """Returns the watch keys of a node under which something was dumped.
+        """Return the watch keys of a node under which something was dumped.
 
         Args:
           node_name: The node.
@@ -229,7 +229,7 @@ class DebugDumpDir:
     def get_tensors(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[Any]:
-        """Returns the values of a tensor, as often as it was dumped.
+        """Return the values of a tensor, as often as it was dumped.
 
         Args:
           node_name: The node.
@@ -249,20 +249,20 @@ class DebugDumpDir:
     def get_tensor_file_paths(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[str | None]:
-        """Returns the files of a tensor; arguments as for :meth:`get_tensors`."""
+        """Return the files of a tensor; arguments as for :meth:`get_tensors`."""
         return [datum.file_path for datum in self._data_of(node_name, output_slot, debug_op, device_name)]
 
     def get_rel_timestamps(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int]:
-        """Returns the microseconds from :attr:`t0` to each dump; arguments as for :meth:`get_tensors`."""
+        """Return the microseconds from :attr:`t0` to each dump; arguments as for :meth:`get_tensors`."""
         data = self._data_of(node_name, output_slot, debug_op, device_name)
         return [datum.timestamp - (self.t0 or 0) for datum in data]
 
     def get_dump_sizes_bytes(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
     ) -> list[int | None]:
-        """Returns the sizes of the files of a tensor; arguments as for :meth:`get_tensors`."""
+        """Return the sizes of the files of a tensor; arguments as for :meth:`get_tensors`."""
         return [
             datum.dump_size_bytes for datum in self._data_of(node_name, output_slot, debug_op, device_name)
         ]
@@ -270,7 +270,7 @@ class DebugDumpDir:
     # Graphs: nodes, their neighbours, and paths.
 
     def devices(self) -> list[str]:
-        """Returns the names of the devices."""
+        """Return the names of the devices."""
         return list(self._contents.devices)
 
     def loaded_partition_graphs(self) -> bool:
@@ -283,7 +283,7 @@ class DebugDumpDir:
         return self._contents.partitions
 
     def partition_graphs(self) -> list[Any]:
-        """Returns the graphs of a dump folder as TensorBoard's ``GraphDef``, with the debugger's nodes.
+        """Return the graphs of a dump folder as TensorBoard's ``GraphDef``, with the debugger's nodes.
 
         Raises:
           LookupError: There are none, as in a recording.
@@ -291,7 +291,7 @@ class DebugDumpDir:
         return [partition.graph_def() for partition in self._partitions()]
 
     def reconstructed_non_debug_partition_graphs(self) -> dict[str, Any]:
-        """Returns the graphs of a dump folder as TensorBoard's ``GraphDef``, without the debugger's nodes.
+        """Return the graphs of a dump folder as TensorBoard's ``GraphDef``, without the debugger's nodes.
 
         Returns:
           The graph of each device, by the name of the device. Of several calls, the last one.
@@ -302,7 +302,7 @@ class DebugDumpDir:
         return {partition.device: partition.non_debug_graph_def() for partition in self._partitions()}
 
     def nodes(self, device_name: str | None = None) -> list[str]:
-        """Returns the names of all nodes.
+        """Return the names of all nodes.
 
         Args:
           device_name: Only those on this device.
@@ -337,7 +337,7 @@ class DebugDumpDir:
         return bool(self._holders(node_name, device_name))
 
     def node_device(self, node_name: str) -> str | list[str]:
-        """Returns the device of a node; a list if nodes of this name are on several.
+        """Return the device of a node; a list if nodes of this name are on several.
 
         Raises:
           ValueError: There is no such node.
@@ -349,7 +349,7 @@ class DebugDumpDir:
         return devices[0] if len(devices) == 1 else devices
 
     def _holder(self, node_name: str, device_name: str | None) -> Partition:
-        """Returns the only graph that has a node."""
+        """Return the only graph that has a node."""
         holders = self._holders(node_name, device_name)
         if not holders:
             where = f" on {device_name}" if device_name else ""
@@ -367,7 +367,7 @@ class DebugDumpDir:
         return self._holder(node_name, device_name).graph
 
     def node_op_type(self, node_name: str, device_name: str | None = None) -> str:
-        """Returns the op type of a node.
+        """Return the op type of a node.
 
         Args:
           node_name: The node.
@@ -380,7 +380,7 @@ class DebugDumpDir:
         return self._graph(node_name, device_name).nodes[node_name].op
 
     def node_attributes(self, node_name: str, device_name: str | None = None) -> dict[str, Any]:
-        """Returns the attributes of a node by name.
+        """Return the attributes of a node by name.
 
         Of a dump folder, they are TensorBoard's ``AttrValue``; of a recording, the texts of the route
         ``graphs/op_info``.
@@ -392,7 +392,7 @@ class DebugDumpDir:
     def node_inputs(
         self, node_name: str, is_control: bool = False, device_name: str | None = None
     ) -> list[str]:
-        """Returns the inputs of a node: ``a`` is the output 0 of ``a``, ``a:1`` its output 1.
+        """Return the inputs of a node: ``a`` is the output 0 of ``a``, ``a:1`` its output 1.
 
         Args:
           node_name: The node.
@@ -409,7 +409,7 @@ class DebugDumpDir:
     def node_recipients(
         self, node_name: str, is_control: bool = False, device_name: str | None = None
     ) -> list[str]:
-        """Returns the nodes that take the outputs of a node, or that wait for it.
+        """Return the nodes that take the outputs of a node, or that wait for it.
 
         Arguments and exceptions are those of :meth:`node_inputs`.
         """
@@ -423,7 +423,7 @@ class DebugDumpDir:
         include_reversed_ref: bool = False,
         device_name: str | None = None,
     ) -> list[str]:
-        """Returns the inputs of a node, their inputs, and so on, depth first.
+        """Return the inputs of a node, their inputs, and so on, depth first.
 
         The walk does not go through ``Merge`` nodes, where loops begin, and stays on the device.
 
@@ -449,7 +449,7 @@ class DebugDumpDir:
         include_reversed_ref: bool = False,
         device_name: str | None = None,
     ) -> list[str] | None:
-        """Returns a path from a node to another one along the edges; None if there is none.
+        """Return a path from a node to another one along the edges; None if there is none.
 
         Args:
           src_node_name: The node at which the path begins.
@@ -489,7 +489,7 @@ class DebugDumpDir:
         return self._python_graph
 
     def node_traceback(self, element_name: str) -> tuple[tuple[Any, ...], ...]:
-        """Returns the stack that made a node: file, line, function and text of each frame, outermost first.
+        """Return the stack that made a node: file, line, function and text of each frame, outermost first.
 
         Args:
           element_name: A node or a tensor.
@@ -580,6 +580,6 @@ def _check_one(what: str, option: str, values: set[str]) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns the first names as a text, and how many more there are."""
+    """Return the first names as a text, and how many more there are."""
     left = len(names) - _NAMES
     return ", ".join(names[:_NAMES]) + (f" and {left} more" if left > 0 else "")

@@ -100,7 +100,7 @@ class DumpSource:
             yield _partition(device, lambda: data, Place(0, len(data)))
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
-        """Returns where a node was made: file, line, function and text of each frame, outermost first.
+        """Return where a node was made: file, line, function and text of each frame, outermost first.
 
         Returns:
           None if it is not known: TensorFlow's own wrappers do not write it.
@@ -155,7 +155,7 @@ def _content(file: Location) -> bytes:
 
 
 def _partition(device: str, content: Callable[[], bytes], place: Place) -> tuple[str, Partition]:
-    """Returns the fingerprint of a graph, and the graph.
+    """Return the fingerprint of a graph, and the graph.
 
     Args:
       device: Its device.

@@ -25,7 +25,7 @@ _WHOLE = TensorDebugMode.FULL_TENSOR.name
 
 
 def datum_of(row: GraphExecution, read: Callable[[DebugTensorDatum], Any]) -> DebugTensorDatum:
-    """Returns a graph execution as a datum.
+    """Return a graph execution as a datum.
 
     Args:
       row: The graph execution.
@@ -49,7 +49,7 @@ def datum_of(row: GraphExecution, read: Callable[[DebugTensorDatum], Any]) -> De
 def passing(
     run: Run, rows: Iterable[GraphExecution], predicate: Callable[[DebugTensorDatum, Any], bool], name: str
 ) -> Iterator[GraphExecution]:
-    """Yields the graph executions that pass a filter.
+    """Yield the graph executions that pass a filter.
 
     Args:
       run: Their run.

@@ -92,12 +92,12 @@ class RecordingSource:
         ]
 
     def _attributes(self, graph_id: str, name: str) -> dict[str, Any]:
-        """Returns the attributes of a node by name, as the texts that are on record."""
+        """Return the attributes of a node by name, as the texts that are on record."""
         found = self._run.op_info(graph_id, name)["attributes"]
         return {one["name"]: one["value"] for one in found}
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
-        """Returns the stack that made a node, outermost frame first."""
+        """Return the stack that made a node, outermost frame first."""
         numbers = {graph.number for graph in self._graphs}
         with self._run.snapshot() as snapshot:
             ops = [op for op in snapshot.catalog.ops if op.name == node_name and op.graph in numbers]
@@ -145,7 +145,7 @@ def _datum(
 
 
 def _nodes(snapshot: Snapshot) -> dict[int, list[GraphNode]]:
-    """Returns the described nodes of each graph, in the order in which they were described."""
+    """Return the described nodes of each graph, in the order in which they were described."""
     catalog = snapshot.catalog
     inputs = _grouped(snapshot, "SELECT op, source_op, source_slot FROM edges ORDER BY op, input_slot")
     controls = _grouped(snapshot, "SELECT op, source_op FROM control_edges ORDER BY op, rowid")

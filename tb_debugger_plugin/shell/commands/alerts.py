@@ -60,7 +60,7 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _page(run: Run, positions: Sequence[int]) -> list[tuple[int, dict[str, Any]]]:
-    """Returns the positions with the alerts there."""
+    """Return the positions with the alerts there."""
     with run.snapshot() as snapshot:
         every = alert_lists.alert_list(snapshot)
         chosen = every.at(np.array(positions, np.int64))
@@ -133,7 +133,7 @@ def _target_command(snapshot: Snapshot, target: Target) -> str:
 
 
 def _links(snapshot: Snapshot, found: Diagnosis) -> list[Line]:
-    """Returns links to the value, its op, the line, and what is around."""
+    """Return links to the value, its op, the line, and what is around."""
     facts = found.alert
     if facts is None:
         return []

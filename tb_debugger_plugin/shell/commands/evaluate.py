@@ -76,7 +76,7 @@ def _is_of_texts(array: npt.NDArray[Any]) -> bool:
 
 
 def tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
-    """Returns the array that a name in an expression means.
+    """Return the array that a name in an expression means.
 
     Args:
       run: The run.
@@ -106,7 +106,7 @@ def tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
 
 
 def _number(name: TensorName) -> int:
-    """The number of ``[k]``; 0 without it."""
+    """Return the number of ``[k]``; 0 without it."""
     inner = name.slicing.strip("[] ")
     if not name.slicing:
         return 0

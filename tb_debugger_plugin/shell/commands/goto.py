@@ -96,7 +96,7 @@ def _style(health: dict[str, Any] | None) -> Style:
 
 
 def _words(health: dict[str, Any] | None) -> str:
-    """Returns dtype, shape and bad elements of a tensor."""
+    """Return dtype, shape and bad elements of a tensor."""
     if health is None:
         return ""
     shape = health["shape"]

@@ -41,7 +41,7 @@ GROUPS: Final = (
 
 
 def in_groups(commands: Sequence[Command]) -> Iterator[tuple[str, list[Command]]]:
-    """Yields the titles of the groups with their commands; commands without a group come last."""
+    """Yield the titles of the groups with their commands; commands without a group come last."""
     left = {command.name: command for command in commands}
     for group in GROUPS:
         own = [left.pop(name) for name in group.names if name in left]

@@ -87,7 +87,7 @@ def _variables(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _variables_of_ops(catalog: Catalog) -> dict[int, set[str]]:
-    """Returns by op the variable that it reads or assigns, and those whose gradient it computes."""
+    """Return by op the variable that it reads or assigns, and those whose gradient it computes."""
     found = {op.number: {op.variable} for op in catalog.ops if op.variable is not None}
     # A recording may give an op any number of outputs, so these are not gone through.
     for (op, _), names in catalog.gradients.items():

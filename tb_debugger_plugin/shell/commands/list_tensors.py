@@ -203,7 +203,7 @@ def _head(args: argparse.Namespace, columns: Columns) -> Line:
 
 
 def _options(args: argparse.Namespace) -> str:
-    """The options that choose tensors, as they are typed."""
+    """Return the options that choose tensors, as they are typed."""
     names = ("tensor_filter", *(one.option for one in _PATTERNS), *_OTHERS)
     given = [(name, getattr(args, name)) for name in names if getattr(args, name)]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in given)

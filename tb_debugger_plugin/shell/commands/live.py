@@ -25,7 +25,7 @@ _MAX_SENTENCE: Final = 1000
 
 
 def attached(shell: Shell) -> Attached:
-    """Returns the programs.
+    """Return the programs.
 
     Raises:
       UsageError: The shell is not attached.
@@ -66,7 +66,7 @@ def _list(programs: Sequence[Facts]) -> list[Line]:
 
 
 def state_screen(program: Facts) -> Screen:
-    """Returns the screen that shows where a program is."""
+    """Return the screen that shows where a program is."""
     state = program["state"]
     title = f"{' '.join(program['program']) or 'a program'} (pid {program['pid']} on {program['host']})"
     if state is None:
@@ -235,7 +235,7 @@ def _breakpoints(state: Facts) -> list[Line]:
 
 
 def where_text(where: Facts) -> str:
-    """Returns a place as a short text."""
+    """Return a place as a short text."""
     slot = "" if where["slot"] < 0 else f":{where['slot']}"
     parts = (
         f"{where['op_name']}{slot}" if where["op_name"] else "",

@@ -12,7 +12,7 @@ from tb_debugger_plugin.shell.screen import Line, Style, plain
 
 
 def attribute_lines(run: Run, snapshot: Snapshot, op: Op) -> list[Line]:
-    """Returns two lines for each attribute, after a heading."""
+    """Return two lines for each attribute, after a heading."""
     lines: list[Line] = [(), plain("Node attributes:", Style.HEADING)]
     attributes = _recorded(snapshot, op) if op.attributes else _dumped(run, snapshot, op)
     if attributes is None:
@@ -31,7 +31,7 @@ def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[Any, ...]]:
 
 
 def _dumped(run: Run, snapshot: Snapshot, op: Op) -> list[tuple[str, str]] | None:
-    """Returns what the graph in a dump folder says; None in a recording."""
+    """Return what the graph in a dump folder says; None in a recording."""
     rows = snapshot.rows(
         "SELECT c.folder, g.device FROM dump_graphs g JOIN dump_calls c USING (call)"
         " WHERE g.graph = ? ORDER BY call LIMIT 1",

@@ -17,7 +17,7 @@ _SHOWN: Final = 1000
 
 
 def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
-    """Returns a line for each recorded tensor of an op, in the order of time, after an empty line."""
+    """Return a line for each recorded tensor of an op, in the order of time, after an empty line."""
     sites = {site.number: site.slot for site in snapshot.catalog.op_sites.get(op.number, ())}
     count = int(tensor_counts(snapshot).tensors[op.number])
     begin = first_time(snapshot)
@@ -31,7 +31,7 @@ def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
 
 
 def first_time(snapshot: Snapshot) -> float:
-    """Returns when the first tensor of the run was computed; 0 if there is none."""
+    """Return when the first tensor of the run was computed; 0 if there is none."""
     rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
     return float(rows[0][0]) if rows else 0.0
 
@@ -53,13 +53,13 @@ def _line(row: tuple[Any, ...], slot: int, begin: float) -> Line:
 
 
 def bad_words(nan: float | None, neg_inf: float | None, pos_inf: float | None) -> str:
-    """Returns how many elements are bad, such as ``2 NaN, 1 -inf``; empty if none, or if not counted."""
+    """Return how many elements are bad, such as ``2 NaN, 1 -inf``; empty if none, or if not counted."""
     counts = ((nan, "NaN"), (neg_inf, "-inf"), (pos_inf, "+inf"))
     return ", ".join(f"{count:,.0f} {name}" for count, name in counts if count and count == count)
 
 
 def _other_dumps(snapshot: Snapshot, op: Op, begin: float) -> list[Line]:
-    """Returns the dumps of debug ops that give no tensor of the program, such as `DebugNumericSummary`."""
+    """Return the dumps of debug ops that give no tensor of the program, such as `DebugNumericSummary`."""
     rows = snapshot.rows(
         "SELECT watch_key, time FROM dump_files WHERE idx IS NULL AND starts_with(watch_key, ?)"
         f" ORDER BY time LIMIT {_SHOWN}",

@@ -21,7 +21,7 @@ class _Frame(NamedTuple):
 
 
 def traceback_lines(snapshot: Snapshot, op: Op) -> list[Line]:
-    """Returns the frames that made an op, after a heading."""
+    """Return the frames that made an op, after a heading."""
     return [(), (), plain("Traceback of node construction:", Style.HEADING), *_lines_of(snapshot, op.stack)]
 
 
@@ -31,7 +31,7 @@ def _lines_of(snapshot: Snapshot, stack: int) -> list[Line]:
 
 
 def stack_lines(snapshot: Snapshot, stack: int) -> list[Line]:
-    """Returns the frames of a stack, four lines each; nothing if it was not recorded."""
+    """Return the frames of a stack, four lines each; nothing if it was not recorded."""
     frames = _frames(snapshot, stack)
     own = [line for frame in frames if frame.is_user for line in _frame_lines(frame)]
     libraries = [line for frame in frames if not frame.is_user for line in _frame_lines(frame)]

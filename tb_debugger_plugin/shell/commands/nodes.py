@@ -25,7 +25,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
 
 
 def find_node(snapshot: Snapshot, args: argparse.Namespace, words: Sequence[str]) -> Op | Screen:
-    """Returns the op, or a screen with the graphs to choose from.
+    """Return the op, or a screen with the graphs to choose from.
 
     Args:
       snapshot: The run.

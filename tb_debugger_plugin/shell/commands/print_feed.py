@@ -45,7 +45,7 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _array(value: Any) -> np.ndarray[Any, Any] | None:
-    """A feed as an array; None for what is none, such as a sparse tensor."""
+    """Return a feed as an array; None for what is none, such as a sparse tensor."""
     try:
         array = np.asarray(value)
     except Exception:  # values of other packages raise what they like

@@ -97,7 +97,7 @@ class _Listing:
         return Screen(LazyLines([], rows, self._line), begin=begin)
 
     def _rows(self) -> tuple[list[_Row], int]:
-        """Returns the rows of the screen, and the position of the line to go to, or of the next line."""
+        """Return the rows of the screen, and the position of the line to go to, or of the next line."""
         place = Place(tuple(self._file.sources), self._args.callers)
         ops = ops_by_line(self._snapshot, place)
         tensors = tensors_by_line(self._snapshot, place) if self._tensors else {}

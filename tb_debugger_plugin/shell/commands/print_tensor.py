@@ -70,14 +70,14 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
 
 
 def _held(attached: Attached, tensor: Facts, wish: Wanted) -> Screen:
-    """A tensor that a paused program holds."""
+    """Return a tensor that a paused program holds."""
     label = f"{tensor['op_name']}:{tensor['slot']}"
     source = ElementsSource(attached.elements(tensor["number"]))
     return value_screen(label, source, wish, " (in the program)")
 
 
 def value_at(run: Run, name: TensorName) -> Value:
-    """Returns the value at a position.
+    """Return the value at a position.
 
     Args:
       run: The run.
@@ -103,7 +103,7 @@ def _value(run: Run, value: Value, name: TensorName, args: argparse.Namespace, w
 
 
 def chosen_number(number: int, count: int, what: str) -> int:
-    """Returns which of several occurrences a number means.
+    """Return which of several occurrences a number means.
 
     Args:
       number: From 0; negative numbers count from the end.
@@ -132,7 +132,7 @@ def _slots(name: TensorName, sites: list[Site], args: argparse.Namespace) -> Scr
 
 
 def _command(name: TensorName, args: argparse.Namespace, number: int | None = None) -> str:
-    """The command line that prints a tensor with the options that were typed."""
+    """Return the command line that prints a tensor with the options that were typed."""
     device = f"{name.device}:" if name.device else ""
     debug_op = f":{name.debug_op}" if name.debug_op else ""
     tensor = shlex.quote(f"{device}{_shown(name)}{debug_op}{name.slicing}")
@@ -189,7 +189,7 @@ def _several_head(tensor: str, count: int) -> list[Line]:
 
 
 def _counts(row: GraphExecution) -> str:
-    """What is on record of a tensor, in one line."""
+    """Return the record of a tensor, in one line."""
     named = {
         **{"nan": row.nan, "-inf": row.neg_inf, "-": row.negative, "0": row.zero, "+": row.positive},
         **{"+inf": row.pos_inf, "total": row.size, "min": row.min, "max": row.max, "mean": row.mean},
@@ -202,7 +202,7 @@ _SHOWN: Final = ("total", "min", "max", "mean")
 
 
 def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> Screen:
-    """The dumps of a debug op such as DebugNumericSummary."""
+    """Return the dumps of a debug op such as DebugNumericSummary."""
     data = dumps_of(shell.run, name)
     if len(data) > 1 and args.number is None:
         return _several_dumps(name, data, args)

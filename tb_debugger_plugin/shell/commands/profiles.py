@@ -22,7 +22,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_run(snapshot: Snapshot, args: argparse.Namespace) -> ProfiledRun:
-    """Returns the profiled run that is asked for, or the last one.
+    """Return the profiled run that is asked for, or the last one.
 
     Raises:
       NotFoundError: No such run was profiled.
@@ -41,7 +41,7 @@ def chosen_run(snapshot: Snapshot, args: argparse.Namespace) -> ProfiledRun:
 
 
 def unit_of(args: argparse.Namespace) -> str:
-    """Returns the unit of times.
+    """Return the unit of times.
 
     Raises:
       UsageError: There is no such unit.
@@ -50,7 +50,7 @@ def unit_of(args: argparse.Namespace) -> str:
 
 
 def compiled(pattern: str | None, what: str) -> re.Pattern[str] | None:
-    """Returns a regular expression; None without one.
+    """Return a regular expression; None without one.
 
     Raises:
       UsageError: It is none.
@@ -64,7 +64,7 @@ def compiled(pattern: str | None, what: str) -> re.Pattern[str] | None:
 def filtered(
     snapshot: Snapshot, run: ProfiledRun, *, device: str | None, node: str | None, op_type: str | None
 ) -> Sequence[OpTime]:
-    """Returns the times of a run whose device, node and op type match from their beginning."""
+    """Return the times of a run whose device, node and op type match from their beginning."""
     patterns = (
         compiled(device, "the device filter"),
         compiled(node, "the node name filter"),

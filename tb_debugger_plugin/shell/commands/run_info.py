@@ -26,7 +26,7 @@ _FAILING: Final = (
 
 
 def run_info(shell: Shell, args: argparse.Namespace | None = None) -> Screen:
-    """Returns the screen of a stopped program, or of a recording.
+    """Return the screen of a stopped program, or of a recording.
 
     Args:
       shell: The shell.
@@ -164,7 +164,7 @@ def _error(call: Call, error: BaseException) -> list[Line]:
 
 
 def failing_node(error: BaseException) -> str | None:
-    """Returns the name of the op that an error of TensorFlow is about; None if it does not say."""
+    """Return the name of the op that an error of TensorFlow is about; None if it does not say."""
     op = getattr(error, "op", None)
     name = getattr(op, "name", None)
     if isinstance(name, str) and name:

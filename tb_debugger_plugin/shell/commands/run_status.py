@@ -18,7 +18,7 @@ _NAMES: Final = 8
 
 
 def status_lines(run: Run) -> list[Line]:
-    """Returns what a run holds, with links to its lists."""
+    """Return what a run holds, with links to its lists."""
     facts = run.status()
     return joined(
         [plain(f"Run {run.name}", Style.HEADING), plain(f"  in {run.folder}")],

@@ -46,7 +46,7 @@ def wants_costs(args: argparse.Namespace) -> bool:
 
 
 def cost_screen(snapshot: Snapshot, file: RecordedFile, args: argparse.Namespace) -> Screen:
-    """Returns the file with a bar, a time and counts at each line that made ops of a profiled run."""
+    """Return the file with a bar, a time and counts at each line that made ops of a profiled run."""
     cost_type, unit = args.cost_type or _COSTS[0], unit_of(args)
     run = chosen_run(snapshot, args)
     op_type = args.op_type_filter or args.tensors

@@ -55,5 +55,5 @@ COMMANDS: Final[tuple[Command, ...]] = (
 
 @functools.cache
 def by_name() -> dict[str, Command]:
-    """Returns the commands by name and alias."""
+    """Return the commands by name and alias."""
     return {name: command for command in COMMANDS for name in (command.name, *command.aliases)}

@@ -64,7 +64,7 @@ def check_bits(sign: ast.operator, left: int, right: int) -> None:
 
 
 def indexed_size(value: npt.NDArray[Any], index: Any) -> int:
-    """Returns a bound of the number of elements that an index selects."""
+    """Return a bound of the number of elements that an index selects."""
     parts = index if isinstance(index, tuple) else (index,)
     lists = [np.asarray(one) for one in parts if isinstance(one, (list, np.ndarray))]
     lists = [one for one in lists if one.dtype.kind != "b"]

@@ -124,7 +124,7 @@ class _Evaluation:
         self._arrays: dict[int, npt.NDArray[Any]] = {}
 
     def value(self, node: ast.AST) -> Any:
-        """Returns what a node computes."""
+        """Return what a node computes."""
         result = _KINDS[type(node)](self, node)
         if isinstance(result, np.generic):
             result = np.asarray(result)
@@ -231,7 +231,7 @@ class _Evaluation:
         return tuple(result) if isinstance(result, tuple) else result
 
     def _function(self, node: ast.expr) -> tuple[Function, list[Any]]:
-        """Returns what is called, and the array whose method it is."""
+        """Return what is called, and the array whose method it is."""
         if isinstance(node, ast.Name):
             if node.id in BUILTINS:
                 return BUILTINS[node.id], []
@@ -253,7 +253,7 @@ class _Evaluation:
 
 
 def _spread(function: Function) -> Function:
-    """A function that takes a shape as one argument or as several."""
+    """Return a function that takes a shape as one argument or as several."""
 
     def call(value: Any, *args: Any, **named: Any) -> Any:
         return function.call(value, *(args if len(args) < 2 else (args,)), **named)
@@ -262,7 +262,7 @@ def _spread(function: Function) -> Function:
 
 
 def _path(node: ast.Attribute) -> str | None:
-    """Returns ``linalg.norm`` of ``np.linalg.norm``; None for something else."""
+    """Return ``linalg.norm`` of ``np.linalg.norm``; None for something else."""
     parts: list[str] = []
     inner: ast.expr = node
     while isinstance(inner, ast.Attribute):
@@ -291,7 +291,7 @@ def _compared(sign: ast.cmpop, left: Any, right: Any) -> Any:
 
 
 def _for_texts(value: Any, other: Any) -> Any:
-    """Returns a text as bytes, if it is compared with the elements of a tensor of strings."""
+    """Return a text as bytes, if it is compared with the elements of a tensor of strings."""
     is_text = isinstance(value, str) and isinstance(other, np.ndarray) and other.dtype.kind == "O"
     return value.encode() if is_text else value
 

@@ -48,14 +48,14 @@ def check_size(elements: int) -> None:
 
 
 def size_of(value: Any) -> int:
-    """Returns the number of elements of an argument."""
+    """Return the number of elements of an argument."""
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))
     return int(getattr(value, "size", 1))
 
 
 def broadcast_size(*values: Any) -> int:
-    """Returns the number of elements of what arguments are broadcast to.
+    """Return the number of elements of what arguments are broadcast to.
 
     Raises:
       ValueError: They cannot be broadcast.
@@ -64,7 +64,7 @@ def broadcast_size(*values: Any) -> int:
 
 
 def matmul_size(left: Any, right: Any) -> int:
-    """Returns the number of elements of a product of matrices, or of stacks of them.
+    """Return the number of elements of a product of matrices, or of stacks of them.
 
     Raises:
       ValueError: The stacks cannot be broadcast.
@@ -101,7 +101,7 @@ def _square(value: Any, *rest: Any, **named: Any) -> int:
 
 
 def _factors(value: Any, *rest: Any, **named: Any) -> int:
-    """A square matrix of the longest side, for each matrix. A large one would take minutes."""
+    """Return a square matrix of the longest side, for each matrix. A large one would take minutes."""
     if size_of(value) > _MAX_MATRIX:
         raise UsageError(f"A matrix that is factored in an expression has at most {_MAX_MATRIX:,} elements.")
     shape = np.shape(value)
@@ -146,7 +146,7 @@ def _quantile(value: Any, q: Any, *rest: Any, **named: Any) -> int:
 
 
 def _rows(names: str, elements: Callable[..., int], home: Any = np) -> dict[str, Function]:
-    """Returns the functions of some names; a version of NumPy may not have all of them."""
+    """Return the functions of some names; a version of NumPy may not have all of them."""
     return {name: Function(getattr(home, name), elements) for name in names.split() if hasattr(home, name)}
 
 

@@ -49,7 +49,7 @@ def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None
 
     Args:
       shell: The shell.
-      first: What is shown at the start; None (the default) = the runs, or the call at hand.
+      first: What is shown at the start; None (the default) = the runs, or the current call.
       ui: One of :data:`UIS`; None (the default) = what the terminal can show.
 
     Returns:
@@ -72,7 +72,7 @@ def converse(shell: Shell, first: Screen | None = None, *, ui: str | None = None
 
 
 def choose_ui(name: str | None, stdin: TextIO, stdout: TextIO) -> UserInterface:
-    """Returns the user interface of a name, or the best for a terminal.
+    """Return the user interface of a name, or the best for a terminal.
 
     Args:
       name: One of :data:`UIS`; None to choose.

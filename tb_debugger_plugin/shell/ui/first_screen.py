@@ -11,7 +11,7 @@ from tb_debugger_plugin.shell.shell import Shell
 
 
 def first_line(shell: Shell) -> str:
-    """Returns the command line whose answer a shell shows first.
+    """Return the command line whose answer a shell shows first.
 
     Args:
       shell: The shell.
@@ -40,7 +40,7 @@ def _line_of_call(call: Call) -> str:
 
 
 def mood_of(call: Call | None) -> Mood:
-    """Returns the mood of the screens of a call."""
+    """Return the mood of the screens of a call."""
     if call is None:
         return Mood.ANSWER
     if call.error is not None:

@@ -19,7 +19,7 @@ _FILE: Final = "shell_history"
 
 
 def history_file() -> Path | None:
-    """Returns the file of this user; None if the user has no folder for it."""
+    """Return the file of this user; None if the user has no folder for it."""
     with contextlib.suppress(RuntimeError, OSError):
         state = os.environ.get("XDG_STATE_HOME", "")
         folder = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
@@ -39,7 +39,7 @@ class History:
         self._lines = _read(file)
 
     def lines(self) -> Sequence[str]:
-        """Returns the lines, the oldest first."""
+        """Return the lines, the oldest first."""
         return self._lines
 
     def add(self, line: str) -> None:
@@ -52,7 +52,7 @@ class History:
             self._write(line)
 
     def with_prefix(self, prefix: str) -> list[str]:
-        """Returns the lines that begin with a text, the newest first, each once."""
+        """Return the lines that begin with a text, the newest first, each once."""
         return list(dict.fromkeys(line for line in reversed(self._lines) if line.startswith(prefix)))
 
     def _write(self, line: str) -> None:
@@ -82,11 +82,11 @@ class Recall:
         self._found, self._at = [], 0
 
     def older(self, typed: str) -> str:
-        """Returns the next older line; what is typed if there is none."""
+        """Return the next older line; what is typed if there is none."""
         return self._step(typed, 1)
 
     def newer(self, typed: str) -> str:
-        """Returns the next newer line; in the end what was typed at first."""
+        """Return the next newer line; in the end what was typed at first."""
         return self._step(typed, -1)
 
     def _step(self, typed: str, step: int) -> str:
@@ -99,7 +99,7 @@ class Recall:
 
 
 def _read(file: Path | None) -> list[str]:
-    """The newest lines of a file; shortens one that has grown."""
+    """Return the newest lines of a file; shortens one that has grown."""
     if file is None:
         return []
     try:

@@ -27,7 +27,7 @@ def is_terminal(file: TextIO) -> bool:
 
 
 def painter(out: TextIO) -> Callable[[str, Style], str]:
-    """Returns what gives a text its colours, if a file is a terminal that has some.
+    """Return what gives a text its colours, if a file is a terminal that has some.
 
     Args:
       out: Where the text goes. `NO_COLOR` in the environment, and files, have no colours.

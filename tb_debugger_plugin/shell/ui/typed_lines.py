@@ -39,7 +39,7 @@ _EDITLINE_BEFORE: Final = ("bind ^[[A ed-prev-history", "bind ^[[B ed-next-histo
 
 
 def typed_lines(shell: Shell, source: TextIO, out: TextIO) -> Iterator[str]:
-    """Yields what is typed after a prompt, until the end of the file.
+    """Yield what is typed after a prompt, until the end of the file.
 
     Args:
       shell: What completes the lines.
@@ -66,7 +66,7 @@ def _read_lines(source: TextIO, out: TextIO) -> Iterator[str]:
 
 
 def _next_line(source: TextIO) -> str:
-    """The next line; empty at the end, and where nothing can be read, as in a program without input."""
+    """Return the next line; empty at the end, and where nothing can be read."""
     with contextlib.suppress(OSError, ValueError):
         return source.readline()
     return ""

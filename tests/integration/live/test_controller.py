@@ -71,7 +71,7 @@ def test_the_first_nan_of_a_function_is_found_and_mended(begin, tmp_path):
     assert tensor.path == __file__ and tensor.text == "[1.7917595, nan]" and numbers_of(tensor)["nan"] == 1
     assert stopped.pause.sentence.startswith("NaN in logged:0 of step, test_controller.py:")
     assert debugger.controller.evaluate("`shifted:0`").text == "[6.0, -0.5]"
-    # The value of the call at hand may be out already; from the next call on the tensor has its own op.
+    # The value of the current call may be out already; from the next call on the tensor has its own op.
     debugger.breakpoint(op_name="logged", condition="nan > 0")
     debugger.do(continue_={})
     again = debugger.paused()

@@ -32,7 +32,7 @@ class Action(NamedTuple):
 
 
 def action_of(line: str, page: Page | None) -> Action | None:
-    """Returns the action of a line; None if the line is for the shell.
+    """Return the action of a line; None if the line is for the shell.
 
     Args:
       line: The line.

@@ -68,11 +68,11 @@ class ShellApp(App[Resume | Leave | Detach]):
         self._is_at_terminal = _stdin_is_terminal()
 
     def get_driver_class(self) -> type[Driver]:
-        """Returns what draws on the terminal and reads keys."""
+        """Return what draws on the terminal and reads keys."""
         return at_window(super().get_driver_class())
 
     def compose(self) -> ComposeResult:
-        """Yields the widgets."""
+        """Yield the widgets."""
         yield Bar(id="title")
         yield Bar(id="menu")
         yield Output()
@@ -292,7 +292,7 @@ class ShellApp(App[Resume | Leave | Detach]):
 
 
 def words_of(error: Exception) -> str:
-    """Returns what an error says, in one line."""
+    """Return what an error says, in one line."""
     screen = error_screen(error)
     return "".join(part.text for line in screen.lines for part in line) or user_message(error)
 

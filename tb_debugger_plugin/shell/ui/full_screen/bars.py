@@ -35,7 +35,7 @@ class Bar(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Returns a line."""
+        """Return a line."""
         base = self.rich_style + self._base
         if y >= len(self._lines):
             return Strip.blank(self.size.width, base)
@@ -51,7 +51,7 @@ class Bar(Widget):
 
 
 def in_columns(words: Sequence[str], width: int, height: int, total: int) -> list[Line]:
-    """Returns words in columns, and at the end how many more there are.
+    """Return words in columns, and at the end how many more there are.
 
     Args:
       words: The words, escaped.
@@ -73,7 +73,7 @@ def in_columns(words: Sequence[str], width: int, height: int, total: int) -> lis
 
 
 def fitting(parts: Sequence[str], width: int, separator: str = " | ") -> str:
-    """Returns as many texts, side by side, as a window has room for; the first one is always there."""
+    """Return as many texts, side by side, as a window has room for; the first one is always there."""
     first, *others = [part for part in parts if part] or [""]
     text = first if len(first) <= width else first[: max(0, width - 1)] + "…"
     for part in others:

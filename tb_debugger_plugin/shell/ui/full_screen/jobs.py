@@ -30,7 +30,7 @@ class Job:
         self._begin = time.monotonic()
 
     def __str__(self) -> str:
-        """Returns what it is and how far it is."""
+        """Return what it is and how far it is."""
         done = "" if self.share is None else f", {self.share:.0%}"
         return f"… {self.line} ({time.monotonic() - self._begin:.0f} s{done})"
 

@@ -35,11 +35,11 @@ class MadeLines:
         self._count = len(lines)
 
     def __len__(self) -> int:
-        """Returns the number of lines."""
+        """Return the number of lines."""
         return self._count
 
     def __getitem__(self, number: int) -> Line:
-        """Returns a line that can be painted."""
+        """Return a line that can be painted."""
         with self._lock:
             line = self._made.get(number)
             if line is None:
@@ -49,7 +49,7 @@ class MadeLines:
             return line
 
     def texts(self, begin: int, end: int) -> list[str]:
-        """Returns the texts of some lines, without keeping them."""
+        """Return the texts of some lines, without keeping them."""
         with self._lock:
             return ["".join(part.text for part in _made(self._lines, one)) for one in range(begin, end)]
 

@@ -13,7 +13,7 @@ TYPED = "\0"
 
 
 def menu_line(shell: Shell, width: int, *, can_back: bool, can_forward: bool) -> Line:
-    """Returns the menu.
+    """Return the menu.
 
     Args:
       shell: Knows which commands can be used.

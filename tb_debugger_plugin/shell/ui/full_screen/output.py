@@ -105,7 +105,7 @@ class Output(ScrollView):
         self.post_message(Moved())
 
     def render_line(self, y: int) -> Strip:
-        """Returns a line of the window."""
+        """Return a line of the window."""
         number, width = y + self.scroll_offset.y, self.window.width
         base = self.rich_style
         if self.page is None or number >= len(self.page.lines):

@@ -37,7 +37,7 @@ class Page:
 
     @staticmethod
     def of(screen: Screen, line: str) -> Page:
-        """Returns the page of a screen."""
+        """Return the page of a screen."""
         return Page(screen, line, MadeLines(screen.lines), top=screen.begin)
 
 

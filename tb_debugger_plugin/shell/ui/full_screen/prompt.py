@@ -41,7 +41,7 @@ class Prompt(Input):
         self.cursor_position = len(line) if cursor is None else cursor
 
     def take_line(self) -> str:
-        """Returns what is typed, and clears it."""
+        """Return what is typed, and clear it."""
         line = self.value
         self.set_line("")
         self._recall.forget()

@@ -16,10 +16,10 @@ class Texts(Protocol):
     """Lines by number."""
 
     def __len__(self) -> int:
-        """Returns the number of lines."""
+        """Return the number of lines."""
 
     def texts(self, begin: int, end: int) -> Sequence[str]:
-        """Returns the texts of some lines."""
+        """Return the texts of some lines."""
 
 
 class Search(NamedTuple):
@@ -47,7 +47,7 @@ class Progress(NamedTuple):
 
 
 def compiled(text: str) -> re.Pattern[str]:
-    """Returns the regular expression of a text.
+    """Return the regular expression of a text.
 
     Raises:
       UsageError: It is none.

@@ -14,7 +14,7 @@ from tb_debugger_plugin.shell.ui.full_screen.pages import Page
 
 
 def title_line(shell: Shell, page: Page | None, width: int) -> tuple[Line, Mood]:
-    """Returns the title, and the mood that colours it: that of the screen, or of the stopped program."""
+    """Return the title, and the mood that colours it: that of the screen, or of the stopped program."""
     screen = None if page is None else page.screen
     mood = mood_of(shell.call) if screen is None or screen.mood is Mood.ANSWER else screen.mood
     title = printable((screen.title if screen is not None else "") or _of_call(shell))
@@ -42,7 +42,7 @@ def status_text(
     width: int,
     mouse_is_on: bool,
 ) -> str:
-    """Returns the status line, with as many facts as the window has room for.
+    """Return the status line, with as many facts as the window has room for.
 
     Args:
       shell: Knows the run.
@@ -64,7 +64,7 @@ def status_text(
 
 
 def _name_of_run(shell: Shell) -> str:
-    """The name of the run; that of its folder if the logdir is the run."""
+    """Return the name of the run; that of its folder if the logdir is the run."""
     name = shell.run_name or ""
     return str(shell.logdir).rstrip("/").rpartition("/")[2] if name == "." else name
 
@@ -75,7 +75,7 @@ def _scrolled(page: Page | None, top: int, height: int) -> str:
 
 
 def _elements(page: Page | None, top: int, height: int) -> str:
-    """The indices of the elements in the first and in the last line of the window."""
+    """Return the indices of the elements in the first and in the last line of the window."""
     if page is None or page.screen.places is None:
         return ""
     lines = range(top, min(top + height, len(page.lines)))

@@ -41,7 +41,7 @@ class Marks(NamedTuple):
 
 
 def strip_of(line: Line, marks: Marks | None = None, base: RichStyle | None = None) -> Strip:
-    """Returns a line as it is painted.
+    """Return a line as it is painted.
 
     Args:
       line: The parts, whose texts are escaped.
@@ -75,7 +75,7 @@ def _matches(text: str, pattern: re.Pattern[str] | None) -> list[tuple[int, int]
 
 
 def _segments(text: str, at: int, style: RichStyle, matches: list[tuple[int, int]]) -> list[Segment]:
-    """A part in pieces that are inside or outside of matches; ``at`` is where it begins in its line."""
+    """Return a part in pieces inside or outside of matches; ``at`` is where it begins in its line."""
     segments, done = [], 0
     for begin, end in matches:
         low, high = max(begin - at, done), min(end - at, len(text))

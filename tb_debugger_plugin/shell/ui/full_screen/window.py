@@ -13,7 +13,7 @@ from textual.driver import Driver
 
 
 def at_window(driver: type[Driver]) -> type[Driver]:
-    """Returns a driver that asks the terminal for its size; the same one if it does not ask for sizes.
+    """Return a driver that asks the terminal for its size; the same one if it does not ask for sizes.
 
     Args:
       driver: The driver that Textual chose.
@@ -29,7 +29,7 @@ def at_window(driver: type[Driver]) -> type[Driver]:
 
 
 def _window() -> tuple[int, int]:
-    """The size of the window; zeros if the terminal has none."""
+    """Return the size of the window; zeros if the terminal has none."""
     try:
         return os.get_terminal_size(sys.__stdout__.fileno())  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):
