@@ -22,6 +22,8 @@ from tb_debugger_plugin.native.arguments import GateRule
 #: only `size`. What is not known of a tensor makes a condition that names it false.
 NUMBERS = ("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "min", "max", "mean", "var")
 
+#: The number of a call that is not known.
+NO_CALL = -1
 #: Most steps of a condition, and most values that it may have on its stack.
 MAX_STEPS, MAX_DEPTH = 256, 64
 
@@ -76,7 +78,7 @@ class Passed(NamedTuple):
     Attributes:
       number: Names it; rises in the order of time, for the whole recording.
       tensor_id: The tensor id of its records.
-      occurrence: How often the tensor was computed in the call, this time included.
+      occurrence: How often the tensor was computed in its call, this time included.
       dtype: TensorFlow's DataType number; 0 if not known.
       shape: Its shape; None if not known.
       numbers: The numbers that were computed, in the order of `NUMBERS`, None for those that were not; None
@@ -84,6 +86,7 @@ class Passed(NamedTuple):
       num_bytes: Bytes of its elements.
       is_held: Whether its elements can be read.
       was_changed: Whether its value was replaced.
+      call: The number of the call that computed it, or `NO_CALL`; see `Gate.begin_run`.
     """
 
     number: int
@@ -95,6 +98,7 @@ class Passed(NamedTuple):
     num_bytes: int
     is_held: bool
     was_changed: bool
+    call: int = NO_CALL
 
 
 class Hit(NamedTuple):
@@ -124,7 +128,7 @@ class GateCounts(NamedTuple):
       hits: How often each rule that is set has held, by its number, ignored hits included.
       held_bytes: Bytes of the values that are held.
       dropped_values: Values of the call at hand that were dropped because of the limit.
-      passed: Tensors that passed in the call at hand, as far as they are noted.
+      passed: Tensors that passed in the call, as far as they are noted.
     """
 
     hits: dict[int, int]
@@ -192,13 +196,35 @@ class Gate(Protocol):
     def hold_values(self, max_bytes: int) -> None:
         """Note what passes from now on, and hold its values up to a limit; 0: nothing from now on."""
 
-    def forget_values(self) -> None:
-        """Forget what passed so far: a new call begins. The tensor of a held thread stays."""
+    def begin_run(self, call: int) -> None:
+        """Announce that this thread is about to run a graph for a call, so that its tensors are known.
 
-    def tensors(self, after: int = 0, limit: int = 1000) -> list[Passed]:
-        """What passed in the call at hand with a number above `after`, oldest first.
+        Waits, 0.1 s at most, while another graph runs of which no tensor has passed. Two graphs that begin
+        together cannot be told apart: their tensors have `NO_CALL`.
+
+        Args:
+          call: The number of the call, from 0.
+        """
+
+    def end_run(self, call: int) -> None:
+        """Announce that the graph has run."""
+
+    def forget_values(self, calls: Sequence[int] = ()) -> None:
+        """Forget what passed so far: a new call begins. The tensor of a held thread stays.
+
+        Args:
+          calls: Calls that go on. Their tensors stay.
+        """
+
+    def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
+        """What passed with a number above `after`, oldest first.
 
         At most 100,000 are noted; then the oldest are forgotten.
+
+        Args:
+          after: The number.
+          limit: Most tensors that are returned.
+          call: Only tensors of this call, and those whose call is not known; `NO_CALL` for all.
         """
 
     def elements(self, number: int) -> Elements | None:
@@ -216,16 +242,20 @@ class Gate(Protocol):
           RuntimeError: No thread is held there, or the value cannot be changed.
         """
 
-    def counts(self) -> GateCounts:
-        """The counts now."""
+    def counts(self, call: int = NO_CALL) -> GateCounts:
+        """The counts now.
+
+        Args:
+          call: The call of which `passed` counts the tensors; see `tensors`.
+        """
 
     @property
     def hit(self) -> Hit | None:
         """The hit at which a thread is held."""
 
     @property
-    def held_threads(self) -> int:
-        """Threads that wait because another thread is held."""
+    def held_calls(self) -> Sequence[int]:
+        """The call of each thread that waits because another thread is held, or `NO_CALL`."""
 
 
 class Line(NamedTuple):

@@ -248,6 +248,15 @@ class Recording:
         """
         self._around_session_runs = around
 
+    def call_around_graphs(self, around: Callable[..., Any] | None) -> None:
+        """Let each function that the program runs from Python pass through a function; None for no function.
+
+        Args:
+          around: Takes what runs it and the arguments of that, and returns what it returns.
+        """
+        run = self._functions.around_calls
+        self._threads.around_calls = run if around is None else partial(around, run)
+
     def adopt_session(self, made: TfSession) -> None:
         """Watch a session that was made before the recording, if it has run nothing that would be lost.
 

@@ -141,7 +141,7 @@ void StopThreads() {
       gate.Tensors(0, 10);
       gate.counts();
       gate.hits();
-      gate.waiting_threads();
+      gate.waiting_calls();
     }
   });
   gate.HoldValues(1 << 12);
@@ -186,7 +186,7 @@ void StopsAll() {
   const std::optional<Hit> hit = gate.Wait(kLong);
   CHECK(hit && hit->rule == 1);
   std::thread second([&] { TestTensor(2).Pass(&gate); });
-  while (gate.waiting_threads() < 1) std::this_thread::yield();
+  while (gate.waiting_calls().empty()) std::this_thread::yield();
   CHECK(!gate.Wait(0.01));
   gate.SetRules({Rule(2, std::vector<int64_t>{2})});
   CHECK(gate.Release(hit->number));

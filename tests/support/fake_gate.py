@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_debugger_plugin.capture.gate import (
+    NO_CALL,
     NUMBERS,
     CannotChange,
     GateCounts,
@@ -112,7 +113,7 @@ class FakeGate:
         self._noted: list[Passed] = []
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}
         self.max_bytes = 0
-        self.held_threads = 0
+        self.held_calls: list[int] = []
         self.is_closed = False
         self.cannot_change = CannotChange.CAN_CHANGE
 
@@ -121,9 +122,9 @@ class FakeGate:
     def pass_tensor(self, tensor_id: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Compute a tensor: wait while a thread is held, then maybe be held; returns what consumers get."""
         with self._changed:
-            self.held_threads += 1
+            self.held_calls.append(NO_CALL)
             self._changed.wait_for(lambda: self._held is None)
-            self.held_threads -= 1
+            self.held_calls.pop()
             passed = self._note(tensor_id, array)
             rule = self._stops(passed, numbers_of(array, passed.dtype))
             if rule is None:
@@ -212,12 +213,12 @@ class FakeGate:
     def hold_values(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
 
-    def forget_values(self) -> None:
+    def forget_values(self, calls: Sequence[int] = ()) -> None:
         with self._changed:
             self._noted.clear()
             self._arrays.clear()
 
-    def tensors(self, after: int = 0, limit: int = 1000) -> list[Passed]:
+    def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
         with self._changed:
             return [one for one in self._noted if one.number > after][:limit]
 
@@ -234,7 +235,7 @@ class FakeGate:
             held.array = np.frombuffer(bytes(data), held.array.dtype).reshape(held.array.shape)
             self._arrays[held.hit.tensor.number] = held.array
 
-    def counts(self) -> GateCounts:
+    def counts(self, call: int = NO_CALL) -> GateCounts:
         with self._changed:
             hits = {rule.number: count for rule, count in self._hits.items()}
             return GateCounts(hits, sum(one.nbytes for one in self._arrays.values()), 0, len(self._noted))
@@ -274,6 +275,7 @@ class FakeProgram:
 
     recording: FakeRecording
     sees_eager_ops: bool = False
+    tells_calls_apart: bool = False
     flushes: int = 0
     told: list[bool] = field(default_factory=list)
 
@@ -285,6 +287,9 @@ class FakeProgram:
 
     def see_eager_ops(self, wanted: bool) -> None:
         self.sees_eager_ops = wanted
+
+    def tell_calls_apart(self, wanted: bool) -> None:
+        self.tells_calls_apart = wanted
 
 
 class FakeClock:

@@ -32,6 +32,9 @@ class EveryThread:
       around_calls: Runs each function: takes TensorFlow's own Python function and its arguments.
       translated: Takes the exception of an op or function that failed, and returns the one that the program
         gets, often the same.
+
+    Attributes:
+      around_calls: Runs each function.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class EveryThread:
         around_calls: Callable[..., Any],
         translated: Callable[[Exception], BaseException] | None = None,
     ) -> None:
-        self._around_calls = around_calls
+        self.around_calls = around_calls
         self._translated = translated or (lambda error: error)
         self._callback = callback
         self._thread = threading.local()
@@ -138,7 +141,7 @@ class EveryThread:
         if not hasattr(self._thread, "has_callback"):
             self._begin(args[0] if args else kwargs["op_name"])
         try:
-            result = self._around_calls(execute.execute_with_callbacks, *args, **kwargs)
+            result = self.around_calls(execute.execute_with_callbacks, *args, **kwargs)
         except Exception as error:
             self._raise_other(error)
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tb_debugger_plugin.capture.gate import CannotChange, Elements, GateCounts, Hit, Passed
+from tb_debugger_plugin.capture.gate import NO_CALL, CannotChange, Elements, GateCounts, Hit, Passed
 from tb_debugger_plugin.native.arguments import GateRule
 
 
@@ -26,7 +26,8 @@ class NativeGate:
         self.let_all_pass = native.let_all_pass
         self.close = native.close
         self.hold_values = native.hold_values
-        self.forget_values = native.forget_values
+        self.begin_run = native.begin_run
+        self.end_run = native.end_run
         self.replace = native.replace
 
     def set_rules(self, rules: Sequence[GateRule]) -> None:
@@ -41,18 +42,22 @@ class NativeGate:
         """Let the thread of a hit go on; False if it is not held."""
         return bool(self._native.release(hit_number))
 
-    def tensors(self, after: int = 0, limit: int = 1000) -> list[Passed]:
-        """What passed in the call at hand with a number above `after`, oldest first."""
-        return [Passed(*fields) for fields in self._native.tensors(after, limit)]
+    def forget_values(self, calls: Sequence[int] = ()) -> None:
+        """Forget what passed so far, but for the tensors of calls that go on."""
+        self._native.forget_values(tuple(calls))
+
+    def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
+        """What passed with a number above `after`, oldest first."""
+        return [Passed(*fields) for fields in self._native.tensors(after, limit, call)]
 
     def elements(self, number: int) -> Elements | None:
         """The elements of a tensor that passed; None if they are not held."""
         elements: Elements | None = self._native.elements(number)
         return elements
 
-    def counts(self) -> GateCounts:
+    def counts(self, call: int = NO_CALL) -> GateCounts:
         """The counts now."""
-        return GateCounts(*self._native.counts())
+        return GateCounts(*self._native.counts(call))
 
     @property
     def hit(self) -> Hit | None:
@@ -60,9 +65,10 @@ class NativeGate:
         return _hit(self._native.hit)
 
     @property
-    def held_threads(self) -> int:
-        """Threads that wait because another thread is held."""
-        return int(self._native.held_threads)
+    def held_calls(self) -> tuple[int, ...]:
+        """The call of each thread that waits because another thread is held."""
+        calls: tuple[int, ...] = self._native.held_calls
+        return calls
 
 
 def _hit(fields: Any) -> Hit | None:

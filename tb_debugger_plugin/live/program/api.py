@@ -209,6 +209,15 @@ class Breakpoints:
         if self._calls is not None:
             self._calls.see_eager_ops(wanted)
 
+    def tell_calls_apart(self, wanted: bool) -> None:
+        """Let the gate know for which call a graph runs, or do not.
+
+        Args:
+          wanted: Whether it knows.
+        """
+        if self._calls is not None:
+            self._calls.tell_calls_apart(wanted)
+
     def tell_waiting(self, *, is_over: bool) -> None:
         """Print that the program still waits for a debugger, where nobody is at a terminal, or runs on.
 

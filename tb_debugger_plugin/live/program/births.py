@@ -8,6 +8,7 @@ Invariant: tensors come in the order in which they are computed, each before tho
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -22,13 +23,16 @@ _PASSES_ON: Final = frozenset(
     )
 )
 
+#: Calls that are remembered: as many as threads may run at the same time.
+_MOST_CALLS: Final = 64
+
 
 class Births:
     """Where the condition of one breakpoint began to hold. Not thread-safe: the controller holds its lock."""
 
     def __init__(self) -> None:
-        self._call = -1
-        self._holding: set[int] = set()  # ids of tensors, in the call at hand
+        #: Ids of tensors, by call: of the last ones.
+        self._holding: OrderedDict[int, set[int]] = OrderedDict()
         self._has_held = False
 
     def is_birth(self, tensor: TensorOfGraph, call: int, is_known: Callable[[int], bool]) -> bool:
@@ -36,22 +40,23 @@ class Births:
 
         Args:
           tensor: The tensor.
-          call: The number of the call at hand.
+          call: The number of its call.
           is_known: Whether a tensor passes the gate, by its id.
         """
-        if call != self._call:
-            self._call, self._holding = call, set()
-        is_carried = self._is_carried(tensor, is_known)
-        self._holding.add(tensor.tensor_id)
+        holding = self._holding.setdefault(call, set())
+        if len(self._holding) > _MOST_CALLS:
+            self._holding.popitem(last=False)
+        is_carried = self._is_carried(tensor, holding, is_known)
+        holding.add(tensor.tensor_id)
         self._has_held = True
         return not is_carried
 
-    def _is_carried(self, tensor: TensorOfGraph, is_known: Callable[[int], bool]) -> bool:
+    def _is_carried(self, tensor: TensorOfGraph, holding: set[int], is_known: Callable[[int], bool]) -> bool:
         if tensor.op_type in _PASSES_ON:
             return self._has_held
         if not all(map(is_known, tensor.inputs)):
-            return bool(self._holding)
-        return any(one in self._holding for one in tensor.inputs)
+            return bool(holding)
+        return any(one in holding for one in tensor.inputs)
 
     def is_eager_birth(self, op_type: str, inputs: Iterable[bool]) -> bool:
         """Take in an output of an eager op for which the condition holds; returns whether it begins there.

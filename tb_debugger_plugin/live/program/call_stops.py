@@ -48,12 +48,13 @@ class CallStops:
             call.details  # noqa: B018 - found out here, without the lock, in the thread of the call
         message = call.message() if status.wants_a_call else None
         with status.lock:
-            self._pauses.wait()
+            self._pauses.wait(call)
             if status.is_off:
                 return
             why = self._why_before(call)
             if why is not None or not status.open_calls:
                 status.call, status.call_message, status.is_over = call, message, False
+                status.knows_thread = True
             status.wants_a_call = status.wants_a_call and message is None
             status.counted.add(call)
             status.has_news = True
@@ -62,7 +63,7 @@ class CallStops:
             else:
                 wanted = self._begin(call)
         if why is not None:
-            self._pauses.stay()
+            self._pauses.stay(call)
             with status.lock:
                 wanted = self._begin(call)
         self._isolate(wanted)
@@ -73,22 +74,30 @@ class CallStops:
         with status.lock:
             if error is not None and not status.is_off and call.number not in status.open_calls:
                 status.note_call(call)  # it passed unseen until it failed
-            status.open_calls.discard(call.number)
+            status.open_calls.pop(call.number, None)
             if status.call is call:
                 status.is_over = True
             status.has_news = True
             why = None
             if not status.is_off:
                 status.follow_graphs()
-                self._pauses.wait()
+                self._pauses.wait(call)
                 why = self._why_after(error)
                 if why is not None:
+                    self._put_at_hand(call)
                     self._pauses.begin(why, Stop(), sentence=after_call(call, why.text), place=call.place)
                     self._tell_failure(error)
         if why is not None:
-            self._pauses.stay()
+            self._pauses.stay(call)
         if error is None:
             self._pauses.end_if_told()
+
+    def _put_at_hand(self, call: ProgramCall) -> None:
+        status = self._status
+        if status.call is not call:
+            status.call, status.call_message = call, None
+        status.tensors.call = call.number
+        status.is_over = status.knows_thread = True
 
     def _why_before(self, call: ProgramCall) -> Why | None:
         status = self._status
@@ -128,13 +137,16 @@ class CallStops:
         is_only = not status.open_calls
         if status.is_off:
             return self._no_longer_isolated()
-        status.open_calls.add(call.number)
-        status.tensors.call = call.number
+        status.open_calls[call.number] = call
+        if is_only:
+            status.tensors.call = call.number
         if status.is_noting:
             status.follow_graphs()
             status.is_noting = status.aims.is_noting
             if is_only:
                 status.tensors.begin_call()
+            else:
+                status.tensors.forget_ended(status.open_calls)
         wanted = status.aims.isolated() if status.may_stop else frozenset()
         is_new = is_only and wanted != status.isolated
         if is_new:

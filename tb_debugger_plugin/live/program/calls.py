@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
+from tb_debugger_plugin.capture.gate import NO_CALL
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
@@ -48,9 +49,10 @@ class _Facts(NamedTuple):
 
 
 class _Thread(threading.local):
-    """Whether a thread is inside of a call."""
+    """Whether a thread is inside of a call, and the number of that."""
 
     is_inside = False
+    call = NO_CALL
 
 
 class Calls:
@@ -80,7 +82,7 @@ class Calls:
         self._before_first: Callable[[], None] | None = before_first
         self._process = os.getpid()
         self._is_on = True
-        self.is_at_first = False
+        self.is_at_first = self._tells_apart = False
         self._thread = _Thread()
         self._numbers = itertools.count()
         self._num_functions = self._num_functions_at_step = self._num_steps = 0
@@ -98,6 +100,8 @@ class Calls:
         self._recording.call_around_session_runs(None)
         self._recording.call_at_end_of_step(None)
         self._recording.call_after_eager_ops(None)
+        self._recording.call_around_graphs(None)
+        self._tells_apart = False
 
     def see_eager_ops(self, wanted: bool) -> None:
         """Hand eager ops to the controller, or do not.
@@ -106,6 +110,15 @@ class Calls:
           wanted: Whether they are handed over.
         """
         self._recording.call_after_eager_ops(self._after_eager_op if wanted and self._is_on else None)
+
+    def tell_calls_apart(self, wanted: bool) -> None:
+        """Let the gate know for which call a graph runs, or do not.
+
+        Args:
+          wanted: Whether it knows.
+        """
+        self._tells_apart = wanted and self._is_on and self._recording.gate is not None
+        self._recording.call_around_graphs(self._around_graph if self._tells_apart else None)
 
     def leave_out_this_thread(self, is_left_out: bool) -> None:
         """Leave out the calls of this thread, or do not.
@@ -127,7 +140,8 @@ class Calls:
     def _around_session_run(self, called: SessionCall) -> Any:
         self._num_functions += 1
         facts = partial(_of_run, called, sys._getframe(1))
-        return self._run(called.run, CallKind.SESSION_RUN, _name_of_run(called), facts)
+        run = partial(self._around_graph, called.run)
+        return self._run(run, CallKind.SESSION_RUN, _name_of_run(called), facts)
 
     @hidden
     def _run(self, run: Callable[[], Any], kind: CallKind, name: str, facts: Callable[[], _Facts]) -> Any:
@@ -137,6 +151,7 @@ class Calls:
         self._thread.is_inside = True
         try:
             begun = self._begin(kind, name, facts)
+            self._thread.call = begun[0]
             try:
                 result = run()
             except BaseException as error:
@@ -145,7 +160,19 @@ class Calls:
             self._end(begun, None)
             return result
         finally:
-            self._thread.is_inside = False
+            self._thread.is_inside, self._thread.call = False, NO_CALL
+
+    @hidden
+    def _around_graph(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Run a graph, or an op, of the call of this thread."""
+        call, gate = self._thread.call, self._recording.gate
+        if call == NO_CALL or not self._tells_apart or gate is None:
+            return run(*args, **kwargs)
+        gate.begin_run(call)
+        try:
+            return run(*args, **kwargs)
+        finally:
+            gate.end_run(call)
 
     def _begin(self, kind: CallKind, name: str, facts: Callable[[], _Facts]) -> _Begun:
         number = next(self._numbers)

@@ -143,11 +143,12 @@ class ProgramCall:
         self.function, self._find_details, self._find_place = None, Details, lambda: ("", 0)
         self._find_lines = tuple
 
-    def message(self, *, is_over: bool = False) -> Message:
+    def message(self, *, is_over: bool = False, is_held: bool = False) -> Message:
         """The call as a `Call`.
 
         Args:
           is_over: Whether it has ended.
+          is_held: Whether its thread is stopped, or waits because another one is.
         """
         path, line = self.place
         return Call(
@@ -159,6 +160,7 @@ class ProgramCall:
             targets=self.details.targets,
             thread=self.thread,
             is_over=is_over,
+            is_held=is_held,
             path=path,
             line=line,
         )
@@ -179,6 +181,13 @@ class Program(Protocol):
 
         Args:
           wanted: Whether it is called. A program that nobody debugs pays for no such call.
+        """
+
+    def tell_calls_apart(self, wanted: bool) -> None:
+        """Let the gate know from now on for which call a graph runs, or no longer; at first it does not.
+
+        Args:
+          wanted: Whether it knows. A program that nothing may stop pays for no such thing.
         """
 
     def tell_waiting(self, *, is_over: bool) -> None:

@@ -13,10 +13,11 @@ import logging
 import sys
 import threading
 
-from tb_debugger_plugin.capture.gate import CannotChange, Hit
+from tb_debugger_plugin.capture.gate import NO_CALL, CannotChange, Hit
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.breakpoints import Entry
+from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.sentences import (
     BESIDE_IN_SESSION,
@@ -110,18 +111,27 @@ class Pauses:
         def passes(entry: Entry) -> bool:
             return status.passes(entry, status.tensors.message_of_passed(hit.tensor))
 
-        why = status.aims.why_hit(hit, status.tensors.call, passes) if status.may_stop else None
+        call = hit.tensor.call if hit.tensor.call != NO_CALL else status.tensors.call
+        why = status.aims.why_hit(hit, call, passes) if status.may_stop else None
         if why is None:
             status.gate.release(hit.number)
             return None
+        if not hit.in_pipeline:
+            status.look_at(hit.tensor.call)
         return self.begin(why, Stop(hit=hit), status.tensors.message_of_passed(hit.tensor))
 
-    def wait(self) -> None:
-        """Wait in a thread of the program while it is paused."""
+    def wait(self, call: ProgramCall | None = None) -> None:
+        """Wait in a thread of the program while it is paused.
+
+        Args:
+          call: The call before or after which it waits; None at an eager op.
+        """
         status = self._status
         if not status.is_stopped:
             return
         status.threads_here += 1
+        if call is not None:
+            status.held_calls[call.number] = call
         try:
             while status.is_stopped:
                 status.lock.wait()
@@ -130,6 +140,8 @@ class Pauses:
             self.let_go(int(State.DETACHED))
         finally:
             status.threads_here -= 1
+            if call is not None:
+                status.held_calls.pop(call.number, None)
 
     def go_on(self, order: Order) -> None:
         """Let the program go on after a pause."""
@@ -165,12 +177,16 @@ class Pauses:
 
     # The caller does not hold the lock.
 
-    def stay(self) -> None:
-        """Wait in a thread of the program that has begun a pause, until it may go on."""
+    def stay(self, call: ProgramCall | None = None) -> None:
+        """Wait in a thread of the program that has begun a pause, until it may go on.
+
+        Args:
+          call: The call before or after which it waits; None at an eager op.
+        """
         self._note_sources()
         self.flush()
         with self._status.lock:
-            self.wait()
+            self.wait(call)
         self.end_if_told()
 
     def _note_sources(self) -> None:

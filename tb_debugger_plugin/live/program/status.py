@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from tb_debugger_plugin.capture.gate import Gate, Hit
+from tb_debugger_plugin.capture.gate import NO_CALL, Gate, Hit
 from tb_debugger_plugin.live.messages.messages import Message, State
 from tb_debugger_plugin.live.program.aims import Aims
 from tb_debugger_plugin.live.program.breakpoints import Entry
@@ -31,6 +31,9 @@ from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 STOPPED: Final = (int(State.WAITING), int(State.PAUSED))
 #: Phases in which the program never stops again.
 OFF: Final = (int(State.DETACHED), int(State.ENDED))
+
+#: Calls that are listed by their threads.
+_MOST_THREADS: Final = 100
 
 
 @dataclass
@@ -65,12 +68,14 @@ class Status:
       has_begun: Whether the program has been let go for the first time.
       waiting: How long it has waited for its first debugger.
       unseen: Lets calls pass at which nobody looks.
-      open_calls: The numbers of the calls that run, but for those.
+      open_calls: The calls that run, but for those, by their numbers.
+      held_calls: The calls whose threads wait in hooks, by their numbers.
       wants_a_call: Whether the facts of the next call are wanted, for the state.
       isolated: The tensors that have watch ops of their own.
       call: The call that runs, or ran last, of those that were seen; None before the first one.
       call_message: It as a message, if that was made.
       is_over: Whether it has ended.
+      knows_thread: Whether it is known to be the call of the thread that stopped.
       pause: Where the program is paused, for debuggers; None if it runs.
       pause_number: Of the last pause.
       stop: Where the program is paused.
@@ -93,7 +98,8 @@ class Status:
         self.notices = Notices()
         self.counted = CountedCalls()
         self.unseen = UnseenCalls(self.counted)
-        self.open_calls: set[int] = set()
+        self.open_calls: dict[int, ProgramCall] = {}
+        self.held_calls: dict[int, ProgramCall] = {}
         self.wants_a_call = False
         self.isolated: frozenset[int] = frozenset()
         self.phase = int(State.RUNNING)
@@ -103,7 +109,7 @@ class Status:
         self.waiting = Waiting(settings.wait_s, clock)
         self.call: ProgramCall | None = None
         self.call_message: Message | None = None
-        self.is_over = True
+        self.is_over = self.knows_thread = True
         self.pause: Message | None = None
         self.pause_number = 0
         self.stop = Stop()
@@ -111,7 +117,7 @@ class Status:
         self.sees_eager = False
         self.is_noting = False
         self.told_to_end: float | None = None
-        self._was_on = False
+        self._was_on = self._tells_apart = False
         self._told_calls = 0  # CountedCalls.num_calls, in the last version
 
     @property
@@ -164,12 +170,41 @@ class Status:
                 self.call_message = self.call.message()
             state.call.CopyFrom(self.call_message)
             state.call.is_over = self.is_over
+            state.call.thread = self.call_message.thread if self.knows_thread else self._threads_at_hand()
+        at_gate = self.gate.held_calls if self.gate is not None else ()
         if self.pause is not None:
             state.pause.CopyFrom(self.pause)
-            at_gate = self.gate.held_threads if self.gate is not None else 0
             here = self.threads_here - (1 if self.stop.hit is None else 0)
-            state.pause.held_threads = max(0, here) + at_gate
+            state.pause.held_threads = max(0, here) + len(at_gate)
+        state.running.extend(self._running({*at_gate, *self.held_calls}))
         return state
+
+    def _threads_at_hand(self) -> str:
+        """The threads of which one is at hand, where they cannot be told apart."""
+        return " or ".join(sorted({call.thread for call in self.open_calls.values()}))
+
+    def _running(self, held: set[int]) -> list[Message]:
+        """The calls of the threads that are inside of one, or stopped before or after it."""
+        calls = {**self.open_calls, **self.held_calls}
+        if self.call is not None and self.is_stopped and self.stop.eager is None:
+            calls[self.call.number] = self.call
+            held = {*held, self.call.number} if self.knows_thread else held
+        return [calls[number].message(is_held=number in held) for number in sorted(calls)[:_MOST_THREADS]]
+
+    def look_at(self, number: int) -> None:
+        """Put a call at hand, at a tensor of which a thread stops.
+
+        Args:
+          number: Its number; `NO_CALL` if it is not known: then it is one of those that run.
+        """
+        call = self.open_calls.get(number)
+        self.knows_thread = call is not None or len(self.open_calls) < 2
+        call = call or next(iter(self.open_calls.values()), None)
+        if call is not None:
+            self.tensors.call = call.number if self.knows_thread else NO_CALL
+            if call is not self.call:
+                self.call, self.call_message = call, None
+            self.is_over = False
 
     def news(self) -> None:
         """Begin a new version."""
@@ -192,6 +227,10 @@ class Status:
         held = self.settings.max_held_bytes
         self.aims.apply(is_on=is_on, is_paused=self.is_stopped, max_bytes=held)
         self.is_noting = self.is_noting or self.aims.is_noting or self.sees_eager
+        tells = is_on and (self.is_stopped or self.aims.looks or self.is_noting)
+        if tells != self._tells_apart:
+            self._tells_apart = tells
+            self.program.tell_calls_apart(tells)
         sees = (is_on and (self.is_stopped or self.aims.looks)) or self.told_to_end is not None
         if sees != self.sees_eager:
             self.sees_eager = sees
@@ -241,9 +280,10 @@ class Status:
 
     def note_call(self, call: ProgramCall) -> None:
         """Note that a call runs."""
-        self.open_calls.add(call.number)
+        self.open_calls[call.number] = call
         self.tensors.call = call.number
         self.call, self.call_message, self.is_over = call, None, False
+        self.knows_thread = True
 
     def apply_if_time_changes_it(self) -> None:
         """Tell the gate and the hooks what is wanted, if debuggers have been away for long enough."""

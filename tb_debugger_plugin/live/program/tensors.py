@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -109,7 +109,7 @@ class Tensors:
         self._earlier: OrderedDict[int, Value] = OrderedDict()
         self._measured: dict[int, dict[str, float]] = {}
         self._changed: dict[int, Value] = {}
-        #: The number of the call at hand.
+        #: The number of the call at hand; `NO_CALL` if it cannot be told from others.
         self.call = 0
 
     def know(self, tensors: Iterable[TensorOfGraph]) -> None:
@@ -129,6 +129,15 @@ class Tensors:
         self._floor = self._last_passed
         self._block = self._next_eager // _BLOCK + 1
         self._next_eager = (self._block + 1) * _BLOCK
+
+    def forget_ended(self, running: Collection[int]) -> None:
+        """Forget the tensors of graphs of the calls that have ended.
+
+        Args:
+          running: The numbers of the calls that run.
+        """
+        if self._gate is not None:
+            self._gate.forget_values(tuple(running))
 
     def drop_eager(self) -> None:
         """Drop all eager outputs."""
@@ -194,13 +203,13 @@ class Tensors:
         messages = [self.message_of_passed(one, budget) for one in passed]
         messages += [self.message_of_eager(one, budget) for one in eager]
         messages.sort(key=lambda one: int(one.number))
-        total = len(numbers) + (self._gate.counts().passed if self._gate is not None else 0)
+        total = len(numbers) + (self._gate.counts(self.call).passed if self._gate is not None else 0)
         return messages[:limit], total
 
     def _passed(self, after: int, limit: int) -> list[Passed]:
         if self._gate is None or after >= (self._block + 1) * _BLOCK:
             return []
-        passed = self._gate.tensors(max(self._floor, self._gates_number(after)), limit)
+        passed = self._gate.tensors(max(self._floor, self._gates_number(after)), limit, self.call)
         self._last_passed = max([self._last_passed, *(one.number for one in passed)])
         return passed
 

@@ -213,7 +213,7 @@ void PassAll(CompiledKernel* kernel, TF_OpKernelContext* context, Recorder* reco
     if (magnitude < 0) continue;  // in a branch that was not taken
     std::optional<Bad> bad;
     if (tensor.tensor_proto.empty()) bad = HowBad(magnitude);
-    PassCompiled(kernel->targets[i][0], bad, &recorder->gate());
+    PassCompiled(kernel->targets[i][0], bad, context, &recorder->gate());
   }
 }
 

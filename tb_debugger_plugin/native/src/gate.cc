@@ -51,9 +51,10 @@ struct Gate::RuleSet {
 
 // One call of Pass.
 struct Gate::Visit {
-  explicit Visit(const Passing& tensor) : tensor(tensor), numbers(tensor.numbers) {}
+  Visit(const Passing& tensor, int64_t call) : tensor(tensor), call(call), numbers(tensor.numbers) {}
 
   const Passing& tensor;
+  const int64_t call;
   Numbers numbers;
   bool is_measured = false;  // whether the elements were looked at for the numbers
   Passed passed;
@@ -97,7 +98,7 @@ Gate::Gate() { SetRulesTo({}); }
 
 std::shared_ptr<const HeldValue> Gate::Pass(const Passing& tensor) {
   if (!wanted()) return nullptr;
-  Visit visit(tensor);
+  Visit visit(tensor, tensor.in_pipeline ? kNoCall : calls_.CallOf(tensor.step));
   std::shared_ptr<const RuleSet> rules = Rules();
   int64_t stop = Judge(*rules, &visit);
   if (passed_.wanted() || stop != 0) Note(&visit);
@@ -115,9 +116,9 @@ std::shared_ptr<const HeldValue> Gate::Pass(const Passing& tensor) {
     } else if (stop == 0 && tensor.in_pipeline) {
       return nullptr;
     } else {
-      ++waiting_;
+      waiting_.push_back(visit.call);
       go_on_.wait(lock);
-      --waiting_;
+      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), visit.call));
     }
   }
   return nullptr;
@@ -168,6 +169,8 @@ void Gate::Note(Visit* visit) {
   const Passing& tensor = visit->tensor;
   Passed& passed = visit->passed;
   passed.tensor_id = tensor.tensor_id;
+  passed.call = visit->call;
+  passed.step = tensor.in_pipeline ? 0 : tensor.step;
   passed.numbers = visit->numbers;
   if (tensor.view != nullptr) {
     const TensorView& view = *tensor.view;
@@ -289,8 +292,8 @@ std::optional<Hit> Gate::hit() const {
   return held_->hit;
 }
 
-int64_t Gate::waiting_threads() const {
-  if (abandoned_) return 0;
+std::vector<int64_t> Gate::waiting_calls() const {
+  if (abandoned_) return {};
   std::lock_guard<std::mutex> lock(mutex_);
   return waiting_;
 }
@@ -304,22 +307,23 @@ std::vector<std::pair<int64_t, int64_t>> Gate::hits() const {
   return hits;
 }
 
-void Gate::Forget() {
-  if (!abandoned_) passed_.Forget();
+void Gate::Forget(const std::vector<int64_t>& calls) {
+  if (!abandoned_) passed_.Forget(calls);
 }
 
-std::vector<Passed> Gate::Tensors(int64_t after, size_t limit) const {
-  return abandoned_ ? std::vector<Passed>() : passed_.After(after, limit);
+std::vector<Passed> Gate::Tensors(int64_t after, size_t limit, int64_t call) const {
+  return abandoned_ ? std::vector<Passed>() : passed_.After(after, limit, call);
 }
 
 std::shared_ptr<const HeldValue> Gate::ValueOf(int64_t number) const {
   return abandoned_ ? nullptr : passed_.ValueOf(number);
 }
 
-PassedTensors::Counts Gate::counts() const { return abandoned_ ? PassedTensors::Counts() : passed_.counts(); }
+PassedTensors::Counts Gate::counts(int64_t call) const { return abandoned_ ? PassedTensors::Counts() : passed_.counts(call); }
 
 void Gate::Abandon() {
   abandoned_ = true;
+  calls_.Abandon();
   wanted_ = false;
   stops_ = false;
 }

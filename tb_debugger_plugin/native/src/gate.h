@@ -23,6 +23,7 @@
 #include "condition.h"
 #include "numbers.h"
 #include "passed.h"
+#include "running_calls.h"
 
 namespace tbdbg {
 
@@ -51,6 +52,7 @@ struct Passing {
   CannotChange cannot_change = CannotChange::kBeside;
   bool others_may_have_passed = true;  // whether consumers may have run already
   bool in_pipeline = false;
+  int64_t step = 0;  // TensorFlow's number of the run of the graph; 0 if it is not known
   // Whether it is on record. Another one stops only where a rule names it.
   bool is_recorded = true;
 };
@@ -89,14 +91,17 @@ class Gate {
   // Empty, or why the value cannot be replaced; `*wrong_size`: whether that is because of the size.
   std::string Replace(int64_t hit, std::string_view data, bool* wrong_size);
   std::optional<Hit> hit() const;
-  int64_t waiting_threads() const;
+  // The call of each thread that waits because another is held; kNoCall where it is not known.
+  std::vector<int64_t> waiting_calls() const;
   // The hits of each rule, by its number.
   std::vector<std::pair<int64_t, int64_t>> hits() const;
   // See PassedTensors.
-  void Forget();
-  std::vector<Passed> Tensors(int64_t after, size_t limit) const;
+  void Forget(const std::vector<int64_t>& calls = {});
+  std::vector<Passed> Tensors(int64_t after, size_t limit, int64_t call = kNoCall) const;
   std::shared_ptr<const HeldValue> ValueOf(int64_t number) const;
-  PassedTensors::Counts counts() const;
+  PassedTensors::Counts counts(int64_t call = kNoCall) const;
+  // Of the threads of the program.
+  RunningCalls& calls() { return calls_; }
 
   // Ends it in a forked child, where the locks may be locked for ever. Later calls do nothing.
   void Abandon();
@@ -128,13 +133,15 @@ class Gate {
   std::atomic<bool> wanted_{false}, stops_{false}, abandoned_{false};
   std::atomic<int64_t> version_{0};  // of rules_
   PassedTensors passed_;
+  RunningCalls calls_;
   mutable std::mutex mutex_;  // taken before that of passed_
   std::condition_variable go_on_, arrived_;
   // All guarded by mutex_.
   std::shared_ptr<const RuleSet> rules_;
   bool next_ = false, closed_ = false;
   Held* held_ = nullptr;
-  int64_t last_hit_ = 0, delivered_ = 0, waiting_ = 0;
+  int64_t last_hit_ = 0, delivered_ = 0;
+  std::vector<int64_t> waiting_;  // the call of each thread that waits
 };
 
 }  // namespace tbdbg

@@ -56,6 +56,8 @@ class InputHolder : public Holder {
 
 std::vector<int64_t> DimsOf(const TensorView& view) { return {view.dims, view.dims + view.rank}; }
 
+int64_t StepOf(TF_OpKernelContext* context) { return tf.TF_StepId == nullptr ? 0 : tf.TF_StepId(context); }
+
 // Whether elements of a dtype are plain numbers.
 bool HasNumbers(const TensorView& view) { return view.dtype != kString; }
 
@@ -85,6 +87,7 @@ std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& 
     passing.cannot_change = is_first ? cannot_change : CannotChange::kCoalesced;
     passing.others_may_have_passed = passing.cannot_change != CannotChange::kCanChange;
     passing.in_pipeline = target.in_pipeline;
+    passing.step = StepOf(context_);
     passing.is_recorded = target.is_recorded;
     if (passing.cannot_change == CannotChange::kCanChange && !HasNumbers(view)) {
       passing.cannot_change = CannotChange::kNoNumbers;
@@ -95,7 +98,8 @@ std::shared_ptr<const HeldValue> OpAtGate::Pass(const std::vector<TraceTarget>& 
   return replacement;
 }
 
-void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode, Gate* gate) {
+void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode, TF_OpKernelContext* context,
+                 Gate* gate) {
   Passing passing;
   passing.tensor_id = static_cast<int64_t>(target.tensor_id);
   if (columns.num_elements >= ColumnsOf(mode)) {
@@ -104,15 +108,18 @@ void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode
     if (SpecOf(mode).judges) passing.bad = HowBad(values, mode);
   }
   passing.cannot_change = CannotChange::kOtherDevice;
+  passing.step = StepOf(context);
   passing.in_pipeline = target.in_pipeline;
   gate->Pass(passing);
 }
 
-void PassCompiled(const TraceTarget& target, std::optional<Bad> bad, Gate* gate) {
+void PassCompiled(const TraceTarget& target, std::optional<Bad> bad, TF_OpKernelContext* context,
+                  Gate* gate) {
   Passing passing;
   passing.tensor_id = static_cast<int64_t>(target.tensor_id);
   passing.bad = bad;
   passing.cannot_change = CannotChange::kCompiled;
+  passing.step = StepOf(context);
   passing.in_pipeline = target.in_pipeline;
   gate->Pass(passing);
 }

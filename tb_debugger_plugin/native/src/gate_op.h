@@ -28,10 +28,11 @@ class OpAtGate {
 };
 
 // Lets a tensor of another device pass. `columns`: what Summarize would have written in `mode`.
-void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode, Gate* gate);
+void PassNumbers(const TraceTarget& target, const TensorView& columns, Mode mode, TF_OpKernelContext* context,
+                 Gate* gate);
 
 // Lets a tensor of a compiled function pass, which has run. `bad`: how bad it is, if that is known.
-void PassCompiled(const TraceTarget& target, std::optional<Bad> bad, Gate* gate);
+void PassCompiled(const TraceTarget& target, std::optional<Bad> bad, TF_OpKernelContext* context, Gate* gate);
 
 // Makes a value the first output of an op.
 void SetOutput(TF_OpKernelContext* context, const HeldValue& value);

@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace tbdbg {
+namespace {
+
+std::pair<int64_t, int64_t> OccurrenceKey(const Passed& tensor) {
+  // Steps of functions are below 0, those of sessions are not: a shift keeps both from numbers of calls.
+  return {tensor.tensor_id, tensor.call != kNoCall ? tensor.call : ~tensor.step};
+}
+
+// Whether a tensor may be one of a call; all are, of kNoCall.
+bool IsOf(const Passed& tensor, int64_t call) {
+  return call == kNoCall || tensor.call == call || tensor.call == kNoCall;
+}
+
+}  // namespace
 
 void PassedTensors::SetLimit(int64_t max_bytes) {
   Values dropped;
@@ -20,7 +33,7 @@ void PassedTensors::Note(Passed* tensor) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return;
   tensor->number = ++last_number_;
-  tensor->occurrence = ++occurrences_[tensor->tensor_id];
+  tensor->occurrence = ++occurrences_[OccurrenceKey(*tensor)];
   if (tensors_.size() >= kMost) {
     oldest = std::move(tensors_.front());
     Drop(&oldest, &dropped);
@@ -66,17 +79,19 @@ void PassedTensors::Change(int64_t number, std::shared_ptr<const HeldValue> valu
   tensor->was_changed = true;
 }
 
-void PassedTensors::Forget() {
+void PassedTensors::Forget(const std::vector<int64_t>& calls) {
   std::deque<Passed> forgotten;  // destroyed after the lock
   std::lock_guard<std::mutex> lock(mutex_);
   forgotten.swap(tensors_);
   occurrences_.clear();
   held_bytes_ = dropped_ = 0;
   for (Passed& tensor : forgotten) {
-    if (tensor.number != pinned_) continue;
-    if (tensor.value != nullptr) held_bytes_ = tensor.num_bytes;
-    occurrences_[tensor.tensor_id] = 1;
-    tensors_.push_back(tensor);
+    const bool goes_on = std::find(calls.begin(), calls.end(), tensor.call) != calls.end();
+    if (tensor.number != pinned_ && !goes_on) continue;
+    if (tensor.value != nullptr) held_bytes_ += tensor.num_bytes;
+    int64_t& occurrences = occurrences_[OccurrenceKey(tensor)];
+    occurrences = std::max(occurrences, goes_on ? tensor.occurrence : 1);
+    tensors_.push_back(std::move(tensor));
   }
 }
 
@@ -90,13 +105,15 @@ void PassedTensors::Close() {
   held_bytes_ = 0;
 }
 
-std::vector<Passed> PassedTensors::After(int64_t after, size_t limit) const {
+std::vector<Passed> PassedTensors::After(int64_t after, size_t limit, int64_t call) const {
   std::vector<Passed> found;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto begin =
       std::upper_bound(tensors_.begin(), tensors_.end(), after,
                        [](int64_t number, const Passed& tensor) { return number < tensor.number; });
-  for (auto it = begin; it != tensors_.end() && found.size() < limit; ++it) found.push_back(*it);
+  for (auto it = begin; it != tensors_.end() && found.size() < limit; ++it) {
+    if (IsOf(*it, call)) found.push_back(*it);
+  }
   return found;
 }
 
@@ -106,9 +123,10 @@ std::shared_ptr<const HeldValue> PassedTensors::ValueOf(int64_t number) const {
   return tensor == nullptr ? nullptr : tensor->value;
 }
 
-PassedTensors::Counts PassedTensors::counts() const {
+PassedTensors::Counts PassedTensors::counts(int64_t call) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {held_bytes_, dropped_, static_cast<int64_t>(tensors_.size())};
+  const auto is_of_call = [&](const Passed& tensor) { return IsOf(tensor, call); };
+  return {held_bytes_, dropped_, std::count_if(tensors_.begin(), tensors_.end(), is_of_call)};
 }
 
 Passed* PassedTensors::Find(int64_t number) {

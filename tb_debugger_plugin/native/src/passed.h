@@ -4,13 +4,15 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "numbers.h"
+#include "running_calls.h"
 #include "summary.h"
 
 namespace tbdbg {
@@ -34,8 +36,10 @@ class Holder {
 struct Passed {
   int64_t number = 0;  // from 1 on
   int64_t tensor_id = 0;
-  int64_t occurrence = 0;  // in the call at hand
-  int dtype = 0;           // 0 if it is not known
+  int64_t occurrence = 0;  // in its call
+  int64_t call = kNoCall;
+  int64_t step = 0;  // see Passing
+  int dtype = 0;     // 0 if it is not known
   std::optional<std::vector<int64_t>> dims;
   Numbers numbers;  // those that were computed
   int64_t num_bytes = 0;
@@ -63,15 +67,17 @@ class PassedTensors {
   void Unpin();
   // Replaces the numbers and the value of a tensor.
   void Change(int64_t number, std::shared_ptr<const HeldValue> value);
-  // A new call begins.
-  void Forget();
+  // A new call begins: only tensors of the calls that go on stay.
+  void Forget(const std::vector<int64_t>& calls);
   // Forgets all, and notes nothing any more.
   void Close();
 
-  // Those with a number above `after`, at most `limit`, oldest first.
-  std::vector<Passed> After(int64_t after, size_t limit) const;
+  // Those with a number above `after`, at most `limit`, oldest first: of a call and of none that is known, or
+  // all, for kNoCall.
+  std::vector<Passed> After(int64_t after, size_t limit, int64_t call) const;
   std::shared_ptr<const HeldValue> ValueOf(int64_t number) const;
-  Counts counts() const;
+  // `call`: counts what passed as After() does.
+  Counts counts(int64_t call = kNoCall) const;
 
   static constexpr size_t kMost = 100000;
 
@@ -92,7 +98,8 @@ class PassedTensors {
   int64_t max_bytes_ = 0;
   int64_t last_number_ = 0;
   std::deque<Passed> tensors_;  // numbers rise
-  std::unordered_map<int64_t, int64_t> occurrences_;
+  // By tensor and call, or by step where the call is not known.
+  std::map<std::pair<int64_t, int64_t>, int64_t> occurrences_;
   int64_t held_bytes_ = 0;  // of tensors_
   int64_t dropped_ = 0;
   int64_t first_held_ = 0;  // no earlier number has a value, but for the pinned one

@@ -68,10 +68,11 @@ PyObject* ToPython(const Passed& tensor) {
   const Owned dims(tensor.dims ? ToTuple(*tensor.dims) : Py_NewRef(Py_None));
   const Owned numbers(ToTuple(tensor.numbers));
   if (dims == nullptr || numbers == nullptr) return nullptr;
-  return Py_BuildValue("LLLiOOLNN", static_cast<long long>(tensor.number),
+  return Py_BuildValue("LLLiOOLNNL", static_cast<long long>(tensor.number),
                        static_cast<long long>(tensor.tensor_id), static_cast<long long>(tensor.occurrence),
                        tensor.dtype, dims.get(), numbers.get(), static_cast<long long>(tensor.num_bytes),
-                       PyBool_FromLong(tensor.value != nullptr), PyBool_FromLong(tensor.was_changed));
+                       PyBool_FromLong(tensor.value != nullptr), PyBool_FromLong(tensor.was_changed),
+                       static_cast<long long>(tensor.call));
 }
 
 // The fields of Hit in capture/gate.py; None if there is none.
@@ -187,16 +188,34 @@ PyObject* HoldValues(PyObject* self, PyObject* max_bytes) {
   Py_RETURN_NONE;
 }
 
-PyObject* ForgetValues(PyObject* self, PyObject*) {
-  WithoutGil([&] { GateOf(self)->Forget(); });
+PyObject* ForgetValues(PyObject* self, PyObject* value) {
+  std::vector<int64_t> calls;
+  const Owned items(PySequence_Tuple(value));
+  if (items == nullptr || !ToNumbers(items.get(), &calls)) return nullptr;
+  WithoutGil([&] { GateOf(self)->Forget(calls); });
+  Py_RETURN_NONE;
+}
+
+PyObject* BeginRun(PyObject* self, PyObject* number) {
+  const long long call = PyLong_AsLongLong(number);
+  if (call == -1 && PyErr_Occurred()) return nullptr;
+  WithoutGil([&] { GateOf(self)->calls().Begin(call); });
+  Py_RETURN_NONE;
+}
+
+PyObject* EndRun(PyObject* self, PyObject* number) {
+  const long long call = PyLong_AsLongLong(number);
+  if (call == -1 && PyErr_Occurred()) return nullptr;
+  WithoutGil([&] { GateOf(self)->calls().End(call); });
   Py_RETURN_NONE;
 }
 
 PyObject* Tensors(PyObject* self, PyObject* args) {
-  long long after = 0, limit = 1000;
-  if (!PyArg_ParseTuple(args, "|LL", &after, &limit)) return nullptr;
+  long long after = 0, limit = 1000, call = kNoCall;
+  if (!PyArg_ParseTuple(args, "|LLL", &after, &limit, &call)) return nullptr;
   std::vector<Passed> tensors;
-  WithoutGil([&] { tensors = GateOf(self)->Tensors(after, static_cast<size_t>(std::max(limit, 0LL))); });
+  WithoutGil(
+      [&] { tensors = GateOf(self)->Tensors(after, static_cast<size_t>(std::max(limit, 0LL)), call); });
   Owned list(PyList_New(0));
   for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
     const Owned tensor(ToPython(tensors[i]));
@@ -234,12 +253,14 @@ PyObject* Replace(PyObject* self, PyObject* args) {
   return nullptr;
 }
 
-PyObject* GetCounts(PyObject* self, PyObject*) {
+PyObject* GetCounts(PyObject* self, PyObject* number) {
+  const long long call = PyLong_AsLongLong(number);
+  if (call == -1 && PyErr_Occurred()) return nullptr;
   std::vector<std::pair<int64_t, int64_t>> hits;
   PassedTensors::Counts counts;
   WithoutGil([&] {
     hits = GateOf(self)->hits();
-    counts = GateOf(self)->counts();
+    counts = GateOf(self)->counts(call);
   });
   Owned by_rule(PyDict_New());
   if (by_rule == nullptr) return nullptr;
@@ -259,10 +280,10 @@ PyObject* GetHit(PyObject* self, void*) {
   return ToPython(hit);
 }
 
-PyObject* GetHeldThreads(PyObject* self, void*) {
-  int64_t threads = 0;
-  WithoutGil([&] { threads = GateOf(self)->waiting_threads(); });
-  return PyLong_FromLongLong(threads);
+PyObject* GetHeldCalls(PyObject* self, void*) {
+  std::vector<int64_t> calls;
+  WithoutGil([&] { calls = GateOf(self)->waiting_calls(); });
+  return ToTuple(calls);
 }
 
 PyMethodDef gate_methods[] = {
@@ -273,16 +294,19 @@ PyMethodDef gate_methods[] = {
     {"let_all_pass", LetAllPass, METH_NOARGS, "let_all_pass(): remove the rules, and let all threads go on."},
     {"close", Close, METH_NOARGS, "close(): let all threads go on, for ever."},
     {"hold_values", HoldValues, METH_O, "hold_values(max_bytes): hold values of the call at hand; 0: none."},
-    {"forget_values", ForgetValues, METH_NOARGS, "forget_values(): a new call begins."},
-    {"tensors", Tensors, METH_VARARGS, "tensors(after=0, limit=1000): the fields of each Passed."},
+    {"forget_values", ForgetValues, METH_O, "forget_values(calls): forget all but the tensors of calls."},
+    {"begin_run", BeginRun, METH_O, "begin_run(call): a graph is about to run for a call."},
+    {"end_run", EndRun, METH_O, "end_run(call): the graph has run."},
+    {"tensors", Tensors, METH_VARARGS, "tensors(after=0, limit=1000, call=-1): the fields of each Passed."},
     {"elements", ElementsOf, METH_O, "elements(number): the Elements of a tensor, or None."},
     {"replace", Replace, METH_VARARGS, "replace(hit, data): give the consumers another value."},
-    {"counts", GetCounts, METH_NOARGS, "counts(): the fields of GateCounts."},
+    {"counts", GetCounts, METH_O, "counts(call): the fields of GateCounts."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef gate_attributes[] = {
     {"hit", GetHit, nullptr, "The fields of the Hit at which a thread is held, or None.", nullptr},
-    {"held_threads", GetHeldThreads, nullptr, "Threads that wait because another is held.", nullptr},
+    {"held_calls", GetHeldCalls, nullptr, "The calls of the threads that wait because another is held.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot gate_slots[] = {{Py_tp_methods, gate_methods}, {Py_tp_getset, gate_attributes}, {0, nullptr}};

@@ -65,7 +65,9 @@ namespace tbdbg {
   X(TF_TensorData, void*, (const TF_Tensor*))
 
 // Not in every version; null if it is missing.
-#define TBDBG_TF_OPTIONAL_FUNCTIONS(X) X(TF_GetDeviceName, TF_StringView, (TF_OpKernelContext*))
+#define TBDBG_TF_OPTIONAL_FUNCTIONS(X)                      \
+  X(TF_GetDeviceName, TF_StringView, (TF_OpKernelContext*)) \
+  X(TF_StepId, int64_t, (TF_OpKernelContext*))
 
 struct TfApi {
 #define TBDBG_DECLARE(name, result, arguments) result(*name) arguments = nullptr;

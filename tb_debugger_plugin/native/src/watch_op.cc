@@ -245,7 +245,7 @@ void ComputeReduced(void* state, TF_OpKernelContext* context) {
   const TensorView view = input.View();
   const int64_t rang = recorder->wanted() ? RecordReduced(*kernel, view, recorder) : 0;
   const TraceTarget& target = kernel->watch->targets.front();
-  if (recorder->gate().wanted()) PassNumbers(target, view, kernel->mode, &recorder->gate());
+  if (recorder->gate().wanted()) PassNumbers(target, view, kernel->mode, context, &recorder->gate());
   FailIf(rang, context, recorder);
 }
 // The output has the shape of the input.

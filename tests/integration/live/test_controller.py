@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -474,6 +476,94 @@ def test_an_op_that_fails_is_shown_with_its_line_its_reason_and_its_inputs(begin
     assert inputs["table"] == ("[2.0, 4.0]", [2])
     assert list(inputs)[1] == "i" and not pause.inputs[1].has_value
     assert "table" in names_of(debugger.tensors())
+    debugger.do(continue_={})
+    debugger.finished()
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["one function", "a function inside"])
+def test_each_thread_stops_in_its_own_call_with_its_own_tensors(begin, inner):
+    """Three workers call one function at the same time; what a worker computes tells which one it is."""
+    debugger = begin(wait=False)
+    of_worker, rounds = 1000, 6
+    together = threading.Barrier(3)
+
+    @tf.function
+    def plus(x):
+        return tf.add(x, 1.0, name="plus")
+
+    @tf.function
+    def work(x):
+        for _ in tf.range(2):
+            x = plus(x) if inner else tf.add(x, 1.0, name="plus")
+        return tf.multiply(x, 1.0, name="product")
+
+    def worker(k):
+        def run():
+            threading.current_thread().name = f"worker-{k}"
+            together.wait()
+            return [float(work(tf.constant(float(k * of_worker + 10 * i)))) for i in range(rounds)]
+
+        return run
+
+    def base(tensor):
+        return tensor.op_name.rpartition("/")[2]
+
+    work(tf.constant(0.0))
+    debugger.breakpoint(name_regex="(^|/)(plus|product)$")
+    for k in range(3):
+        debugger.start(worker(k))
+    seen = {k: [] for k in range(3)}
+    while debugger.has_stopped():
+        state = debugger.controller.state()
+        stopped = state.pause.tensor
+        number, step = divmod(int(float(stopped.text)), of_worker)
+        assert state.call.thread == f"worker-{number}"
+        seen[number].append((state.call.number, base(stopped), stopped.occurrence, step))
+        at_hand = [(base(one), one.text) for one in debugger.tensors() if base(one) in ("plus", "product")]
+        assert at_hand[-1] == (base(stopped), stopped.text)
+        assert {int(float(text)) // of_worker for _, text in at_hand} == {number}, "of its own call only"
+        assert f"worker-{number}" in {one.thread for one in state.running if one.is_held}
+        assert len({one.thread for one in state.running}) == len(state.running) <= 3
+        debugger.do(continue_={}, pause_number=debugger.number)
+    debugger.finished()
+    assert len({numbers[0][0] for numbers in seen.values()}) == 3
+    for stops in seen.values():
+        calls = sorted({call for call, *_ in stops})
+        assert stops == [
+            (call, *stop)
+            for i, call in enumerate(calls)
+            for stop in (("plus", 1, 10 * i + 1), ("plus", 2, 10 * i + 2), ("product", 1, 10 * i + 2))
+        ]
+        assert len(calls) == rounds
+
+
+def test_runs_that_begin_together_and_show_no_tensor_are_not_told_apart(begin):
+    """The first tensor of both comes late, after the time for which one waits for the other."""
+    debugger = begin(wait=False)
+    go_on = threading.Event()
+
+    def wait():
+        go_on.wait(60)
+        return np.float32(1.0)
+
+    @tf.function
+    def late():
+        return tf.add(tf.ensure_shape(tf.numpy_function(wait, [], tf.float32), []), 1.0, name="sum")
+
+    go_on.set()
+    late()
+    go_on.clear()
+    debugger.breakpoint(op_name="sum")
+    for _ in range(2):
+        debugger.start(late)
+    while len(debugger.controller.state().running) < 2:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    go_on.set()
+    threads = debugger.paused().call.thread.split(" or ")
+    assert len(threads) == 2
+    debugger.do(continue_={})
+    debugger.paused()
     debugger.do(continue_={})
     debugger.finished()
 

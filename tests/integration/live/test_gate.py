@@ -365,7 +365,7 @@ def test_several_threads_stop_together_and_go_on_in_turn(stepped: Debugger) -> N
 
     def look(hit: Hit) -> None:
         nonlocal most_waiting
-        most_waiting = max(most_waiting, stepped.gate.held_threads)
+        most_waiting = max(most_waiting, len(stepped.gate.held_calls))
 
     for program in programs:
         stepped.hits_until_end(program, act=look)
@@ -513,7 +513,7 @@ def test_all_threads_of_the_pool_can_be_held(tmp_path: Path) -> None:
             def look(hit):
                 global most
                 time.sleep(0.002)
-                most = max(most, debugger.gate.held_threads)
+                most = max(most, len(debugger.gate.held_calls))
             programs = [debugger.start(wide, X) for _ in range(3)]
             for program in programs:
                 debugger.hits_until_end(program, act=look)
@@ -555,7 +555,7 @@ def test_a_forked_child_has_no_gate(tmp_path: Path) -> None:
                 gate.hold_values(100)
                 ok = gate.wait(60.0) is None and gate.hit is None and not gate.release(hit.number)
                 gate.close()
-                os._exit(0 if ok and gate.tensors() == [] and gate.held_threads == 0 else 1)
+                os._exit(0 if ok and gate.tensors() == [] and gate.held_calls == () else 1)
             assert os.waitpid(child, 0)[1] == 0
             assert debugger.gate.release(hit.number)
             program.returned()
