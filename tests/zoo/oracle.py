@@ -154,7 +154,8 @@ def disagreement(program: Program) -> str:
     """Compare the declared cause of a program with where its bad values are born.
 
     Bad values of lines that are meant do not count. A buggy program has the declared cause as its first one
-    of that kind with a line of the program; a healthy one has nothing but meant ones, and at least one.
+    of that kind with a line of the program; a healthy one has nothing but meant ones, and at least one. What
+    Python hands to an op of an input pipeline has no line: it is meant if what is made of it is.
 
     Args:
       program: The program; call this in a process of its own.
@@ -166,6 +167,8 @@ def disagreement(program: Program) -> str:
     wrong = [event for event in events if not program.meant.intersection(event.lines[:1])]
     cause = program.cause
     if cause is None:
+        meant = {event.kind for event in events if event not in wrong}
+        wrong = [event for event in wrong if event.lines or event.kind not in meant]
         # What is left out of an array before it is a tensor cannot be seen.
         return (
             ""

@@ -30,7 +30,7 @@ def row_of(number):
 
 def array_of(number):
     row = tf.numpy_function(lambda n: table[n], [number], tf.float32)  # cause numpy_function: came in, bad
-    return split(tf.ensure_shape(row, [4]))
+    return split(tf.ensure_shape(row, [4]))  # cause numpy_function: came in, bad
 
 
 def load():
