@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -71,8 +72,17 @@ def _is_deadly() -> bool:
 
 def _is_terminal(number: int) -> bool:
     with contextlib.suppress(OSError):
-        return os.isatty(number)
+        return os.isatty(number) and not _is_hung_up(number)
     return False
+
+
+def _is_hung_up(number: int) -> bool:
+    """Whether the other side of a terminal is closed: readers see the end before the signal comes."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(number, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _lead_nowhere(number: int) -> None:
