@@ -298,6 +298,21 @@ def test_the_calls_are_counted_and_their_names_lead_to_what_they_name(opened):
     assert page.complaints == []
 
 
+def test_threads_are_listed_where_there_are_several(opened):
+    page, _ = opened("calls", program={"threads": ("worker-0", "worker-1", "worker-2")})
+    steps(page, "x:0")
+    expect(page.part("live-headline")).to_have_text("Paused at x:0 in loss (call 0) · worker-0")
+    page.click("dock-tab-calls")
+    expect(page.part("live-threads").locator("tbody tr")).to_have_text(
+        [
+            re.compile("worker-0loss.*stopped here"),
+            re.compile("worker-1.*waits"),
+            re.compile("worker-2.*waits"),
+        ]
+    )
+    assert page.complaints == []
+
+
 def test_watched_tensors_are_drawn_while_the_program_runs(opened):
     page, program = opened("tensors", program={"ops": MOVING})
     steps(page, "x:0")

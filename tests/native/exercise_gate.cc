@@ -178,6 +178,37 @@ void StopThreads() {
   CHECK(!gate.wanted() && gate.Tensors(0, 10).empty());
 }
 
+// Threads run graphs at the same time, and each tensor belongs to the call of the thread that ran it.
+void TellCallsApart() {
+  RunningCalls calls;
+  std::atomic<int64_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 500; ++i) {
+        const int64_t call = thread * 1000 + i, step = -1 - call;
+        calls.Begin(call);
+        for (int tensor = 0; tensor < 3; ++tensor) wrong += calls.CallOf(step) != call;
+        calls.End(call);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0 && calls.CallOf(-1) == kNoCall);
+  calls.Begin(1);
+  CHECK(calls.CallOf(0) == 1);  // The only one, also without a step id.
+  calls.Begin(2);               // After a while: neither has shown a step id.
+  CHECK(calls.CallOf(-7) == kNoCall && calls.CallOf(0) == kNoCall);
+  calls.End(1);
+  CHECK(calls.CallOf(-7) == 2 && calls.CallOf(-8) == 2);
+  calls.End(1);  // It runs no more.
+  calls.End(2);
+  CHECK(calls.CallOf(-7) == kNoCall);
+  calls.Begin(3);
+  calls.Abandon();
+  CHECK(calls.CallOf(-9) == kNoCall);
+}
+
 // While one thread is held, others wait; rules that are set meanwhile hold for those too.
 void StopsAll() {
   Gate gate;
@@ -320,6 +351,7 @@ void Fork() {
 }  // namespace
 
 void ExerciseGate() {
+  TellCallsApart();
   JudgeConditions();
   StopThreads();
   StopsAll();

@@ -156,6 +156,7 @@ class ScriptedProgram:
       call_seconds: How long a call takes while the program runs.
       max_calls: The program ends after so many.
       is_waiting: Whether it waits before its first call.
+      threads: The thread that calls, and others, which are held inside of the next calls.
       clock: Returns seconds since the epoch.
       commands: What it was told, in order.
     """
@@ -167,6 +168,7 @@ class ScriptedProgram:
     call_seconds: float = 0.02
     max_calls: int = 1_000_000
     is_waiting: bool = True
+    threads: Sequence[str] = ("MainThread",)
     clock: Callable[[], float] = time.time
     commands: list[Any] = field(default_factory=list)
 
@@ -350,10 +352,16 @@ class ScriptedProgram:
     def _begin_call(self) -> None:
         self._next, self._values, self._tensors = 0, {}, []
         self._counts[self.name] += 1
-        call = m.Call(number=self._call, kind=m.Call.FUNCTION, name=self.name, thread="MainThread")
+        call = m.Call(number=self._call, kind=m.Call.FUNCTION, name=self.name, thread=self.threads[0])
         call.path, call.line = SOURCE, 2
         call.feeds.append("x: float32 [1, 2]")
         self._state.call.CopyFrom(call)
+        del self._state.running[:]
+        for at, thread in enumerate(self.threads if self.threads[1:] else ()):
+            other = m.Call(
+                number=self._call + at, kind=m.Call.FUNCTION, name=self.name, thread=thread, is_held=True
+            )
+            self._state.running.append(other)
         del self._state.calls[:]
         self._state.calls.add(
             **{"name": self.name, "kind": m.Call.FUNCTION, "count": self._counts[self.name]},

@@ -44,6 +44,16 @@ def test_the_shell_says_where_the_program_is_and_counts_as_a_debugger(shell, pro
     assert program.wait_for_followers(1)
 
 
+def test_threads_are_named_where_there_are_several(tmp_path):
+    small_program(tmp_path / "train").close()
+    threaded = ScriptedProgram(threads=("worker-0", "worker-1"))
+    with served(threaded, tmp_path / "train"), closing(AttachedPrograms(tmp_path)) as attached:
+        with Shell(tmp_path, attached=attached) as shell:
+            lines = texts(shell.answer("step"))
+    assert lines[1] == "paused in loss (call 0, worker-0)"
+    assert lines[-2:] == ["worker-0 is held in loss (call 0)", "worker-1 is held in loss (call 1)"]
+
+
 def test_the_program_is_stepped_to_tensors_and_calls(shell):
     lines = texts(shell.answer("step"))
     assert lines[1:3] == ["paused in loss (call 0)", "The next tensor is x:0."]

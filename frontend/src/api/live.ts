@@ -25,6 +25,7 @@ const call = object({
   is_over: truth,
   path: text,
   line: number,
+  is_held: truth,
 });
 export type Call = Checked<typeof call>;
 
@@ -134,6 +135,7 @@ const state = object({
   held_bytes: number,
   max_held_bytes: number,
   dropped_values: number,
+  running: list(call),
 });
 export type ProgramState = Checked<typeof state>;
 

@@ -15,6 +15,7 @@ export const call = (over: Partial<Call> = {}): Call => ({
   targets: [],
   thread: "MainThread",
   is_over: false,
+  is_held: false,
   path: "/home/user/train.py",
   line: 71,
   ...over,
@@ -78,6 +79,7 @@ export const state = (over: Partial<ProgramState> = {}): ProgramState => ({
   held_bytes: 0,
   max_held_bytes: 0,
   dropped_values: 0,
+  running: [],
   ...over,
 });
 

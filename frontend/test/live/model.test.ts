@@ -24,6 +24,7 @@ import {
   pauseNotes,
   pauseWords,
   refusals,
+  threadRows,
 } from "../../src/model/live/program";
 import { breakpoint, call, pause, program, state, tensor } from "./fixture";
 
@@ -313,5 +314,39 @@ describe("a hit", () => {
     expect(hitOf(program({}, { phase: "running" }))).toBeUndefined();
     expect(hitOf(program({ run: undefined }))).toBeUndefined();
     expect(hitOf(undefined)).toBeUndefined();
+  });
+});
+
+describe("threads", () => {
+  const of = (number: number, thread: string, over = {}) => call({ number, thread, name: "work", ...over });
+  const running = [
+    of(3, "worker-0", { is_held: true }),
+    of(4, "worker-1", { is_held: true }),
+    of(5, "worker-2"),
+  ];
+
+  test("the bar names the thread that stopped, and no main thread", () => {
+    const at = (thread: string) => headline(program({}, { call: of(3, thread), pause: pause() }));
+    expect(at("worker-0")).toMatch(/work \(call 3\) · worker-0$/);
+    expect(at("MainThread")).toMatch(/work \(call 3\)$/);
+  });
+
+  test("each says whether it is stopped, waits or runs", () => {
+    const rows = threadRows(state({ call: running[0], running }));
+    expect(rows.map(({ thread, does }) => [thread, does])).toEqual([
+      ["worker-0", "stopped here"],
+      ["worker-1", "waits"],
+      ["worker-2", "runs"],
+    ]);
+  });
+
+  test("a program with one thread lists none", () => {
+    expect(threadRows(state({ running: [of(3, "MainThread")] }))).toEqual([]);
+    expect(threadRows(undefined)).toEqual([]);
+  });
+
+  test("of threads that cannot be told apart none is the one that stopped", () => {
+    const rows = threadRows(state({ call: of(3, "worker-0 or worker-1"), running }));
+    expect(rows.map(({ does }) => does)).toEqual(["waits", "waits", "runs"]);
   });
 });

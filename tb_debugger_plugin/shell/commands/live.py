@@ -78,13 +78,26 @@ def state_screen(program: Facts) -> Screen:
 
 def _where(state: Facts) -> list[Line]:
     call, pause = state["call"], state["pause"]
-    at = "" if call is None else f" in {call['name']} (call {call['number']:,})"
+    at = "" if call is None else f" in {_call(call)}"
     doing = f", {state['doing']}" if state["phase"] == "running" and state["doing"] else ""
     lines = [plain(f"{state['phase']}{at}{doing}")]
     if pause is not None:
         lines.append(plain(pause["sentence"][:_MAX_SENTENCE]))
         lines += [] if pause["tensor"] is None else _tensor(pause["tensor"])
-    return lines
+    return lines + [plain(_thread(one), Style.MUTED) for one in state["running"] if not _is_main(one)]
+
+
+def _call(call: Facts) -> str:
+    thread = "" if _is_main(call) else f", {call['thread']}"
+    return f"{call['name']} (call {call['number']:,}{thread})"
+
+
+def _is_main(call: Facts) -> bool:
+    return call["thread"] in ("", "MainThread")
+
+
+def _thread(call: Facts) -> str:
+    return f"{call['thread']} {'is held' if call['is_held'] else 'runs'} in {_call({**call, 'thread': ''})}"
 
 
 def _tensor(tensor: Facts) -> list[Line]:

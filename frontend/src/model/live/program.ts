@@ -33,8 +33,48 @@ export function callWords(call: Call): string {
   return `${what} (call ${call.number})`;
 }
 
-/** What the live bar says: "Paused before train_step (call 0)". */
+/** What the live bar says: "Paused before train_step (call 0)", "Paused at sum:0 in work (call 3) · worker-1". */
 export function headline(program: LiveProgram): string {
+  const { state } = program;
+  const isStopped = state?.phase === "waiting" || state?.phase === "paused";
+  const thread =
+    isStopped && state.call !== undefined && !isMain(state.call) ? ` · ${state.call.thread}` : "";
+  return bareHeadline(program) + thread;
+}
+
+function isMain({ thread }: Call): boolean {
+  return thread === "" || thread === "MainThread";
+}
+
+/** What a thread of the program does: where it is stopped is said above, the others wait or run. */
+export interface ThreadRow {
+  readonly thread: string;
+  readonly call: string;
+  readonly path: string;
+  readonly line: number;
+  readonly does: "stopped here" | "waits" | "runs";
+}
+
+/** The threads that are inside of calls; none if that is only the main thread. */
+export function threadRows(state: ProgramState | undefined): readonly ThreadRow[] {
+  const { running = [], phase, call: atHand } = state ?? {};
+  if (running.every(isMain)) return [];
+  const isStopped = phase === "waiting" || phase === "paused";
+  return running.map((call) => ({
+    thread: call.thread,
+    call: callWords(call),
+    path: call.path,
+    line: call.line,
+    does:
+      isStopped && call.number === atHand?.number && call.thread === atHand.thread
+        ? "stopped here"
+        : call.is_held
+          ? "waits"
+          : "runs",
+  }));
+}
+
+function bareHeadline(program: LiveProgram): string {
   const { state } = program;
   switch (situationOf(program)) {
     case "unreachable":
@@ -77,7 +117,7 @@ function pausedWords({ pause, call }: Partial<ProgramState> = {}): string {
 /** Why a program is paused, without what the headline says already; empty if that is all. */
 export function pauseWords(program: LiveProgram): string {
   const { pause, call } = program.state ?? {};
-  if (pause === undefined || pause.sentence === `${headline(program)}.`) return "";
+  if (pause === undefined || pause.sentence === `${bareHeadline(program)}.`) return "";
   const before = call === undefined ? "" : `Paused after ${callWords(call)}: `;
   const isSaid = before !== "" && pause.sentence.startsWith(before);
   return isSaid ? pause.sentence.slice(before.length) : pause.sentence;

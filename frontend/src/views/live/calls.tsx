@@ -1,6 +1,7 @@
 /** The runs of sessions and the calls of functions so far: what each takes and gives, where, and how often. */
 import type { CallCount } from "../../api/live";
-import { grouped } from "../../base/text";
+import { basename, grouped } from "../../base/text";
+import { threadRows } from "../../model/live/program";
 import { displayName } from "../../model/names";
 import type { Store } from "../../store/store";
 import { shortDevice } from "../execution_card";
@@ -31,6 +32,7 @@ export function Calls({ store }: { readonly store: Store }) {
   const heads = ["what", ...columns.map(({ title }) => title), "count"];
   return (
     <div class="lp-scroll">
+      <Threads store={store} />
       <table class="lp-calls" data-testid="live-calls">
         <thead>
           <tr>
@@ -54,6 +56,36 @@ export function Calls({ store }: { readonly store: Store }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The threads that are inside of calls, where there are others than the main one. */
+function Threads({ store }: { readonly store: Store }) {
+  const rows = threadRows(store.live.state.value);
+  if (rows.length === 0) return null;
+  return (
+    <table class="lp-calls" data-testid="live-threads">
+      <thead>
+        <tr>
+          <th scope="col">thread</th>
+          <th scope="col">in</th>
+          <th scope="col">called at</th>
+          <th scope="col">now</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ thread, call, path, line, does }, i) => (
+          <tr key={i} class={does === "stopped here" ? "lp-call-active" : ""} data-testid="live-thread">
+            <td>{thread}</td>
+            <td>{call}</td>
+            <td class="dim" title={path}>
+              {path === "" ? "" : `${basename(path)}:${line}`}
+            </td>
+            <td>{does}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
