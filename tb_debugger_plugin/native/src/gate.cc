@@ -319,7 +319,9 @@ std::shared_ptr<const HeldValue> Gate::ValueOf(int64_t number) const {
   return abandoned_ ? nullptr : passed_.ValueOf(number);
 }
 
-PassedTensors::Counts Gate::counts(int64_t call) const { return abandoned_ ? PassedTensors::Counts() : passed_.counts(call); }
+PassedTensors::Counts Gate::counts(int64_t call) const {
+  return abandoned_ ? PassedTensors::Counts() : passed_.counts(call);
+}
 
 void Gate::Abandon() {
   abandoned_ = true;
