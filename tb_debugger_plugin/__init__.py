@@ -18,6 +18,8 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tb_debugger_plugin.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import BadValue as BadValue
     from tb_debugger_plugin.capture.api import KeepValues as KeepValues
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.techniques.printing import print_tensor as print_tensor
 
 #: The version of the package, defined only here.
-__version__ = "0.1.0"
 
 #: The public names and their modules; the imports above give them their types.
 _MODULES = {

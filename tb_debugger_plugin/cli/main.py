@@ -10,52 +10,50 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from types import ModuleType
 from typing import Final
 
-from tb_debugger_plugin import __version__
-from tb_debugger_plugin.cli import (
-    alerts,
-    beam,
-    clean,
-    compare,
-    demo,
-    dump,
-    export,
-    index,
-    info,
-    origins,
-    precision,
-    report,
-    run,
-    shell,
-    sql,
-    value,
-    why,
-)
-from tb_debugger_plugin.cli.reading import say
 from tb_debugger_plugin.errors import DebuggerError
+from tb_debugger_plugin.events.printable import printable_lines
+from tb_debugger_plugin.version import __version__
 
-_VERBS: Final[tuple[ModuleType, ...]] = (
-    *(demo, info, why, origins, report, alerts, compare, precision, value, shell, run),
-    *(dump, index, sql, export, beam, clean),
+#: The verbs, each a module of this folder, in the order of the help.
+VERBS: Final = (
+    *("demo", "info", "why", "origins", "report", "alerts", "compare", "precision", "value", "shell", "run"),
+    *("dump", "index", "sql", "export", "beam", "clean"),
 )
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+def build_parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    Args:
+      verbs: The verbs that it knows; their modules are imported.
+    """
     parser = argparse.ArgumentParser(
         prog="tbdbg", description="Look at recordings of TensorFlow programs, and make one."
     )
     parser.add_argument("--version", action="version", version=f"tb-debugger-plugin {__version__}")
     subparsers = parser.add_subparsers(title="verbs", dest="verb", required=True)
-    for verb in _VERBS:
-        verb.add_parser(subparsers)
+    for verb in verbs:
+        importlib.import_module(f"tb_debugger_plugin.cli.{verb}").add_parser(subparsers)
     return parser
+
+
+def _needed(argv: Sequence[str]) -> Sequence[str]:
+    """Return the verbs that a command line needs: the import of all takes most of a second."""
+    if argv[:1] == ["--version"]:
+        return ()
+    return [argv[0]] if argv and argv[0] in VERBS else VERBS
+
+
+def say(message: str) -> None:
+    """Print a message on stderr."""
+    print(f"tbdbg: {printable_lines(message)}", file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
       The exit code.
     """
     try:
-        args = build_parser().parse_args(argv)
+        words = list(sys.argv[1:] if argv is None else argv)
+        args = build_parser(_needed(words)).parse_args(words)
         with _log_in_sentences():
             code: int = args.run(args)
         sys.stdout.flush()

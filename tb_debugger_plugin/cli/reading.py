@@ -8,25 +8,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.events.printable import printable_lines
 from tb_debugger_plugin.index.indexer import Progress
 from tb_debugger_plugin.index.runs import FoundRun, Problem, has_debug_events
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
-
-
-def say(message: str) -> None:
-    """Print a message on stderr."""
-    print(f"tbdbg: {printable_lines(message)}", file=sys.stderr)
 
 
 def a_location(text: str) -> Location:

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.cli.reading import a_location, check_folder, say
+from tb_debugger_plugin.cli.main import say
+from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.shell.filter_files import add_filters_of

@@ -67,6 +67,12 @@ def test_a_room_imports_only_the_rooms_the_table_allows(room):
 
 
 @pytest.mark.parametrize("room", ROOMS)
+def test_a_room_uses_what_the_table_allows(room):
+    used = {_room_of(name) for module in modules_of(room) for name in imports_of(module)}
+    assert ROOMS[room][0] <= used, "take the rooms that nobody imports out of the table"
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_tensorflow_is_imported_only_where_the_table_allows_it(room):
     if ROOMS[room][1]:
         return

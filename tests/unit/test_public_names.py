@@ -91,6 +91,19 @@ def test_tbdbg_names_the_version(capsys):
     assert capsys.readouterr().out == f"tb-debugger-plugin {tb_debugger_plugin.__version__}\n"
 
 
+def test_the_version_is_printed_without_the_import_of_a_verb():
+    program = """
+import sys
+from tb_debugger_plugin.cli.main import main
+try:
+    main(["--version"])
+finally:
+    assert not {"duckdb", "numpy", "tb_debugger_plugin.cli.reading"} & sys.modules.keys()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("name", "instead"),
     [

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tb_debugger_plugin import __version__
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
@@ -37,6 +36,7 @@ from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.native import arguments
+from tb_debugger_plugin.version import __version__
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
