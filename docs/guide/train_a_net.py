@@ -15,7 +15,7 @@ FIXED, KERAS, DEBUG = (option in sys.argv for option in ("--fixed", "--keras", "
 
 
 def cross_entropy(labels, probabilities):
-    """Returns the loss of a batch."""
+    """Return the loss of a batch."""
     if FIXED:
         probabilities = tf.maximum(probabilities, 1e-7, name="clipped")
     log_p = tf.math.log(probabilities, name="log_p")

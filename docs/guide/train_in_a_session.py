@@ -14,7 +14,7 @@ v1 = tf.compat.v1
 
 
 def build(fixed):
-    """Returns the inputs, the training op and the loss."""
+    """Return the inputs, the training op and the loss."""
     x = v1.placeholder(tf.float32, [None, 4], name="x")
     y = v1.placeholder(tf.float32, [None, 3], name="y")
     weights = v1.get_variable("weights", [4, 3], initializer=v1.zeros_initializer())

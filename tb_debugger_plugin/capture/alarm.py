@@ -217,7 +217,7 @@ class Alarm:
             self._thread.is_calling = False
 
     def translated(self, error: BaseException) -> BaseException:
-        """The exception that the program gets: a `NumericsError` for a graph that failed at a bad value.
+        """Return the exception that the program gets: a `NumericsError` for a graph with a bad value.
 
         Args:
           error: What TensorFlow raises.

@@ -205,7 +205,7 @@ def interactive() -> Iterator[None]:
 
 
 def running() -> Recording | None:
-    """The recording that is on; None when none is."""
+    """Return the recording that is on; None when none is."""
     with current_lock:
         if _current is not None:
             _current.end_if_call_ended()

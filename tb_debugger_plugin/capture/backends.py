@@ -9,7 +9,7 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 
 
 def other_backend() -> Missing | None:
-    """What is not recorded because Keras has another backend; None when its backend is TensorFlow."""
+    """Return what is not recorded because Keras has another backend; None when its backend is TensorFlow."""
     keras = sys.modules.get("keras")
     get_backend = getattr(getattr(keras, "config", None), "backend", None)
     backend = "tensorflow" if get_backend is None else str(get_backend())

@@ -1,4 +1,4 @@
-"""Finds what is on record of the bad values of a recording: their ops, stacks and reasons."""
+"""Finds the record of the bad values of a recording: their ops, stacks and reasons."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BadValues:
             _log.warning("%s. Run `tbdbg why %s` for the reason.", said[1], root)
 
     def of_ring(self, ring: int) -> BadValue | None:
-        """The one that rang the alarm; None if it was too long ago.
+        """Return the one that rang the alarm; None if it was too long ago.
 
         Args:
           ring: The number of the ring.
@@ -75,7 +75,7 @@ class BadValues:
         return BadValue(first, stack, self._options.dump_root, self._reason_of)
 
     def _with_type(self, first: FirstBad) -> FirstBad:
-        """A bad value with the type and the stack of its op, which the records of graphs do not have."""
+        """Return a bad value with the type and the stack of its op, which records of graphs lack."""
         if not first.op_name:
             return first
         op_type, stack = self._graphs.type_and_stack(first.graph_id, first.op_name)

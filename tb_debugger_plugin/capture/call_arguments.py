@@ -19,7 +19,7 @@ from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall
 
 
 def name_of(function: Any) -> str:
-    """Returns the name by which the user knows a function."""
+    """Return the name by which the user knows a function."""
     graph = getattr(function, "_func_graph", None)
     if graph is not None:
         return str(graph.name)
@@ -37,20 +37,20 @@ class Arguments(Mapping[str, Any]):
         self._call = call
 
     def __getitem__(self, name: str) -> Any:
-        """Returns an argument as a NumPy array."""
+        """Return an argument as a NumPy array."""
         value = self._tensors[name]
         return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
 
     def __iter__(self) -> Iterator[str]:
-        """Returns an iterator over the names."""
+        """Return an iterator over the names."""
         return iter(self._tensors)
 
     def __len__(self) -> int:
-        """Returns the number of arrays."""
+        """Return the number of arrays."""
         return len(self._tensors)
 
     def described(self) -> Iterator[str]:
-        """Yields each array as text, such as `x: float32 [2, 3]`, without copying it."""
+        """Yield each array as text, such as `x: float32 [2, 3]`, without copying it."""
         for name, value in self._tensors.items():
             dtype = getattr(value.dtype, "name", value.dtype)
             yield f"{name}: {dtype} {list(value.shape)}"

@@ -181,7 +181,7 @@ class EagerOps:
         return choice.bits(self._options.rings(name)) if rings else choice.bits()
 
     def _value(self, tensor: EagerTensor, keep: int) -> TensorValue:
-        """What is recorded of a tensor that the sink cannot read in place; empty when it cannot be made."""
+        """Return the record of a tensor that the sink cannot read in place; empty if none can be made."""
         dtype = tensor._datatype_enum()
         try:
             if not keep and placement.may_be_elsewhere(tensor.device):

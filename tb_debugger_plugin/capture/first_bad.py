@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 
 def place(op_type: str, stack: Sequence[Frame]) -> Place:
-    """Returns where an op is made.
+    """Return where an op is made.
 
     Args:
       op_type: Type of the op, or name of the function.

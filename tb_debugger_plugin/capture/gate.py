@@ -32,7 +32,7 @@ class StepKind(enum.IntEnum):
     """What a step of a condition does: push one value, or replace the last one or two by a result.
 
     All values are float64 and follow IEEE 754: a division by zero is an infinity or NaN, the root of a
-    negative number is NaN, and a comparison with NaN is false but for `NE`. A truth value is 1 or 0; every
+    negative number is NaN, and a comparison with NaN is false except for `NE`. A truth value is 1 or 0; every
     number but 0 counts as true, NaN too. A condition holds when its last value counts as true.
     """
 
@@ -73,7 +73,7 @@ class CannotChange(enum.IntEnum):
 
 
 class Passed(NamedTuple):
-    """A tensor that passed the gate in the call at hand.
+    """A tensor that passed the gate in the current call.
 
     Attributes:
       number: Names it; rises in the order of time, for the whole recording.
@@ -127,7 +127,7 @@ class GateCounts(NamedTuple):
     Attributes:
       hits: How often each rule that is set has held, by its number, ignored hits included.
       held_bytes: Bytes of the values that are held.
-      dropped_values: Values of the call at hand that were dropped because of the limit.
+      dropped_values: Values of the current call that were dropped because of the limit.
       passed: Tensors that passed in the call, as far as they are noted.
     """
 
@@ -158,7 +158,7 @@ class Elements(Protocol):
         """Bytes in memory; for strings, of their contents."""
 
     def strings(self, begin: int, end: int) -> list[bytes]:
-        """Some elements of a tensor of strings.
+        """Return some elements of a tensor of strings.
 
         Raises:
           TypeError: The tensor has no strings.
@@ -217,7 +217,7 @@ class Gate(Protocol):
         """
 
     def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
-        """What passed with a number above `after`, oldest first.
+        """Return what passed with a number above `after`, oldest first.
 
         At most 100,000 are noted; then the oldest are forgotten.
 
@@ -228,7 +228,7 @@ class Gate(Protocol):
         """
 
     def elements(self, number: int) -> Elements | None:
-        """The elements of a tensor that passed; None if they are not held."""
+        """Return the elements of a tensor that passed; None if they are not held."""
 
     def replace(self, hit_number: int, data: bytes | bytearray | memoryview) -> None:
         """Give the consumers of the tensor at which a thread is held another value. The last one counts.
@@ -243,7 +243,7 @@ class Gate(Protocol):
         """
 
     def counts(self, call: int = NO_CALL) -> GateCounts:
-        """The counts now.
+        """Return the counts now.
 
         Args:
           call: The call of which `passed` counts the tensors; see `tensors`.

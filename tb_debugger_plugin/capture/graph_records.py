@@ -154,7 +154,7 @@ class GraphRecords:
         return {name: ids[stack] for name, stack in stacks.items()}
 
     def id_of_function(self, function_name: str) -> str:
-        """The id of the graph that a function runs; empty when the function is not recorded."""
+        """Return the id of the graph that a function runs; empty when the function is not recorded."""
         return self._of_function.get(function_name, "")
 
     def type_and_stack(self, graph_id: str, op_name: str) -> tuple[str, tuple[str, ...]]:
@@ -167,13 +167,13 @@ class GraphRecords:
         return op_name, ()
 
     def ops_of(self, graph_id: str) -> KnownOps | None:
-        """The ops of a graph; None when it was deleted."""
+        """Return the ops of a graph; None when it was deleted."""
         with self._lock:
             found = (KnownOps(graph, known) for graph, known in self._known.items())
             return next((ops for ops in found if ops.known.graph_id == graph_id), None)
 
     def tensors_of(self, graph: TfGraph | None) -> frozenset[int]:
-        """The ids of all tensors of a graph; none for None, and for a graph that was not written."""
+        """Return the ids of all tensors of a graph; none for None, and for a graph that was not written."""
         with self._lock:
             known = None if graph is None else self._known.get(graph)
             return frozenset(() if known is None else chain.from_iterable(known.tensor_ids.values()))
@@ -195,7 +195,7 @@ class GraphRecords:
     def _op_creations(
         self, graph: TfGraph, known: KnownGraph, names: GraphNames, part: list[TfOp]
     ) -> list[Message]:
-        """The records of ops, after those of attributes that no earlier op has."""
+        """Return the records of ops, after those of attributes that no earlier op has."""
         attributes: list[Message] = []
         creations = [
             self._op_creation(graph, known, names, op, self._attributes_of(op, attributes)) for op in part
@@ -203,7 +203,7 @@ class GraphRecords:
         return attributes + creations
 
     def _attributes_of(self, op: TfOp, new: list[Message]) -> int:
-        """The number of the attributes of an op; adds their record to `new` if no earlier op has them."""
+        """Return the number of an op's attributes; add their record to `new` if no earlier op has them."""
         key, texts = attributes_key(op)
         number = self._attributes.get(key)
         if number is None:
@@ -243,7 +243,7 @@ class GraphRecords:
 
 
 def _outer_graph(graph: TfGraph) -> TfGraph | None:
-    """The graph that was being built when a graph was made, or None.
+    """Return the graph that was being built when a graph was made, or None.
 
     In a program without TF1-style graphs this may be the default graph, which is empty and never runs.
     """
@@ -263,7 +263,7 @@ def _is_in_pipeline(graph: TfGraph | None) -> bool:
 
 
 def _name(graph: TfGraph) -> str:
-    """The name of a graph; the graphs of TF1-style sessions have no name of their own."""
+    """Return the name of a graph; the graphs of TF1-style sessions have no name of their own."""
     return getattr(graph, "name", SESSION_GRAPH)
 
 
@@ -276,7 +276,7 @@ def _static(tensor: TfTensor, gradient_of: list[str]) -> Message:
 
 
 def static_dims(tensor: TfTensor) -> tuple[int, ...] | None:
-    """The static dimensions of a tensor, -1 for an unknown one; None when the rank is unknown.
+    """Return the static dimensions of a tensor, -1 for an unknown one; None when the rank is unknown.
 
     Args:
       tensor: A symbolic tensor.

@@ -198,7 +198,7 @@ class Instrumentation:
             _log.debug("%s cannot be defined again:", function.name, exc_info=error)
 
     def _compiled_graphs(self) -> set[str]:
-        """Ids of the graphs that run as code that XLA compiled."""
+        """Return the ids of the graphs that run as code that XLA compiled."""
         compiled = {function.name for function in self._functions.all.values() if function.is_compiled}
         if not compiled:
             return set()

@@ -123,7 +123,7 @@ class KeepValues:
         return any(getattr(self, name) for name in _CRITERIA)
 
     def limits(self) -> KeepLimits:
-        """The part that the sink applies to each value."""
+        """Return the part that the sink applies to each value."""
         return KeepLimits(self.only_bad, _limit(self.max_tensor_bytes), _limit(self.max_total_bytes))
 
     def __repr__(self) -> str:

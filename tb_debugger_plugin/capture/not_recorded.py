@@ -82,7 +82,7 @@ class NotRecorded:
 
 
 def left_out(requested: Options, recorded: Options) -> Iterator[Missing]:
-    """What the options of a recording leave out, one sentence per option.
+    """Yield what the options of a recording leave out, one sentence per option.
 
     Args:
       requested: The user's options.

@@ -60,7 +60,7 @@ class Choice(NamedTuple):
 
 
 def keep_of(bits: int) -> int:
-    """Returns the rules in the number of `Choice.bits`."""
+    """Return the rules in the number of `Choice.bits`."""
     return bits >> 3
 
 
@@ -191,14 +191,14 @@ _DTYPES = sorted(
 
 
 def dtypes_of(options: Options) -> tuple[str, ...]:
-    """The names of the dtypes that are recorded."""
+    """Return the names of the dtypes that are recorded."""
     predicate = options.tensor_dtypes
     covered = [dtype for dtype in _DTYPES if covers(options.mode, dtype)]
     return tuple([dtype.name for dtype in covered if predicate is None or _is_true_of(predicate, dtype)])
 
 
 def as_given(options: Options) -> dict[str, object]:
-    """The arguments of some options, without the folder, in a form that can be compared and shown."""
+    """Return the arguments of some options, without the folder, in a form that can be compared and shown."""
     patterns = {
         name: pattern and pattern.pattern
         for name, pattern in (
@@ -288,7 +288,7 @@ def make_options(
 
 
 def absolute(dump_root: str | os.PathLike[str] | None) -> str:
-    """A dump root as an absolute path, or unchanged when it is remote.
+    """Return a dump root as an absolute path, or unchanged when it is remote.
 
     Args:
       dump_root: The user's argument.

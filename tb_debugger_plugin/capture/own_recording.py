@@ -68,7 +68,7 @@ class Rules(Protocol):
     """Alert rules that are asked of a recording; see `tb_debugger_plugin.reading.rules_of_recording`."""
 
     def read(self, seconds: float) -> bool:
-        """Read what is in the files; returns whether it was done within some seconds."""
+        """Read what is in the files; return whether it was done within some seconds."""
 
     def ask(self) -> Sequence[Broken]:
         """Return what has broken a rule since the last question, the most urgent first."""

@@ -31,7 +31,7 @@ def may_be_elsewhere(device: str) -> bool:
 
 
 def full_name(device: str) -> str:
-    """The runtime's name of the device of an op in a graph.
+    """Return the runtime's name of the device of an op in a graph.
 
     Args:
       device: The device in the graph; empty when TensorFlow chooses.
@@ -58,7 +58,7 @@ def has_other_devices() -> bool:
 
 
 def reduced_mode(mode: TensorDebugMode, dtype: tf.DType) -> TensorDebugMode | None:
-    """The mode in which a tensor is summarised on its device; None when it is copied to the host whole.
+    """Return the mode in which a tensor is summarised on its device; None when it is copied whole.
 
     Args:
       mode: The mode of the recording.
@@ -68,7 +68,7 @@ def reduced_mode(mode: TensorDebugMode, dtype: tf.DType) -> TensorDebugMode | No
 
 
 def reduce_on_device(tensor: EagerTensor, mode: TensorDebugMode) -> list[float]:
-    """The summary of a tensor, computed on its own device.
+    """Return the summary of a tensor, computed on its own device.
 
     Args:
       tensor: A tensor with a `reduced_mode`.

@@ -180,7 +180,7 @@ class Recording:
         return self._sink.counts()
 
     def num_bad(self) -> int | None:
-        """Number of tensors with an infinity or NaN so far, including those that the circular buffer dropped.
+        """Return the number of tensors with an infinity or NaN so far, dropped ones included.
 
         It costs nothing to ask. Tensors of graphs count one by one, the outputs of an eager op together.
         `"NO_TENSOR"` and `"SHAPE"` look at no elements and count none.
@@ -507,7 +507,7 @@ class Recording:
         op_name: str | None = None,
         graph: TfGraph | None = None,
     ) -> Any:
-        """The op callback. Inputs and outputs are eager tensors, or tensors of the graph if there is one."""
+        """Handle an op. Inputs and outputs are eager tensors, or tensors of the graph if there is one."""
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
@@ -540,7 +540,7 @@ class Recording:
         self._threads.call_before_next_op(self._act_on_rules)
 
     def _act_on_rules(self, op_type: str | bytes, frame: FrameType | None = None) -> bool:
-        """Act on what has broken a rule; returns whether nothing waits. This may raise."""
+        """Act on what has broken a rule; return whether nothing waits. This may raise."""
         rules = self._rules
         if rules is None or self._alarm is None:
             return True

@@ -108,7 +108,7 @@ class RuleWatch:
             self._close()
 
     def _look(self, rules: Rules) -> float:
-        """Ask once; returns the seconds to rest after it."""
+        """Ask once; return the seconds to rest after it."""
         begin = time.monotonic()
         is_read = rules.read(_READ_S)
         read = time.monotonic()

@@ -161,7 +161,7 @@ def _request(ran: SessionRan) -> Message:
 
 
 def op_times(stats: Any, session: int, run: int, *, own_scope: str | None = None) -> Iterator[Message]:
-    """Yields the records of the times of ops.
+    """Yield the records of the times of ops.
 
     Args:
       stats: The ``StepStats`` of the run.

@@ -47,7 +47,7 @@ class CObjectOwner(Protocol):
     """Owns an object of the C API: a graph or a function."""
 
     def get(self) -> AbstractContextManager[CObject]:
-        """The object, which stays alive inside the block."""
+        """Return the object, which stays alive inside the block."""
 
 
 class StackFrame(Protocol):
@@ -62,7 +62,7 @@ class StackTrace(Protocol):
     """The creation stack of an op."""
 
     def get_user_frames(self) -> Sequence[StackFrame]:
-        """The frames that TensorFlow shows in error messages, outermost first."""
+        """Return the frames that TensorFlow shows in error messages, outermost first."""
 
 
 class TfOp(Protocol):
@@ -82,7 +82,7 @@ class TfOp(Protocol):
     _id: int
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute, of the type that the definition of the op says."""
+        """Return the value of an attribute, of the type that the definition of the op says."""
 
 
 class TfTensor(Protocol):
@@ -96,7 +96,7 @@ class TfTensor(Protocol):
     shape: tf.TensorShape
 
     def consumers(self) -> list[TfOp]:
-        """The ops that have it as an input."""
+        """Return the ops that have it as an input."""
 
     def set_shape(self, shape: tf.TensorShape) -> None:
         """Make its static shape more specific."""
@@ -108,7 +108,7 @@ class TensorRef(Protocol):
     """A tensor as a key of a dict: the result of `tf.Tensor.ref`."""
 
     def deref(self) -> TfTensor:
-        """The tensor."""
+        """Return the tensor."""
 
 
 class EagerTensor(Protocol):
@@ -136,16 +136,16 @@ class TfGraph(Protocol):
     _c_graph: CObjectOwner
 
     def as_graph_def(self) -> GraphDef:
-        """Its definition, with the functions that it calls."""
+        """Return its definition, with the functions that it calls."""
 
     def get_operations(self) -> list[TfOp]:
-        """Its ops, in the order in which they were made."""
+        """Return its ops, in the order in which they were made."""
 
     def get_operation_by_name(self, name: str) -> TfOp:
-        """The op of a name."""
+        """Return the op of a name."""
 
     def get_tensor_by_name(self, name: str) -> TfTensor:
-        """The tensor of a name, `op:slot`."""
+        """Return the tensor of a name, `op:slot`."""
 
 
 class FuncGraph(TfGraph, Protocol):

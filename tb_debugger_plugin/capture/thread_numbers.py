@@ -52,7 +52,7 @@ class Register:
         self._count = 0
 
     def add_this_thread(self) -> int:
-        """Write the name of the running thread; returns its number, 0 when there are too many."""
+        """Write the name of the running thread; return its number, 0 when there are too many."""
         with self._lock:
             if self._count >= _MOST_THREADS:
                 return 0

@@ -9,7 +9,7 @@ _WRAPPED = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
 
 
 def unwrapped(name: str) -> Iterator[str]:
-    """The name of a function, and the names that it contains, the user's name last.
+    """Yield the name of a function, and the names that it contains, the user's name last.
 
     TensorFlow's name of a function that the user calls f may be __inference___backward_f_12_34.
     """

@@ -60,7 +60,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the alerts; returns the exit code."""
+    """Print the alerts; return the exit code."""
     given = [Path(path) for path in args.files or ()]
     runs = chosen_runs(args.logdir, args.name)
     results = run_each(runs, lambda run: run.judged(args.rules, given))

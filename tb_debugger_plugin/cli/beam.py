@@ -41,7 +41,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert a run; returns the exit code."""
+    """Convert a run; return the exit code."""
     chosen = only_run(args.logdir, args.name)
     if chosen.kind is not RunKind.EVENTS:
         raise UsageError(f"{chosen.folder} {_REFUSED[chosen.kind]}")

@@ -43,7 +43,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Delete tables, or show what would be deleted; returns the exit code, 1 when some tables are in use."""
+    """Delete tables, or show what would be deleted; return the exit code, 1 when some tables are in use."""
     cached = databases() if args.logdir is None else _databases_of(args.logdir)
     if not cached and args.logdir is not None:
         check_folder(args.logdir)

@@ -61,7 +61,7 @@ def _a_tolerance(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare the runs; returns the exit code."""
+    """Compare the runs; return the exit code."""
     first, second = _chosen(args)
     with Run(first) as one, Run(second) as other:
         facts = one.compare(other, tolerance=args.tolerance).to_json()

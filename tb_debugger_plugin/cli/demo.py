@@ -137,7 +137,7 @@ def _show(server: subprocess.Popen[bytes], port: int, log: TextIO) -> int:
 
 
 def _output_closed(seconds: float) -> bool:
-    """Wait some seconds, or until the reader of the output has closed it; returns whether it has."""
+    """Wait some seconds, or until the reader of the output has closed it; return whether it has."""
     if sys.stdout is None or not hasattr(select, "poll"):
         time.sleep(seconds)
         return False
@@ -148,7 +148,7 @@ def _output_closed(seconds: float) -> bool:
 
 
 def _wait_for_server(server: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until TensorBoard lists its plugins; returns False when it ends before or takes too long."""
+    """Wait until TensorBoard lists its plugins; return False when it ends before or takes too long."""
     # Without a proxy, because the server is on this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + _PATIENCE_S

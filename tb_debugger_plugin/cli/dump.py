@@ -37,7 +37,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; returns the exit code."""
+    """Print the records; return the exit code."""
     if args.json and args.normalize:
         raise UsageError("--json and --normalize cannot be combined; leave one of them out.")
     for line in _json_lines(args.path) if args.json else _lines(args.path, args.normalize):

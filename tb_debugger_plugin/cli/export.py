@@ -31,7 +31,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export runs; returns the exit code."""
+    """Export runs; return the exit code."""
     runs = chosen_runs(args.logdir, args.name)
     folder = args.parquet.absolute()
     results = run_each(runs, lambda run: _export(run, folder / run.name), writes=[folder])

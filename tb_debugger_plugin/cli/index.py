@@ -32,7 +32,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Index runs; returns the exit code."""
+    """Index runs; return the exit code."""
     # The bar goes to stderr, so that stdout has the results only. It is drawn on terminals only.
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.

@@ -44,7 +44,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the logdir holds; returns the exit code."""
+    """Print what the logdir holds; return the exit code."""
     results = run_each(all_runs(args.logdir), _status, timeout=_READ_SECONDS)
     return print_results(results, _table, as_json=args.json, separator="\n\n")
 

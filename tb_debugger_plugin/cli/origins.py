@@ -36,7 +36,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the origins; returns the exit code."""
+    """Print the origins; return the exit code."""
     results = run_each(chosen_runs(args.logdir, args.name), _facts)
     return print_results(results, _words, as_json=args.json, separator="\n\n")
 

@@ -38,7 +38,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answer; returns the exit code."""
+    """Print the answer; return the exit code."""
     runs = chosen_runs(args.logdir, args.name)
     results = run_each(runs, lambda run: run.precision(args.dtype).to_json())
     return print_results(results, _words, as_json=args.json, separator="\n\n")

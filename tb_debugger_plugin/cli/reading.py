@@ -96,7 +96,7 @@ def run_each(
     writes: Sequence[Path] = (),
     report: Callable[[FoundRun], Callable[[Progress], None]] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Open each run; returns the results by name, with an `error` for an unreadable run.
+    """Open each run; return the results by name, with an `error` for an unreadable run.
 
     Args:
       runs: The runs.

@@ -31,7 +31,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report; returns the exit code."""
+    """Write the report; return the exit code."""
     with Run(only_run(args.logdir, args.name)) as opened:
         text = opened.report(args.format)
     if args.output is None:

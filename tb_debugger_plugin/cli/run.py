@@ -70,7 +70,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replace this process by the program; returns only if that fails."""
+    """Replace this process by the program; return only if that fails."""
     program = ["-m", *args.module] if args.module else args.script
     if not program:
         raise UsageError("tbdbg run needs a program: a script, or -m and a module.")

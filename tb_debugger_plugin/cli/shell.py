@@ -65,7 +65,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer command lines; returns the exit code."""
+    """Answer command lines; return the exit code."""
     check_folder(args.logdir)
     if args.keep is not None and not (args.attach and 0 <= args.keep < 1e9):
         raise UsageError("--keep takes a number of seconds from 0 on, and is only for --attach.")

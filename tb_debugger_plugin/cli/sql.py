@@ -38,7 +38,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the query and print its rows; returns the exit code."""
+    """Run the query and print its rows; return the exit code."""
     with Run(only_run(args.logdir, args.name)) as opened:
         try:
             _print(opened.cursor(args.query), as_json=args.json)

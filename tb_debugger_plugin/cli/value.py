@@ -48,7 +48,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the value; returns the exit code."""
+    """Print the value; return the exit code."""
     with Run(only_run(args.logdir, args.name)) as opened:
         value = _find(opened, args)
         if args.save is not None:

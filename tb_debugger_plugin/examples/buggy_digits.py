@@ -62,7 +62,7 @@ class Classifier(tf.Module):
 
     @tf.function
     def __call__(self, images: tf.Tensor) -> tf.Tensor:
-        """Probabilities, one row per image."""
+        """Return the probabilities, one row per image."""
         return self.output(self.hidden(images))
 
 
@@ -104,7 +104,7 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def batches(images: np.ndarray, labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Batches without end: they begin again after the last image."""
+    """Yield the batches without end: they begin again after the last image."""
     while True:
         for begin in range(0, len(images) - BATCH + 1, BATCH):
             yield images[begin : begin + BATCH], labels[begin : begin + BATCH]

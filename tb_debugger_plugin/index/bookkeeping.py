@@ -60,7 +60,7 @@ class Notices:
         self._counts = counts
 
     def save(self, connection: duckdb.DuckDBPyConnection, notices: Iterable[Notice]) -> bool:
-        """Append notices, except those over the limit of their file; returns whether there were any."""
+        """Append notices, except those over the limit of their file; return whether there were any."""
         rows = []
         for notice in notices:
             count = self._counts[notice.file] = self._counts.get(notice.file, 0) + 1

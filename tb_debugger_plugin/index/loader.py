@@ -301,7 +301,7 @@ class RunLoader:
         return _IDLE_PRIVATE_SECONDS if self._database and self._database.private else _IDLE_SECONDS
 
     def _stop_if_idle(self) -> bool:
-        """Withdraw the database if it is not needed any more; returns whether it was withdrawn."""
+        """Withdraw the database if it is not needed any more; return whether it was withdrawn."""
         with self._changed:
             if not self._may_stop():
                 return False
@@ -371,7 +371,7 @@ class RunLoader:
             self._changed.notify_all()
 
     def _read_on(self, reader: Reader) -> bool:
-        """Read until nothing is left; returns False when it stopped early to close the database."""
+        """Read until nothing is left; return False when it stopped early to close the database."""
         more = True
         while more:
             progress = reader.advance()

@@ -101,7 +101,7 @@ def quoted(path: Path) -> str:
 
 
 def write_table(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> int:
-    """Write one table as a Parquet file; returns its number of rows."""
+    """Write one table as a Parquet file; return its number of rows."""
     query = f"COPY {table} TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
     return int(connection.execute(query).fetchall()[0][0])
 

@@ -147,7 +147,7 @@ class Registry:
         return self.ops.add((graph, name), OpRow(graph, name)) if number is None else number
 
     def describe_op(self, op: OpRow) -> int:
-        """Complete an op by its description; returns its number."""
+        """Complete an op by its description; return its number."""
         key = (op.graph, op.name)
         number = self.ops.numbers.get(key)
         if number is None:

@@ -176,7 +176,7 @@ class CompiledTemplates(Templates):
         return matches, np.flatnonzero(templates < 0)
 
     def _learn(self, frames: Frames, rows: Integers) -> bool:
-        """Make templates of new records; returns whether any was made."""
+        """Make templates of new records; return whether any was made."""
         before, data = self._num_templates, frames.data.ctypes.data
         spans = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
         for row, start, length in spans:

@@ -118,7 +118,7 @@ def work(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 def _packed(batch: Batch) -> Batch:
-    """Shortens columns that repeat one value to that value: most modes measure few of the numbers."""
+    """Shorten columns that repeat one value to that value: most modes measure few of the numbers."""
     if batch.traces is None:
         return batch
     rows = batch.traces

@@ -24,7 +24,7 @@ class _Loaded:
 
 
 def module_without_tensorflow() -> Any:
-    """Returns the compiled module without registering its ops.
+    """Return the compiled module without registering its ops.
 
     Returns:
       The module `tb_debugger_plugin.native._native`.
@@ -62,7 +62,7 @@ def _knows_classes() -> bool:
 
 
 def _framework_library() -> str:
-    """Returns the path of the shared library that holds TensorFlow's C API for kernels."""
+    """Return the path of the shared library that holds TensorFlow's C API for kernels."""
     import tensorflow as tf
 
     # The flag is "-l:libtensorflow_framework.so.2" on Linux and "-ltensorflow_framework.2" on macOS.
@@ -78,13 +78,13 @@ def _framework_library() -> str:
 
 
 def _python_extension() -> str:
-    """Returns the path of the library that makes Python's eager tensors; "" when TensorFlow has moved it."""
+    """Return the path of the library that makes Python's eager tensors; "" when TensorFlow has moved it."""
     extension = sys.modules.get("tensorflow.python._pywrap_tensorflow_internal")
     return str(getattr(extension, "__file__", None) or "")
 
 
 def load() -> Any | None:
-    """Returns the compiled module with its ops registered.
+    """Return the compiled module with its ops registered.
 
     Returns:
       The module, or None when it cannot be used; `unavailable_reason()` says why.
@@ -93,5 +93,5 @@ def load() -> Any | None:
 
 
 def unavailable_reason() -> str:
-    """Returns the reason why `load()` returns None; an empty string when `load()` returns the module."""
+    """Return the reason why `load()` returns None; an empty string when `load()` returns the module."""
     return _load().reason

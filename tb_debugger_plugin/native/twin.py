@@ -30,7 +30,7 @@ HOST_MEMORY = -1.0
 
 
 def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, tensor_id: int) -> list[float]:
-    """Computes the summary of a tensor.
+    """Compute the summary of a tensor.
 
     Args:
       array: Value of the tensor.
@@ -54,7 +54,7 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
 
 
 def _description(array: np.ndarray[Any, Any], dtype: int, tensor_id: int) -> dict[str, float]:
-    """Returns the columns that do not depend on the elements."""
+    """Return the columns that do not depend on the elements."""
     dims = array.shape[-SHAPE_DIMS:]
     padded = [*dims, *[0] * (SHAPE_DIMS - len(dims))]
     values = {"tensor_id": tensor_id, "device_id": HOST_MEMORY, "dtype": dtype}
@@ -62,7 +62,7 @@ def _description(array: np.ndarray[Any, Any], dtype: int, tensor_id: int) -> dic
 
 
 def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
-    """Returns the columns of flags, counts and moments."""
+    """Return the columns of flags, counts and moments."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         values = _as_complex(array) if array.dtype.kind == "c" else array.astype(np.float64)
     finite = values[np.isfinite(values)]
@@ -88,7 +88,7 @@ def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Returns a real number of the same kind for each complex one, whose kind is that of its worse part."""
+    """Return a real number of the same kind for each complex one, whose kind is that of its worse part."""
 
     def kind(number: complex) -> float:
         parts = (number.real, number.imag)
@@ -101,7 +101,7 @@ def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _moments(finite: list[float]) -> list[float]:
-    """Returns the smallest, largest, mean and variance of numbers; only the results are rounded."""
+    """Return the smallest, largest, mean and variance of numbers; only the results are rounded."""
     if not finite:
         return [math.nan] * 4
     exact = [Fraction(x) for x in finite]
@@ -112,7 +112,7 @@ def _moments(finite: list[float]) -> list[float]:
 
 
 def _exponents(finite: list[float]) -> list[float]:
-    """Counts numbers other than 0 by the power of two that their magnitude reaches."""
+    """Count numbers other than 0 by the power of two that their magnitude reaches."""
     edges = [math.ldexp(1.0, edge) for edge in EXPONENT_EDGES]
     counts = [0.0] * len(EXPONENTS)
     for number in finite:

@@ -133,7 +133,7 @@ class RowSpans:
 
 
 def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """Divides a file into chunks, by reading it: only the records before a boundary show where it is."""
+    """Divide a file into chunks, by reading it: only the records before a boundary show where it is."""
     file, state, number = SetFile(files, suffix), FileState(), 0
     more = True
     while more:

@@ -46,8 +46,9 @@ class BrokenRule:
 
     Use::
 
-        with tb_debugger_plugin.record("/path/to/logdir", "FULL_NUMERICS", alert_rules="recommended",
-                                       on_alert=lambda alert: print(alert)):
+        with tb_debugger_plugin.record(
+            "/path/to/logdir", "FULL_NUMERICS", alert_rules="recommended", on_alert=lambda alert: print(alert)
+        ):
             model.fit(...)
 
     Args:

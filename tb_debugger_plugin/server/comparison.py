@@ -32,14 +32,14 @@ def _settings(query: Query) -> Settings:
 
 
 def comparison(viewer: Viewer, query: Query) -> Any:
-    """Answers where two runs part."""
+    """Answer where two runs part."""
     settings = _settings(query)
     with _both(viewer, query) as (run, other):
         return compare(run, other, settings).to_json()
 
 
 def tensor_histories(viewer: Viewer, query: Query) -> Columnar:
-    """Answers the occurrences of a tensor in two runs, side by side."""
+    """Answer the occurrences of a tensor in two runs, side by side."""
     with _both(viewer, query) as (run, other):
         found = histories(
             run,

@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _begin(settings: Settings) -> Callable[[], None]:
-    """Begin to debug the program that has just imported TensorFlow; returns what ends it."""
+    """Begin to debug the program that has just imported TensorFlow; return what ends it."""
     try:
         if settings.shell:
             from tb_debugger_plugin.tfdbg.function_shell import shell

@@ -25,7 +25,7 @@ from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 class FakeController:
     """Stops before and after each call while a debugger is connected, or the program is to wait.
 
-    `step` goes to the next stop, `step_over` too; `continue_` runs on for some calls, or for good.
+    `step` goes to the next stop, `step_over` too; `continue_` runs on for some calls, or permanently.
 
     Attributes:
       seen: `(what, name)` of everything that came from the program.

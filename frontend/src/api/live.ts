@@ -208,7 +208,7 @@ export interface NewBreakpoint {
 
 /** Until the first that happens; without any part, the program just runs on. */
 export interface Continuation {
-  /** This many calls, the one at hand included. */
+  /** This many calls, the current one included. */
   readonly calls?: number;
   /** Until the condition holds for any tensor. */
   readonly condition?: string;
@@ -242,7 +242,7 @@ export function liveRoutes(client: Client) {
     /** Answers when everything up to the pause is read. */
     livePaused: (id: ids.ProgramId, pause: number, signal?: AbortSignal) =>
       client.json("live/paused", { program: id, pause }, paused, signal),
-    /** The tensors of the call at hand with a higher number than `after`. */
+    /** The tensors of the current call with a higher number than `after`. */
     liveTensors: (
       id: ids.ProgramId,
       { after, limit }: { readonly after?: ids.LiveTensorNumber; readonly limit?: number },

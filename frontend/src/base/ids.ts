@@ -18,7 +18,7 @@ export type FrameId = Brand<string, "FrameId">;
 export type FileIndex = Brand<number, "FileIndex">;
 /** Opaque id of a program that runs, as the `live/programs` route gives it. */
 export type ProgramId = Brand<string, "ProgramId">;
-/** Number of a tensor of the call at hand of a program that runs. */
+/** Number of a tensor of the current call of a program that runs. */
 export type LiveTensorNumber = Brand<number, "LiveTensorNumber">;
 /** Number of a breakpoint of a program that runs, from 1. */
 export type BreakpointNumber = Brand<number, "BreakpointNumber">;

@@ -49,7 +49,7 @@ interface RowProps {
 function Row({ field, cancel }: RowProps) {
   return (
     <span class="key-row">
-      {/* A password field would offer to keep the key for good. */}
+      {/* A password field would offer to keep the key permanently. */}
       <input
         ref={field}
         id="key-field"

@@ -110,7 +110,7 @@ def _of_hits(snapshot: Snapshot, hits: Mapping[int, Hit]) -> dict[int, Course]:
 
 
 def seldom(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses tensors of which at most half of the values break a rule, and not all up to the last one."""
+    """Excuse tensors of which at most half of the values break a rule, and not all up to the last one."""
     found = _of_hits(snapshot, hits)
     return {
         site: f"Only {hit.times:,} of its {found[site].num_values:,} values do."
@@ -124,7 +124,7 @@ def _lasts(hit: Hit, course: Course) -> bool:
 
 
 def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses tensors that are small again at the end, and neither 0 nor NaN or infinite."""
+    """Excuse tensors that are small again at the end, and neither 0 nor NaN or infinite."""
     return {
         site: "It came down again: it is small in the last tenth of its values."
         for site, course in _of_hits(snapshot, hits).items()
@@ -133,7 +133,7 @@ def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> di
 
 
 def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses gradients that fell step by step, while those of the whole model did."""
+    """Excuse gradients that fell step by step, while those of the whole model did."""
     if not _gradients_fell(snapshot):
         return {}
     return {
@@ -159,7 +159,7 @@ def _largest(numbers: Iterable[float | None]) -> float:
 
 
 def changed(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses variables that are the same for a while only: they change in other steps."""
+    """Excuse variables that are the same for a while only: they change in other steps."""
     different = " OR ".join(
         f"max({name}) - min({name}) > $atol + $rtol * max(abs({name}))"
         for name in ("min", "max", "mean", "variance")

@@ -117,7 +117,7 @@ def _sites(snapshot: Snapshot, op: int) -> list[Any]:
 
 
 def cancelled(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses gradients of what a normalisation or softmax takes away: sums of terms that cancel out."""
+    """Excuse gradients of what a normalisation or softmax takes away: sums of terms that cancel out."""
     sums = {site: found for site in hits for found in _summed(snapshot, snapshot.catalog.sites[site].op)}
     known = courses(snapshot, dict.fromkeys({site for pair in sums.values() for site in pair}, 0))
     remark = "Its terms cancel out: a shift that does not matter, as before a normalisation or softmax."
@@ -143,7 +143,7 @@ def _summed(snapshot: Snapshot, op: int) -> Iterator[tuple[int, int]]:
 
 
 def added(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses tensors that are only added to much larger ones."""
+    """Excuse tensors that are only added to much larger ones."""
     sums = {site: list(_additions(snapshot, snapshot.catalog.sites[site].op)) for site in hits}
     wanted = {*hits, *(total for totals in sums.values() for total in totals if total >= 0)}
     known = courses(snapshot, dict.fromkeys(wanted, 0))
@@ -174,7 +174,7 @@ def _additions(snapshot: Snapshot, op: int) -> Iterator[int]:
 
 
 def of_loss_scaling(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses gradients of a loss that is scaled: the scale grows until they overflow."""
+    """Excuse gradients of a loss that is scaled: the scale grows until they overflow."""
     if not tensors(snapshot).of(Role.SCALED_GRADIENT):
         return {}
     remark = "Loss scaling takes gradients near the largest number on purpose, and skips steps that overflow."
@@ -186,7 +186,7 @@ def _op(snapshot: Snapshot, site: int) -> Op:
 
 
 def after_dead_relu(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses gradients that are 0 because a ReLU on their way is: that is an alert of its own."""
+    """Excuse gradients that are 0 because a ReLU on their way is: that is an alert of its own."""
     gradients = set(tensors(snapshot).of(Role.GRADIENT))
     zeros = _zero_ops(snapshot) if gradients & set(hits) else set()
     relus = {snapshot.catalog.sites[site].op for site in tensors(snapshot).of(Role.RELU)} & zeros
@@ -232,7 +232,7 @@ def _first_in(snapshot: Snapshot, op: int, way: Collection[int], wanted: Collect
 
 
 def without_gradient(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses variables whose gradient is 0: that is an alert of its own."""
+    """Excuse variables whose gradient is 0: that is an alert of its own."""
     known = tensors(snapshot)
     zeros = _zero_ops(snapshot)
     still = {

@@ -119,7 +119,7 @@ def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
 
 
 def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
-    """Excuses a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
+    """Excuse a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
     whole = _by_ratio(snapshot, lambda ratio: ratio >= 1, _late_norms(snapshot))
     replaced = set(sites_of(snapshot, whole))
     return {

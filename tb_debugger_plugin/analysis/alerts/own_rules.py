@@ -247,7 +247,7 @@ def _too_slow() -> TooSlowError:
 
 @contextlib.contextmanager
 def _limited(connection: duckdb.DuckDBPyConnection, is_over: threading.Event) -> Iterator[None]:
-    """Interrupts a query that takes too long: a cross join of a long list with itself never ends."""
+    """Interrupt a query that takes too long: a cross join of a long list with itself never ends."""
 
     def interrupt() -> None:
         is_over.set()

@@ -97,7 +97,7 @@ def headline_of(rule: AlertRule, alert: dict[str, Any]) -> str:
 
 
 def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
-    """Explains a finding."""
+    """Explain a finding."""
     explain = finding.rule.explainer(finding.hit, finding.values)
     (alert,) = findings_json(snapshot, [finding])
     return diagnose_value(snapshot, alert, explain)

@@ -190,7 +190,7 @@ def _by(
     *,
     other: Callable[[Node], Hashable] | None = None,
 ) -> tuple[list[Pair], list[Node], list[Node]]:
-    """Pair nodes with equal keys, in order; returns the pairs and what is left of both."""
+    """Pair nodes with equal keys, in order; return the pairs and what is left of both."""
     there: dict[Hashable, list[Node]] = defaultdict(list)
     for node in reversed(second):
         there[(other or key)(node)].append(node)

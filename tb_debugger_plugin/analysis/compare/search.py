@@ -101,7 +101,7 @@ class Search:
         )
 
     def candidate(self, one: Measured, nth: int) -> Candidate:
-        """Judges an occurrence of a tensor by its inputs."""
+        """Judge an occurrence of a tensor by its inputs."""
         pair = one.place.pair
         inputs = self._inputs(one, nth)
         difference = float(one.relative[nth])

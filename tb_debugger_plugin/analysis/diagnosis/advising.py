@@ -73,7 +73,7 @@ def words_for(advice: Advice, scene: Scene) -> str:
 
 
 def lines_of(surroundings: Surroundings | None, *, upstream: bool = False) -> list[str | None]:
-    """Texts of the lines that may have to change: that of the op which the program wrote comes first.
+    """Return Texts of the lines that may have to change: that of the op which the program wrote comes first.
 
     Args:
       surroundings: What is around the op.

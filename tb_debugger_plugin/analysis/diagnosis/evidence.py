@@ -75,7 +75,7 @@ def measured(inputs: Inputs, output: Numbers) -> Finding:
 
 
 def always(inputs: Inputs, output: Numbers) -> Finding:
-    """Needs no numbers."""
+    """Need no numbers."""
     return ()
 
 

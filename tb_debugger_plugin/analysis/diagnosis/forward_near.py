@@ -28,7 +28,7 @@ _STEPS: Final = 3
 
 
 def wanted(op_type: str) -> frozenset[str]:
-    """Types of the ops whose gradient has an op of a type."""
+    """Return the types of the ops whose gradient has an op of a type."""
     grad = {op_type.removesuffix("Grad")} if op_type.endswith("Grad") else set()
     return frozenset({*FORWARD.get(op_type, ()), *grad})
 

@@ -66,7 +66,7 @@ def plain_text(phrases: Iterable[Phrase]) -> str:
 
 
 def to_json(phrases: Iterable[Phrase]) -> list[dict[str, Any]]:
-    """Phrases as the HTTP contract has them; ``target`` is there for links only."""
+    """Return the phrases as the HTTP contract has them; ``target`` is there for links only."""
     return [
         {"role": phrase.kind, "text": phrase.text}
         | ({} if phrase.target is None else {"target": dict(vars(phrase.target))})

@@ -381,7 +381,7 @@ def divided_by_count(scene: Scene) -> bool:
 
 
 def divided_by_own_sum(scene: Scene) -> bool:
-    """Values are divided by their own sum."""
+    """Whether values are divided by their own sum."""
     under = made_by(scene.focus, 1, "Sum")
     return under is not None and _comes_from(under, source(scene.focus, 0))
 

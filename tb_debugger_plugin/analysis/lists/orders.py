@@ -138,7 +138,7 @@ def _count(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
 
 
 def _places(values: Floats, order: Order) -> Floats:
-    """Numbers that rise in the wanted order; no value comes last."""
+    """Return the numbers that rise in the wanted order; no value comes last."""
     return np.where(np.isnan(values), np.inf, -values if order.descending else values)
 
 

@@ -83,7 +83,7 @@ class _Search:
         self._explained: set[Node] = set()
 
     def run(self) -> list[Found]:
-        """Births with the categories that their walks give them."""
+        """Return the births with the categories that their walks give them."""
         sinks = self._sinks.all()
         for sink in sinks[:_MAX_SINKS]:
             if sink.why == "weak" and self._has_origin():

@@ -196,7 +196,7 @@ class Traces:
 
 
 def spans_before(idx: int) -> Iterator[tuple[int, int]]:
-    """Begins and ends of parts of what is before a position, the nearest and shortest first."""
+    """Yield the begins and ends of parts of what is before a position, the nearest and shortest first."""
     end = max(idx, 0)
     for length in _SPANS:
         yield max(end - length, 0), end
@@ -207,7 +207,7 @@ def spans_before(idx: int) -> Iterator[tuple[int, int]]:
 
 
 def spans_after(idx: int, total: int) -> Iterator[tuple[int, int]]:
-    """Begins and ends of parts of what is after a position, the nearest and shortest first."""
+    """Yield the begins and ends of parts of what is after a position, the nearest and shortest first."""
     begin = idx + 1
     for length in _SPANS:
         yield begin, min(begin + length, total)

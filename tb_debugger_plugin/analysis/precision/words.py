@@ -9,7 +9,7 @@ from tb_debugger_plugin.analysis.precision.tensor import TensorPrecision, Verdic
 
 
 def sentence(tensor: TensorPrecision) -> str:
-    """Says what would become of a tensor."""
+    """Say what would become of a tensor."""
     name, target, found = tensor.target.name, tensor.target, tensor.found
     reached = f"reaches {found.largest:.5g}"
     verdict = tensor.verdict

@@ -99,7 +99,7 @@ class Report:
 
 
 def report(snapshot: Snapshot, run: str) -> Report:
-    """Gathers what a report of a run holds.
+    """Gather what a report of a run holds.
 
     Args:
       snapshot: The run.

@@ -69,7 +69,7 @@ def verdict_of(report: Report) -> list[str]:
 
 
 def numbers_of(origin: Origin) -> list[tuple[str, str]]:
-    """Names and numbers of the inputs and of the output."""
+    """Return the names and numbers of the inputs and of the output."""
     healths = [(one["name"], one["health"]) for one in origin.evidence.get("inputs", [])]
     healths.append(("its output", origin.evidence.get("output")))
     return [(name, _health(health)) for name, health in healths if health is not None]

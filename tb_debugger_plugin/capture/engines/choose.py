@@ -22,7 +22,7 @@ from tb_debugger_plugin.capture.sinks.protocol import Sink
 def choose_engines(
     options: Options, sink: Sink, graphs: GraphRecords, functions: FunctionTable, not_recorded: NotRecorded
 ) -> Engines:
-    """The engines for the options and the sink of a recording.
+    """Return the engines for the options and the sink of a recording.
 
     Args:
       options: What to record.

@@ -60,5 +60,5 @@ class Engines:
     sessions: SessionEngine
 
     def of(self, function: Function) -> FunctionEngine:
-        """The engine for a function."""
+        """Return the engine for a function."""
         return self.compiled if function.is_compiled else self.plain

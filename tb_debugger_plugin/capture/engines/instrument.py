@@ -64,7 +64,7 @@ def watch_function(
 def instrumented(
     function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
 ) -> tuple[GraphDef, dict[str, str], list[str]]:
-    """The graph of a function with watch nodes, without the functions that it calls.
+    """Return the graph of a function with watch nodes, without the functions that it calls.
 
     Args:
       function: A function that still has its graph.
@@ -85,7 +85,7 @@ def instrumented(
 
 
 def with_watched_calls(function: Function, definition: GraphDef, watched: WatchedFunctions) -> GraphDef:
-    """A graph together with the functions that it calls, as the runtime has them.
+    """Return a graph together with the functions that it calls, as the runtime has them.
 
     Args:
       function: The function of the graph.
@@ -101,7 +101,7 @@ def with_watched_calls(function: Function, definition: GraphDef, watched: Watche
 def _add_watches(
     definition: GraphDef, known: KnownGraph, planned: Sequence[Planned], sink: Sink
 ) -> tuple[dict[str, str], list[str]]:
-    """Add watch nodes; returns the tensors that they replace, and the nodes without consumers."""
+    """Add watch nodes; return the tensors that they replace, and the nodes without consumers."""
     moved: dict[str, str] = {}
     run: list[str] = []
     nodes = []
@@ -220,7 +220,7 @@ def _watch_name(item: Planned) -> str:
 
 
 def watched_tensor(item: Planned, known: KnownGraph) -> WatchedTensor:
-    """The description of a planned tensor for a sink."""
+    """Return the description of a planned tensor for a sink."""
     name, slot = item.op.name, item.slot
     dtype = item.tensor.dtype.as_datatype_enum
     return WatchedTensor(

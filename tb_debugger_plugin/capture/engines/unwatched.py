@@ -24,12 +24,12 @@ _OPTIMIZED = (
 
 
 def compiled_without_library(name: str, graph_id: str) -> Missing:
-    """The report of a compiled function for which the native library is missing."""
+    """Return the report of a compiled function for which the native library is missing."""
     return Missing(NotRecordedReason.COMPILED, _NO_LIBRARY.format(name), (name,), graph_id)
 
 
 def compiled_and_optimized(name: str, graph_id: str) -> Missing:
-    """The report of a compiled function, which is not optimized by Grappler alone."""
+    """Return the report of a compiled function, which is not optimized by Grappler alone."""
     message = _OPTIMIZED.format(f"the function {name}, which XLA compiles")
     return Missing(NotRecordedReason.OPTIMIZED, message, (name,), graph_id)
 

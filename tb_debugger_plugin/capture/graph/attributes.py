@@ -35,7 +35,7 @@ Attributes = tuple[tuple[str, str], ...]
 
 
 def attributes_key(op: TfOp) -> tuple[Hashable, Callable[[], Attributes]]:
-    """A key that is equal only for ops with equal attributes, and a function that returns these.
+    """Return a key that is equal only for ops with equal attributes, and a function that returns these.
 
     Args:
       op: An op of a graph.
@@ -67,7 +67,7 @@ def _texts(node: NodeDef) -> Attributes:
 
 
 def attribute_text(value: AttrValue) -> str:
-    """The value of an attribute as text.
+    """Return the value of an attribute as text.
 
     Args:
       value: The value.

@@ -14,7 +14,7 @@ from tb_debugger_plugin.capture.tf_types import FunctionDef, TfOp
 
 @functools.cache
 def function_attributes(op_type: str) -> tuple[str, ...]:
-    """The attributes of an op type that name functions, in the order of its definition."""
+    """Return the attributes of an op type that name functions, in the order of its definition."""
     definition = op_def_registry.get(op_type)
     if definition is None:
         return ()
@@ -28,7 +28,7 @@ def is_function(op_type: str) -> bool:
 
 
 def called_functions(op: TfOp) -> list[str]:
-    """The names of the functions that an op runs: the branches in order, the condition before the body.
+    """Return the functions that an op runs: the branches in order, the condition before the body.
 
     Args:
       op: An op of any graph.
@@ -41,7 +41,7 @@ def called_functions(op: TfOp) -> list[str]:
 
 
 def with_callees(names: Iterable[str], definition_of: Callable[[str], FunctionDef | None]) -> list[str]:
-    """The names of functions and of all functions that they call, each once.
+    """Return the names of functions and of all functions that they call, each once.
 
     Args:
       names: Names of the functions.
@@ -58,7 +58,7 @@ def with_callees(names: Iterable[str], definition_of: Callable[[str], FunctionDe
 
 
 def callees_first(functions: Iterable[Function]) -> list[Function]:
-    """Functions in an order in which each comes after those that it calls."""
+    """Return the functions in an order in which each comes after those that it calls."""
     waiting = {function.name: function for function in functions}
     ordered: list[Function] = []
     for name in list(waiting):
@@ -95,7 +95,7 @@ class Calls:
                     self._callers[called].append(function.name)
 
     def with_callers(self, names: Iterable[str]) -> set[str]:
-        """Functions, those that call them, and so on."""
+        """Return the functions, those that call them, and so on."""
         found: set[str] = set()
         waiting = [name for name in names if name in self._callers]
         while waiting:
@@ -106,7 +106,7 @@ class Calls:
         return found
 
     def only_below(self, names: Collection[str]) -> set[str]:
-        """Functions, and those that are called by such functions only."""
+        """Return the functions, and those that are called by such functions only."""
         found: set[str] = set()
         for function in reversed(self.functions):  # callers first
             callers = self._callers[function.name]
@@ -116,7 +116,7 @@ class Calls:
 
 
 def called_by(function: Function) -> list[str]:
-    """The names of the functions that a function's graph calls; none when the graph was deleted."""
+    """Return the names of the functions that a function's graph calls; none when the graph was deleted."""
     graph = function.graph_of()
     operations = [] if graph is None else graph.get_operations()
     return [name for op in operations for name in called_functions(op)]

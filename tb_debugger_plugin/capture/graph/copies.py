@@ -58,7 +58,7 @@ class Copies:
         return made
 
     def get(self, name: str) -> str | None:
-        """The name of a copy in the runtime; None when it has not been made."""
+        """Return the name of a copy in the runtime; None when it has not been made."""
         return self._names.get(name)
 
     def call_unwatched(self, definition: GraphDef, except_for: Collection[str] = ()) -> bool:
@@ -80,7 +80,7 @@ class Copies:
         return renamed
 
     def unwatched(self, name: str) -> str:
-        """The name of a copy of a function without watch ops, also in the functions that it calls.
+        """Return the name of a copy of a function without watch ops, also in the functions that it calls.
 
         Args:
           name: Name of a function; a function without watch ops is its own copy.
@@ -114,10 +114,10 @@ def _name_of(name: str, definition: GraphDef) -> str:
 
 
 def functions_named(node: NodeDef) -> list[NameAttrList]:
-    """The functions that the attributes of a `NodeDef` name."""
+    """Return the functions that the attributes of a `NodeDef` name."""
     return [function for value in node.attr.values() for function in functions_of(value)]
 
 
 def functions_of(attribute: AttrValue) -> list[NameAttrList]:
-    """The functions that an attribute of a `NodeDef` names; none when it has another type."""
+    """Return the functions that an attribute of a `NodeDef` names; none when it has another type."""
     return [function for function in (attribute.func, *attribute.list.func) if function.name]

@@ -37,7 +37,7 @@ _LIBRARY = "library"
 
 
 def definition_of(function: Function) -> GraphDef:
-    """The graph of a function, to edit. It has the functions that are types of its ops, and no others."""
+    """Return the graph of a function, to edit, with only the functions that are types of its ops."""
     definition = function.graph.as_graph_def()
     library = library_of(definition)
     types = {node.op for node in definition.node} if library.function else ()
@@ -47,13 +47,13 @@ def definition_of(function: Function) -> GraphDef:
 
 
 def definition_in_runtime(name: str) -> FunctionDef | None:
-    """The `FunctionDef` of a function; None when the runtime has none of that name."""
+    """Return the `FunctionDef` of a function; None when the runtime has none of that name."""
     runtime = context.context()
     return runtime.get_function_def(name) if runtime.has_function(name) else None
 
 
 def library_of(definition: GraphDef) -> FunctionDefLibrary:
-    """The functions in the definition of a graph, to edit."""
+    """Return the functions in the definition of a graph, to edit."""
     return getattr(definition, _LIBRARY)
 
 
@@ -192,7 +192,7 @@ class _Copy:
     ops: Mapping[str, CObject]
 
     def output(self, source: str) -> CObject:
-        """The tensor of a source: `op` or `op:slot`."""
+        """Return the tensor of a source: `op` or `op:slot`."""
         op, _, slot = source.partition(":")
         return c_api_util.tf_output(self.ops[op], int(slot or 0))
 
@@ -213,7 +213,7 @@ def _import(definition: GraphDef, program: TfGraph) -> _Copy:
 
 
 def import_options() -> ImportOptions:
-    """New options for `import_into`."""
+    """Return new options for `import_into`."""
     options: ImportOptions = c_api_util.ScopedTFImportGraphDefOptions()
     # Branches and loop bodies may name ops of the graph around them.
     c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options.options, False)
@@ -241,7 +241,7 @@ def import_into(graph: TfGraph, definition: GraphDef, options: ImportOptions) ->
 
 
 def with_shapes(definition: GraphDef, program: TfGraph) -> GraphDef:
-    """A definition with the static shapes of its tensors.
+    """Return a definition with the static shapes of its tensors.
 
     Ops check shapes when they are made, and no definition holds a shape that Python's `set_shape` has set:
     TensorFlow cannot make some graphs a second time. Reading all shapes takes as long as making the graph, so
@@ -329,7 +329,7 @@ def restore(function: Function) -> None:
 
 
 def source_name(op_name: str, slot: int) -> str:
-    """The name of a tensor in the inputs of a `NodeDef`: its source."""
+    """Return the name of a tensor in the inputs of a `NodeDef`: its source."""
     return op_name if slot == 0 else f"{op_name}:{slot}"
 
 
@@ -377,7 +377,7 @@ def _put_into_runtime(made: CObject, name: str, attrs: Mapping[str, AttrValue]) 
 
 
 def _output_names(graph: FuncGraph, results: list[TfTensor]) -> list[bytes]:
-    """The names that a graph gives to its results, as in `from_func_graph`; empty for the default names."""
+    """Return the names of a graph's results, as in `from_func_graph`; empty for the default names."""
     names = graph._output_names
     if names is None or not all(ops.tensor_id(tensor) in names for tensor in results):
         return []

@@ -60,18 +60,18 @@ class Function:
         return value is not None and bool(value.b)
 
     def result_tensors(self) -> list[TfTensor]:
-        """Its results, as tensors of its graph."""
+        """Return its results, as tensors of its graph."""
         graph = self.graph
         return [graph.get_tensor_by_name(name) for name in self.outputs]
 
     def control_ops(self) -> list[TfOp]:
-        """The ops of its graph that run without a result."""
+        """Return the ops of its graph that run without a result."""
         graph = self.graph
         return [graph.get_operation_by_name(name) for name in self.control_outputs]
 
 
 def new_function(name: str, graph: FuncGraph, attrs: FunctionAttributes) -> Function:
-    """The function that `from_func_graph` has made from these arguments.
+    """Return the function that `from_func_graph` has made from these arguments.
 
     Args:
       name: Name of the function.

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def with_subclasses(kind: type | None) -> set[type]:
-    """A type and all its subclasses; empty for None."""
+    """Return a type and all its subclasses; empty for None."""
     types: set[type] = set()
     waiting = [] if kind is None else [kind]
     while waiting:
@@ -24,7 +24,7 @@ def with_subclasses(kind: type | None) -> set[type]:
 
 
 def of_types(objects: Iterable[object], types: set[type]) -> list[Any]:
-    """The objects whose type is one of some types.
+    """Return the objects whose type is one of some types.
 
     Args:
       objects: For example, all objects that Python's garbage collector knows.

@@ -94,7 +94,7 @@ def _runs_what_it_gets() -> bool:
 
 
 def _definition_with(name: str) -> GraphDef:
-    """A definition with a constant that is true."""
+    """Return a definition with a constant that is true."""
     definition = GraphDef(versions=ops.Graph().as_graph_def().versions)
     node = definition.node.add(name=name, op="Const")
     node.attr["dtype"].type = tf.bool.as_datatype_enum
@@ -121,7 +121,7 @@ def _fields(session: CObject) -> tuple[int, int]:
 
 
 def _address(session: CObject) -> int:
-    """The address of TensorFlow's `TF_Session`."""
+    """Return the address of TensorFlow's `TF_Session`."""
     address = ctypes.c_size_t.from_address(id(session) + _AT).value
     if not address or address % _POINTER:
         raise RecordingError("TensorFlow's session is not where it is known to be")

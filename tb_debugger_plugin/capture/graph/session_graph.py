@@ -133,7 +133,7 @@ class SessionGraph:
     def watches_of_run(
         self, fetches: Iterable[TfTensor], targets: Iterable[TfOp], fed: Iterable[TfTensor]
     ) -> RunWatches:
-        """The watch ops that a run needs.
+        """Return the watch ops that a run needs.
 
         Args:
           fetches: Tensors of the program's graph.
@@ -214,7 +214,7 @@ class SessionGraph:
         self._functions.update(function.signature.name for function in library_of(definition).function)
 
     def _input_mappings(self, earlier: Iterable[str]) -> ImportOptions:
-        """The import options of a part that takes tensors, or waits for ops, of earlier parts.
+        """Return the import options of a part that takes tensors, or waits for ops, of earlier parts.
 
         Args:
           earlier: The inputs from earlier parts: `op`, `op:slot` or `^op`.
@@ -269,7 +269,7 @@ class SessionGraph:
         return passed_on
 
     def _tensor(self, source: str) -> TfTensor:
-        """The tensor of an earlier part that consumers take for a source."""
+        """Return the tensor of an earlier part that consumers take for a source."""
         if source in self._moved:
             return self._copied[self._moved[source]].outputs[0]
         name, _, slot = source.partition(":")
@@ -281,7 +281,7 @@ def _clone(definition: GraphDef) -> GraphDef:
 
 
 def _only_new(definition: GraphDef, before: GraphDef, suffix: str) -> tuple[GraphDef, dict[str, str]]:
-    """The nodes that a definition has and an earlier one lacks, under other names; and these names."""
+    """Return the nodes that a definition has and an earlier one lacks, under other names; and these names."""
     known = {node.name for node in before.node}
     added = type(definition)(versions=definition.versions)
     added.node.extend(node for node in definition.node if node.name not in known)
@@ -296,7 +296,7 @@ def _only_new(definition: GraphDef, before: GraphDef, suffix: str) -> tuple[Grap
 
 
 def _inputs_from_outside(definition: GraphDef) -> set[str]:
-    """The inputs of ops that the definition does not have: `op`, `op:slot` or `^op`."""
+    """Return the inputs of ops that the definition does not have: `op`, `op:slot` or `^op`."""
     names = {node.name for node in definition.node}
     sources = {source for node in definition.node for source in node.input}
     return {source for source in sources if source.removeprefix("^").partition(":")[0] not in names}
@@ -318,13 +318,13 @@ def is_reference_read(op: TfOp) -> bool:
 
 
 def _writers(read: TfOp, ops: Iterable[TfOp]) -> list[TfOp]:
-    """The ops that may write to the variable that an op reads."""
+    """Return the ops that may write to the variable that an op reads."""
     variable = read.inputs[0]
     return [op for op in ops if op.type != "Identity" and any(taken is variable for taken in op.inputs)]
 
 
 def _needed(requested: Iterable[TfOp], fed: Collection[TfOp]) -> set[TfOp]:
-    """The ops that run, or are fed, when some ops are requested."""
+    """Return the ops that run, or are fed, when some ops are requested."""
     needed: set[TfOp] = set()
     waiting = list(requested)
     while waiting:

@@ -67,7 +67,7 @@ def called_without_graph(
 
 
 def without_graph(names: Iterable[str]) -> Missing:
-    """The report of functions that have no graph.
+    """Return the report of functions that have no graph.
 
     Args:
       names: Names of the functions in the runtime.

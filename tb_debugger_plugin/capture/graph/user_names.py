@@ -21,7 +21,7 @@ _MOST_OPS = 50
 
 
 def name_of_python_function(function: Any) -> str | None:
-    """The name of a Python function or a wrapper of one; None for a function of a library.
+    """Return the name of a Python function or a wrapper of one; None for a function of a library.
 
     Args:
       function: Any callable. Only attributes of known types are read.
@@ -41,7 +41,7 @@ def name_of_python_function(function: Any) -> str | None:
 
 
 def name_of(function: Function) -> str:
-    """The name of a function and one of its lines, if one is known.
+    """Return the name of a function and one of its lines, if one is known.
 
     Args:
       function: A function that still has its graph.
@@ -53,7 +53,7 @@ def name_of(function: Function) -> str:
 
 
 def _location(graph: TfGraph, name: str) -> str:
-    """A line in the function of a graph, or else the user's line that made the first op of the graph."""
+    """Return a line in the function of a graph, or the user's line that made the graph's first op."""
     first = ""
     for op in itertools.islice(graph.get_operations(), _MOST_OPS):
         traceback = op.traceback

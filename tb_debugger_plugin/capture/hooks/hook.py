@@ -37,7 +37,7 @@ class Target(NamedTuple):
     name: str
 
     def get(self) -> Callable[..., Any]:
-        """The function that TensorFlow uses now."""
+        """Return the function that TensorFlow uses now."""
         function: Callable[..., Any] = getattr(self.owner(), self.name)
         return function
 

@@ -218,7 +218,7 @@ def _run(
     options: CObject | None = None,
     metadata: CObject | None = None,
 ) -> Any:
-    """Runs a session by TensorFlow's own `_do_run`, with the watch ops, and passes the run on."""
+    """Run a session by TensorFlow's own `_do_run`, with the watch ops, and pass the run on."""
     all_targets = [*targets, *watches.during] if watches.during else targets
 
     def run() -> Any:
@@ -241,7 +241,7 @@ def _run(
 
 
 def run_metadata(ran: SessionRan) -> bytes:
-    """The encoded `RunMetadata` of a run; empty when the program did not ask for it."""
+    """Return the encoded `RunMetadata` of a run; empty when the program did not ask for it."""
     return b"" if ran.metadata is None else bytes(c_api.TF_GetBuffer(ran.metadata))
 
 
@@ -273,7 +273,7 @@ def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
 
 
 def _watch_running(made: TfSession, watch: Watch, runs: Runs, report: Callable[[Exception], None]) -> None:
-    """Extends the graph of a session that has run, before each run that needs it."""
+    """Extend the graph of a session that has run, before each run that needs it."""
     session_ref = weakref.ref(made)
 
     def extend_session(added: GraphDef) -> None:
@@ -295,7 +295,7 @@ def _watch_running(made: TfSession, watch: Watch, runs: Runs, report: Callable[[
 
 
 def _run_watches(made: TfSession, graph: SessionGraph, extend_graph: Callable[[], None], runs: Runs) -> None:
-    """Lets each run of a session run the watch ops of what it needs."""
+    """Let each run of a session run the watch ops of what it needs."""
     session_ref = weakref.ref(made)
 
     def do_run(

@@ -86,7 +86,7 @@ class EveryThread:
         self._thread = threading.local()  # so each thread begins again, and no op pays for the question
 
     def callback_result(self, outputs: Any) -> Any:
-        """The value that the callback returns: the outputs for the next callback and the program.
+        """Return the value that the callback returns: the outputs for the next callback and the program.
 
         Args:
           outputs: The outputs of the op.
@@ -154,7 +154,7 @@ class EveryThread:
 
 
 def _with_changes(result: Any, changes: list[tuple[Any, Any]]) -> Any:
-    """What an op returns, a tensor or lists of them, with other tensors."""
+    """Return what an op returns, a tensor or lists of them, with other tensors."""
     if isinstance(result, (list, tuple)):
         return type(result)([_with_changes(one, changes) for one in result])
     return next((other for output, other in changes if output is result), result)

@@ -41,7 +41,7 @@ class Gradients:
         self._hooks.remove()
 
     def handles(self, tensor: TfTensor) -> list[int]:
-        """Ids of the handles of the variables whose gradient a tensor is.
+        """Return the ids of the handles of the variables whose gradient a tensor is.
 
         Args:
           tensor: A tensor of a graph.

@@ -27,13 +27,13 @@ class Layer(Protocol):
 
 
 def layer_types() -> set[type]:
-    """The types of all layers and models of Keras 2; empty when it is not imported."""
+    """Return the types of all layers and models of Keras 2; empty when it is not imported."""
     layers = getattr(sys.modules.get("tf_keras"), "layers", None)
     return with_subclasses(getattr(layers, "Layer", None))
 
 
 def running() -> Layer | None:
-    """The innermost layer of Keras 2 that runs in this thread; None when there is none."""
+    """Return the innermost layer of Keras 2 that runs in this thread; None when there is none."""
     state = getattr(sys.modules.get("tf_keras.src.engine.base_layer_utils"), "_call_context", None)
     context = getattr(state, "call_context", None)
     return None if context is None else context.layer
@@ -47,7 +47,7 @@ class Keras2Paths:
         self._outermost: list[weakref.ref[Layer]] = []
 
     def path(self, layer: Layer) -> str:
-        """The path of a layer."""
+        """Return the path of a layer."""
         if not self._knows(layer):
             # Most new layers are in a known model; otherwise all objects of the program are searched.
             self.learn(filter(None, [outermost() for outermost in self._outermost]))
@@ -86,6 +86,6 @@ def _layers_in(layer: Layer) -> list[Layer]:
 
 
 def weights_of(layer: Layer) -> list[tuple[str, TfVariable]]:
-    """A layer's own variables, with their names in the layer."""
+    """Return a layer's own variables, with their names in the layer."""
     own = [*layer._trainable_weights, *layer._non_trainable_weights]
     return [(weight.name.partition(":")[0].rpartition("/")[2], weight) for weight in own]

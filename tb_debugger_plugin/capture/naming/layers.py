@@ -64,7 +64,7 @@ class Layers:
             self._forward[graph] = weakref.ref(forward)
 
     def of_ops(self, graph: TfGraph, names: Iterable[str], owners: Mapping[str, str]) -> dict[str, str]:
-        """The layers of some ops of a graph, by op name; ops without a layer are left out.
+        """Return the layers of some ops of a graph, by op name; ops without a layer are left out.
 
         Args:
           graph: A complete graph.
@@ -89,7 +89,7 @@ class Layers:
         return "" if was_noted else self._nearest(graph, name)
 
     def _related(self, graph: TfGraph) -> list[FuncGraph]:
-        """The graph, the graphs whose gradients it has, and their outer graphs."""
+        """Return the graph, the graphs whose gradients it has, and their outer graphs."""
         related: list[FuncGraph] = []
         waiting: list[TfGraph | None] = [graph]
         while waiting:
@@ -111,7 +111,7 @@ class Layers:
 
 
 def _scope_of_layer(op_name: str, layer: str) -> dict[str, str]:
-    """The name scope of a layer, from an op in it: the layer's name, possibly with a number."""
+    """Return the name scope of a layer, from an op in it: the layer's name, possibly with a number."""
     last = layer.rpartition("/")[2]
     parts = op_name.split("/")[:-1]
     for end in range(len(parts), 0, -1):

@@ -60,7 +60,7 @@ class Names:
             _log.debug("The layer of %s is not recorded:", op_name, exc_info=error)
 
     def of_ops(self, graph: TfGraph, new: Sequence[TfOp]) -> GraphNames:
-        """The names of the new ops of a graph.
+        """Return the names of the new ops of a graph.
 
         Args:
           graph: A complete graph. The names in the graphs of sessions are not known.
@@ -83,6 +83,6 @@ class Names:
         return GraphNames(self._layers.of_ops(graph, [op.name for op in new], of_layers), variables)
 
     def gradient_of(self, tensor: TfTensor) -> list[str]:
-        """The paths of the variables whose gradient a tensor of a graph is."""
+        """Return the paths of the variables whose gradient a tensor of a graph is."""
         names = [self._variables.name(handle) for handle in self._gradients.handles(tensor)]
         return [name for name in names if name]

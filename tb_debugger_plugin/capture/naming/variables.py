@@ -64,7 +64,7 @@ class Variables:
         self._layers: set[str] = set()
 
     def name(self, handle: int) -> str:
-        """The path of the variable with a handle; empty when there is none, or it was never searched for."""
+        """Return the path of the variable with a handle; empty when there is none, or none was searched."""
         return self._names.get(handle, "")
 
     def is_layer(self, path: str) -> bool:
@@ -121,7 +121,7 @@ class Variables:
 
 
 def _result_of(function: Callable[[_Thing], _Result], thing: _Thing) -> list[_Result]:
-    """The result of a function of an object of the program, whose code may raise; empty when it does."""
+    """Return the result of a function of an object of the program; empty when its code raises."""
     try:
         return [function(thing)]
     except Exception as error:  # the other objects still get names
@@ -134,7 +134,7 @@ def _named(variable: TfVariable, name: Callable[[Any], str]) -> dict[int, str]:
 
 
 def _paths_in_modules(modules: list[tf.Module]) -> dict[int, str]:
-    """The paths of variables without a name: attributes from the outermost `tf.Module` inwards."""
+    """Return the paths of variables without a name: attributes from the outermost `tf.Module` inwards."""
     paths: dict[int, _Path] = {}
     for module in modules[:_MOST_MODULES]:
         for path, variable in chain.from_iterable(_result_of(_variables_without_a_name, module)):
@@ -144,7 +144,7 @@ def _paths_in_modules(modules: list[tf.Module]) -> dict[int, str]:
 
 
 def _variables_without_a_name(module: tf.Module) -> list[tuple[_Path, TfVariable]]:
-    """The variables in a module, with their paths. The objects on the path are identified by type only."""
+    """Return the variables in a module, with paths. Objects on a path are identified by type only."""
     variables: list[tuple[_Path, TfVariable]] = []
     seen: set[int] = set()
     waiting: deque[tuple[_Path, Any]] = deque([((str(module.name),), module)])
@@ -160,7 +160,7 @@ def _variables_without_a_name(module: tf.Module) -> list[tuple[_Path, TfVariable
 
 
 def _parts(thing: Any) -> Iterable[tuple[Any, Any]]:
-    """The parts of a module, list, tuple or dict, each with its attribute name, index or key."""
+    """Return the parts of a module, list, tuple or dict, each with its attribute name, index or key."""
     kind = type(thing)
     if kind in _WRAPPERS:
         thing = thing.__wrapped__
@@ -179,7 +179,7 @@ def _watched(graph: FuncGraph) -> Iterator[TfVariable | None]:
 
 
 def _handles(variable: TfVariable) -> list[int]:
-    """Ids of the handles of a variable: Keras's, TensorFlow's, or one of several components."""
+    """Return the ids of the handles of a variable: Keras's, TensorFlow's, or one of several components."""
     inner = getattr(variable, "_value", variable)
     parts = getattr(inner, "_values", None) or [inner]
     handles = [getattr(part, "_handle", None) for part in parts]
@@ -191,7 +191,7 @@ def _is_eager_handle(tensor: object) -> TypeGuard[EagerTensor]:
 
 
 def _keras_types() -> tuple[type | None, type | None]:
-    """Keras's variable and layer classes; None without Keras 3."""
+    """Return Keras's variable and layer classes; None without Keras 3."""
     keras = sys.modules.get("keras")
     variable = getattr(keras, "Variable", None)
     layer = getattr(getattr(keras, "layers", None), "Layer", None)
@@ -200,7 +200,7 @@ def _keras_types() -> tuple[type | None, type | None]:
 
 
 def _path_of_layer(layer: _Layer) -> str:
-    """The path of a Keras layer; empty when it was not built."""
+    """Return the path of a Keras layer; empty when it was not built."""
     if hasattr(layer, "path"):
         return str(layer.path or "")
     # Up to Keras 3.3 a layer only has the path of its parent, once it has run.
@@ -208,7 +208,7 @@ def _path_of_layer(layer: _Layer) -> str:
 
 
 def captured_handle(tensor: EagerTensor | TfTensor) -> int | None:
-    """The id of the eager handle that a resource tensor is, or that it captures; None when there is none.
+    """Return the id of the eager handle that a resource tensor is or captures, or None.
 
     Args:
       tensor: An eager tensor, or a tensor of a `FuncGraph`, which captures it from its outer graphs.
@@ -225,7 +225,7 @@ def captured_handle(tensor: EagerTensor | TfTensor) -> int | None:
 
 
 def handles_by_op(graph: FuncGraph) -> dict[str, int]:
-    """The variables that the ops of a graph represent, read or assign: ids of handles by op name.
+    """Return the variables that the ops of a graph represent, read or assign: ids of handles by op name.
 
     Args:
       graph: A complete graph.
@@ -247,7 +247,7 @@ def handles_by_op(graph: FuncGraph) -> dict[str, int]:
 
 
 def _captured(graph: TfGraph) -> dict[int, int]:
-    """Ids of the captured handles, by the numbers of their placeholders."""
+    """Return the ids of the captured handles, by the numbers of their placeholders."""
     if not isinstance(graph, func_graph.FuncGraph):
         return {}
     handles = {}

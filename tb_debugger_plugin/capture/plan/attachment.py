@@ -75,7 +75,7 @@ def attachment_of(
 
 
 def attachment_of_isolated(tensor: TfTensor, attachment: Attachment, *, can_be_inline: bool) -> Attachment:
-    """The attachment of a tensor at which a program may be stopped: its consumers wait, if that is possible.
+    """Return the attachment of a tensor at which a program may stop: its consumers wait, if possible.
 
     Args:
       tensor: A tensor of a complete graph.
@@ -101,13 +101,13 @@ def is_taken_over(users: Sequence[TfOp]) -> bool:
 
 
 def size_of(tensor: TfTensor) -> int:
-    """Number of elements of a tensor; 0 when it is not known."""
+    """Return the number of elements of a tensor; 0 when it is not known."""
     shape = tensor.shape
     return math.prod(shape.as_list()) if shape.is_fully_defined() else 0
 
 
 def _users(tensor: TfTensor) -> list[TfOp]:
-    """The ops that use a tensor's elements, possibly in another shape."""
+    """Return the ops that use a tensor's elements, possibly in another shape."""
     users = []
     for op in tensor.consumers():
         users += _users(op.outputs[0]) if op.type in _SAME_BUFFER else [op]

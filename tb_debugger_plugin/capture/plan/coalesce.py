@@ -80,7 +80,7 @@ def _can_be_coalesced(item: Planned) -> bool:
 
 
 def _only_end(tensor: TfTensor, ends: Mapping[_Key, _Key]) -> _Key | None:
-    """The only tensor whose watch op records all that is computed from a tensor; None when there is none."""
+    """Return the only tensor whose watch op records all that is computed from a tensor, or None."""
     users = tensor.consumers()
     if any(user.type not in REUSES_INPUT_BUFFER for user in users):
         return None

@@ -208,7 +208,7 @@ def _may_stop(op: TfOp, slot: int, options: Options) -> bool:
 def _outputs(
     ops: Iterable[TfOp], known: KnownGraph, options: Options, functions: tuple[str, ...] = ()
 ) -> Iterator[tuple[TfOp, int, Choice]]:
-    """Yields the outputs of ops that compute anything, and how they are recorded."""
+    """Yield the outputs of ops that compute anything, and how they are recorded."""
     for op in ops:
         is_computed = op.type not in _NOT_COMPUTED
         if is_computed or (options.only_kept and op.type == _IDENTITY):
@@ -262,7 +262,7 @@ def plan_of_session(
 
 
 def _variable_reads(ops: Iterable[TfOp], known: KnownGraph) -> Iterator[tuple[TfOp, int, Choice]]:
-    """Yields the reads of variables that are references, which are the program's names for their values."""
+    """Yield the reads of variables that are references, which are the program's names for their values."""
     for op in ops:
         if is_reference_read(op):
             yield from ((op, slot, Choice(False)) for slot in _watchable_slots(op, known))
@@ -339,7 +339,7 @@ def _watchable_slots(op: TfOp, known: KnownGraph) -> range:
 
 
 def live_ops(function: Function) -> set[TfOp]:
-    """The ops that run when a function is called: those that a result or a control output needs.
+    """Return the ops that run when a function is called: those that a result or a control output needs.
 
     Args:
       function: A function that still has its graph.
@@ -357,7 +357,7 @@ def live_ops(function: Function) -> set[TfOp]:
 
 
 def _certain_ops(function: Function) -> set[TfOp]:
-    """The live ops that run even after Grappler has dropped what is not needed."""
+    """Return the live ops that run even after Grappler has dropped what is not needed."""
     certain: set[TfOp] = set()
     whole: set[TfOp] = set()  # all of their inputs are needed
     waiting = [*_with_slots(function.result_tensors()), *((op, None) for op in function.control_ops())]

@@ -24,7 +24,7 @@ _CONTROL_FLOW = frozenset(("Enter", "Exit", "Merge", "NextIteration", "Switch", 
 def waits(
     planned: Sequence[Planned], name_of: Callable[[Planned], str], *, effects_wait: bool = False
 ) -> dict[str, list[str]]:
-    """The names of the watch ops that another op waits for, by its name.
+    """Return the names of the watch ops that another op waits for, by its name.
 
     Args:
       planned: The tensors of one graph.

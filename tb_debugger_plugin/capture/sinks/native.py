@@ -40,7 +40,7 @@ from tb_debugger_plugin.version import __version__
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
-    """Create a file of a set that no other recording has; returns the second in its name."""
+    """Create a file of a set that no other recording has; return the second in its name."""
     os.makedirs(dump_root, exist_ok=True)
     second = int(time.time())
     while True:
@@ -132,7 +132,7 @@ class NativeSink:
         return self._files.files.prefix
 
     def narrowed(self, options: Options) -> Options:
-        """The same options: this sink supports all."""
+        """Return the same options: this sink supports all."""
         return options
 
     @property
@@ -187,7 +187,7 @@ class NativeSink:
             self._note(tensor)
 
     def take_new_tensors(self) -> list[NewTensor]:
-        """The tensors of graphs since the last call; none unless the options are interactive."""
+        """Return the tensors of graphs since the last call; none unless the options are interactive."""
         new, self._new = self._new, []
         return new
 
@@ -223,13 +223,13 @@ class NativeSink:
         return [summarise, record]
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto of a summary that another device computed."""
+        """Return the encoded TensorProto of a summary that another device computed."""
         return bytes(of_vector(np.array(values)).SerializeToString())
 
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
     ) -> NodeDef:
-        """The node that records the tensors of a compiled function.
+        """Return the node that records the tensors of a compiled function.
 
         Args:
           tensors: The tensors.
@@ -255,7 +255,7 @@ class NativeSink:
         )
 
     def _without_elements(self, compiled: CompiledTensor) -> bytes:
-        """The summary of a tensor in the modes that do not read its elements; empty in others."""
+        """Return the summary of a tensor in the modes that do not read its elements; empty in others."""
         tensor = compiled.tensor
         if self._mode == TensorDebugMode.NO_TENSOR:
             return self._summaries.of_nothing(tensor.dtype, tensor.tensor_id)
@@ -264,7 +264,7 @@ class NativeSink:
         return b""
 
     def _number_of_elements(self, tensor: CompiledTensor) -> int:
-        """The size of a tensor, if it is recorded and known before the function runs; else -1."""
+        """Return the size of a tensor, if it is recorded and known before the function runs; else -1."""
         is_recorded = spec_of(TensorDebugMode(self._mode)).counts and tensor.shape is not None
         return math.prod(tensor.shape or ()) if is_recorded else -1
 
@@ -286,19 +286,19 @@ class NativeSink:
         self._recorder.discard()
 
     def counts(self) -> tuple[int, int]:
-        """Numbers of executions and traces so far."""
+        """Return the numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
 
     def num_bad(self) -> int:
-        """Number of bad tensors on record so far."""
+        """Return the number of bad tensors on record so far."""
         return int(self._recorder.num_bad)
 
     def first_bad(self) -> FirstBad | None:
-        """The first bad value on record."""
+        """Return the first bad value on record."""
         return self._described_bad(self._recorder.first_bad)
 
     def ring(self, number: int) -> FirstBad | None:
-        """The bad value that rang the alarm; None if it was too long ago."""
+        """Return the bad value that rang the alarm; None if it was too long ago."""
         return self._described_bad(self._recorder.ring(number))
 
     def _described_bad(self, found: Any) -> FirstBad | None:

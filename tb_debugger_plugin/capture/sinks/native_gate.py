@@ -43,20 +43,20 @@ class NativeGate:
         return bool(self._native.release(hit_number))
 
     def forget_values(self, calls: Sequence[int] = ()) -> None:
-        """Forget what passed so far, but for the tensors of calls that go on."""
+        """Forget what passed so far, except for the tensors of calls that go on."""
         self._native.forget_values(tuple(calls))
 
     def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
-        """What passed with a number above `after`, oldest first."""
+        """Return what passed with a number above `after`, oldest first."""
         return [Passed(*fields) for fields in self._native.tensors(after, limit, call)]
 
     def elements(self, number: int) -> Elements | None:
-        """The elements of a tensor that passed; None if they are not held."""
+        """Return the elements of a tensor that passed; None if they are not held."""
         elements: Elements | None = self._native.elements(number)
         return elements
 
     def counts(self, call: int = NO_CALL) -> GateCounts:
-        """The counts now."""
+        """Return the counts now."""
         return GateCounts(*self._native.counts(call))
 
     @property

@@ -129,7 +129,7 @@ class Sink(Protocol):
         """The common beginning of the names of the event files; empty if it is not known."""
 
     def narrowed(self, options: Options) -> Options:
-        """The part of the options that this sink supports: not every sink measures every dtype."""
+        """Return the part of the options that this sink supports: not every sink measures every dtype."""
 
     def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
@@ -155,7 +155,7 @@ class Sink(Protocol):
         """
 
     def session_run(self, prefix: bytes, run: int, begin_time: float) -> int:
-        """Record a run of a session that ends now; returns the same as `eager_op`.
+        """Record a run of a session that ends now; return the same as `eager_op`.
 
         `prefix`: the encoded fields of a `SessionRun` that the other arguments do not give. With a circular
         buffer of N records, the last N are kept.
@@ -165,7 +165,7 @@ class Sink(Protocol):
         """Append another encoded `DebugEvent` about a run of a session, after the run."""
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
-        """What is recorded of a tensor: its summary, or the tensor itself if one of its rules keeps it.
+        """Return what is recorded of a tensor: its summary, or the tensor if one of its rules keeps it.
 
         `array`: the tensor; TensorFlow gives a single string as `bytes`. `tensor_id`: -1 for every eager
         tensor. `keep`: its rules. The value counts towards the limit of the rule.
@@ -178,13 +178,13 @@ class Sink(Protocol):
         """
 
     def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
-        """The nodes that record a tensor. The last node must run, or replaces the tensor if it is inline."""
+        """Return the nodes that record a tensor. The last must run, or replaces the tensor if inline."""
 
     def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
-        """The nodes that record a reduced tensor: only its summary is copied to the host."""
+        """Return the nodes that record a reduced tensor: only its summary is copied to the host."""
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto of a summary that another device computed."""
+        """Return the encoded TensorProto of a summary that another device computed."""
 
     def set_wanted(self, wanted: bool) -> None:
         """Set whether graph executions are recorded from now on; at first they are."""
@@ -196,16 +196,16 @@ class Sink(Protocol):
         """Drop the records of the circular buffers, as if the recording began now."""
 
     def counts(self) -> tuple[int, int]:
-        """Numbers of executions and traces so far."""
+        """Return the numbers of executions and traces so far."""
 
     def num_bad(self) -> int | None:
-        """Number of bad tensors on record so far; None when the sink does not know."""
+        """Return the number of bad tensors on record so far; None when the sink does not know."""
 
     def first_bad(self) -> FirstBad | None:
-        """The first bad value on record; None when there is none, or the sink does not know."""
+        """Return the first bad value on record; None when there is none, or the sink does not know."""
 
     def ring(self, number: int) -> FirstBad | None:
-        """The bad value that rang the alarm; None if it was too long ago."""
+        """Return the bad value that rang the alarm; None if it was too long ago."""
 
     @property
     def gate(self) -> Gate | None:
@@ -218,7 +218,7 @@ class Sink(Protocol):
         """Take in tensors that get a watch op only while a debugger stops at them."""
 
     def take_new_tensors(self) -> list[NewTensor]:
-        """The tensors of graphs since the last call; none unless the options are interactive."""
+        """Return the tensors of graphs since the last call; none unless the options are interactive."""
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""
@@ -239,7 +239,7 @@ class CompiledSink(Sink, Protocol):
     def compiled_watch_node(
         self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
     ) -> NodeDef:
-        """The node that records the tensors of a compiled function.
+        """Return the node that records the tensors of a compiled function.
 
         `vectors`: sources of the measurements, and of the turns in which tensors first were bad. `whole`:
         sources of the tensors that the node reads itself; the caller adds their dtypes. `name`: its name.

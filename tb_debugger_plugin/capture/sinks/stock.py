@@ -83,7 +83,7 @@ class StockSink:
         return ""
 
     def narrowed(self, options: Options) -> Options:
-        """The options without the dtypes for which TensorFlow's debug ops have no kernel.
+        """Return the options without the dtypes for which TensorFlow's debug ops have no kernel.
 
         Nor can these ops choose values when they run, or add up their sizes.
         """
@@ -174,7 +174,7 @@ class StockSink:
             self._write_ours(debug_event_pb2.DebugEvent.FromString(event))
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
-        """What is recorded of a tensor: see `Sink.value`."""
+        """Return what is recorded of a tensor: see `Sink.value`."""
         is_kept = keep and self._is_kept(keep, bytes_of(array))
         mode = TensorDebugMode.FULL_TENSOR if is_kept else self._options.mode
         return TensorValue(_encoded(array, dtype, tensor_id, mode), mode)
@@ -185,7 +185,7 @@ class StockSink:
         return any(limit is None or size <= limit for limit in limits)
 
     def _mode_of(self, tensor: WatchedTensor) -> TensorDebugMode:
-        """The mode in which a tensor of a graph is recorded."""
+        """Return the mode in which a tensor of a graph is recorded."""
         dims = tensor.dims
         is_known = dims is not None and -1 not in dims
         size = math.prod(dims or ()) * tf.as_dtype(tensor.dtype).size if is_known else 0
@@ -206,7 +206,7 @@ class StockSink:
         self._writer.WriteGraphExecutionTrace(trace)
 
     def watch_nodes(self, op: WatchOp) -> list[NodeDef]:
-        """A node that summarises the tensor, unless the whole tensor is written, and a node that writes."""
+        """Return a node that summarises the tensor, unless it is written whole, and a node that writes."""
         mode, tensor = self._mode_of(op.tensor), op.tensor
         nodes, dtype = [], tensor.dtype
         if mode is TensorDebugMode.NO_TENSOR:
@@ -226,18 +226,18 @@ class StockSink:
         return [*nodes, write]
 
     def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
-        """The same nodes: TensorFlow's debug ops run on every device."""
+        """Return the same nodes: TensorFlow's debug ops run on every device."""
         return self.watch_nodes(op)
 
     def reduced_summary(self, values: list[float]) -> bytes:
-        """The encoded TensorProto of a summary that another device computed."""
+        """Return the encoded TensorProto of a summary that another device computed."""
         return bytes(tf.make_tensor_proto(np.array(values)).SerializeToString())
 
     def set_wanted(self, wanted: bool) -> None:
         """Do nothing: TensorFlow's debug ops cannot be switched off."""
 
     def counts(self) -> tuple[int, int]:
-        """Number of executions so far, and 0: TensorFlow does not count traces."""
+        """Return the number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
 
     def enable_rules(self, rules: int) -> None:
@@ -292,7 +292,7 @@ class StockSink:
 
 
 def _possible(rules: tuple[KeepValues, ...]) -> tuple[KeepValues, ...]:
-    """The part of some rules that TensorFlow's debug ops can apply."""
+    """Return the part of some rules that TensorFlow's debug ops can apply."""
     return tuple([replace(rule, max_total_bytes=None) for rule in rules if not rule.only_bad])
 
 
@@ -301,7 +301,7 @@ def _is_whole(value: TensorValue) -> bool:
 
 
 def _encoded(array: Array | bytes, dtype: int, tensor_id: int, mode: TensorDebugMode) -> bytes:
-    """The encoded TensorProto of a tensor in a mode."""
+    """Return the encoded TensorProto of a tensor in a mode."""
     if mode is TensorDebugMode.FULL_TENSOR:
         proto = tf.make_tensor_proto(array)
         proto.dtype = dtype  # NumPy has integers for quantized tensors
@@ -314,7 +314,7 @@ def _encoded(array: Array | bytes, dtype: int, tensor_id: int, mode: TensorDebug
 
 
 def _no_value_after(op: WatchOp) -> NodeDef:
-    """A node that returns `_NO_VALUE` after a tensor was computed."""
+    """Return a node that returns `_NO_VALUE` after a tensor was computed."""
     node = NodeDef(name=f"{op.name}/nothing", op="Const", device=op.device)
     node.input.append(f"^{op.tensor.op_name}")
     node.attr["dtype"].type = _NO_VALUE.dtype
@@ -323,7 +323,7 @@ def _no_value_after(op: WatchOp) -> NodeDef:
 
 
 def _summary_of(op: WatchOp, mode: TensorDebugMode) -> NodeDef:
-    """A node that returns the summary of a tensor."""
+    """Return a node that returns the summary of a tensor."""
     node = NodeDef(name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device)
     node.attr["T"].type = op.tensor.dtype
     node.attr["output_dtype"].type = tf.float64.as_datatype_enum

@@ -49,7 +49,7 @@ class Summaries:
         self._choose_rule = choose_rule
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
-        """What is recorded of a tensor: see `Sink.value`."""
+        """Return what is recorded of a tensor: see `Sink.value`."""
         if keep:
             size = bytes_of(array)
             rule = self._choose_rule(keep, size, self._is_bad(array, dtype))
@@ -70,7 +70,7 @@ class Summaries:
         return self._encode(_with_buffer(array), dtype, array.shape, mode, -1)  # type: ignore[no-any-return]
 
     def _left_out(self, array: Array | bytes, dtype: int, tensor_id: int, size: int) -> bytes:
-        """The summary of a tensor that is too large for its rules."""
+        """Return the summary of a tensor that is too large for its rules."""
         array = np.asarray(array)
         if dtype in _MEASURED:
             mode = self._mode if self._mode in SUMMARY_COLUMNS else TensorDebugMode.FULL_HEALTH
@@ -83,7 +83,7 @@ class Summaries:
         return bytes(proto.SerializeToString())
 
     def of(self, array: Array | bytes, dtype: int, tensor_id: int = -1) -> bytes:
-        """The encoded TensorProto of the summary of a tensor.
+        """Return the encoded TensorProto of the summary of a tensor.
 
         Args:
           array: The tensor; TensorFlow gives a single string as `bytes`.
@@ -98,15 +98,15 @@ class Summaries:
         )
 
     def of_nothing(self, dtype: int, tensor_id: int) -> bytes:
-        """The summary of a tensor whose elements are not read."""
+        """Return the summary of a tensor whose elements are not read."""
         return self.of(np.empty(0), dtype, tensor_id)
 
     def of_shape(self, shape: tuple[int, ...], dtype: int, tensor_id: int) -> bytes:
-        """The summary in the mode SHAPE, for a recording of any mode."""
+        """Return the summary in the mode SHAPE, for a recording of any mode."""
         return bytes(_of_shape(shape, dtype, tensor_id).SerializeToString())
 
     def _of_strings(self, array: Array, tensor_id: int) -> bytes:
-        """The summary of strings: only their layout in NumPy differs from TensorFlow's."""
+        """Return the summary of strings: only their layout in NumPy differs from TensorFlow's."""
         if self._mode != TensorDebugMode.FULL_TENSOR:
             return self._encode(  # type: ignore[no-any-return]
                 b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id
@@ -121,7 +121,7 @@ class Summaries:
 
 
 def of_vector(numbers: Array) -> Message:
-    """The TensorProto of the numbers of a summary."""
+    """Return the TensorProto of the numbers of a summary."""
     proto = TensorProto(dtype=tf.float64.as_datatype_enum, tensor_content=numbers.tobytes())
     proto.tensor_shape.dim.add(size=numbers.size)
     return proto
@@ -133,12 +133,12 @@ def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Message:
 
 
 def _with_buffer(array: Array) -> Array:
-    """The same bytes in a built-in dtype: NumPy has no buffer interface for others, such as bfloat16."""
+    """Return the same bytes in a built-in dtype: others, such as bfloat16, have no buffer interface."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
 
 
 def marked(value: TensorValue) -> bytes:
-    """The TensorProto of a summary in an Execution of mode FULL_TENSOR, because another output is kept.
+    """Return the TensorProto of a summary in a FULL_TENSOR Execution, as another output is kept.
 
     Args:
       value: The summary.
@@ -149,7 +149,7 @@ def marked(value: TensorValue) -> bytes:
 
 
 def bytes_of(array: Array | bytes) -> int:
-    """Bytes of the elements of a tensor; for strings, of their contents.
+    """Return the bytes of the elements of a tensor; for strings, of their contents.
 
     Args:
       array: The tensor, as TensorFlow gives it.

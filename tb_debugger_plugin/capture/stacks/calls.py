@@ -53,7 +53,7 @@ class Call:
 
 
 def keras_call() -> Call | None:
-    """The innermost call of Keras's `fit`, `evaluate` or `predict` in this thread; None if there is none."""
+    """Return this thread's innermost call of Keras's `fit`, `evaluate` or `predict`, or None."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]

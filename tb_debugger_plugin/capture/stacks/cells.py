@@ -43,7 +43,7 @@ class Cells:
         self._files: dict[str, str] = {}  # file names by path
 
     def path_of(self, filename: str) -> str | None:
-        """The path under which a cell is recorded; None when the file is no cell.
+        """Return the path under which a cell is recorded; None when the file is no cell.
 
         Args:
           filename: The file name of a code object.
@@ -65,7 +65,7 @@ class Cells:
             return path
 
     def file_of(self, path: str) -> str:
-        """The file name under which `linecache` has the text of a recorded path."""
+        """Return the file name under which `linecache` has the text of a recorded path."""
         return self._files.get(path, path)
 
     def __contains__(self, path: str) -> bool:

@@ -113,7 +113,7 @@ class Frames:
         self._codes: dict[int, CodeType] = {}
 
     def ids(self, frames: Iterable[Frame]) -> tuple[str, ...]:
-        """The ids of frames, in the same order; writes the frames that are new."""
+        """Return the ids of frames, in the same order; write the frames that are new."""
         frames = list(frames)
         known = self._frames
         try:
@@ -124,7 +124,7 @@ class Frames:
             return tuple([known[frame] for frame in frames])
 
     def current(self, frame: FrameType) -> tuple[str, ...]:
-        """The ids of the running stack, outermost first, without this package's own frames.
+        """Return the ids of the running stack, outermost first, without this package's own frames.
 
         Args:
           frame: The innermost frame that is part of the key.
@@ -137,7 +137,7 @@ class Frames:
         return ids
 
     def code_location(self, ids: tuple[str, ...]) -> bytes:
-        """The encoded CodeLocation of a stack.
+        """Return the encoded CodeLocation of a stack.
 
         Args:
           ids: The ids of its frames, outermost first.
@@ -145,7 +145,7 @@ class Frames:
         return _encoded_location(self._host, ids)
 
     def of_ids(self, ids: Iterable[str]) -> list[Frame]:
-        """The frames of some ids, in the same order."""
+        """Return the frames of some ids, in the same order."""
         with self._lock:
             frames = {frame_id: frame for frame, frame_id in self._frames.items()}
         return [frames[frame_id] for frame_id in ids]
@@ -197,12 +197,12 @@ class Frames:
 
 @functools.lru_cache(maxsize=64)
 def _encoded_location(host: str, ids: tuple[str, ...]) -> bytes:
-    """Cached: most ops have the stack of an op before them, and it is the longest part of their record."""
+    """Return the encoded location; cached, because most ops have the stack of an op before them."""
     return bytes(CodeLocation(host_name=host, stack_frame_ids=ids).SerializeToString())
 
 
 def _lines(path: str) -> list[str]:
-    """The lines of a source file as TensorFlow counts them: with an empty line after the last line break."""
+    """Return the lines of a source file as TensorFlow counts: an empty one after the last line break."""
     lines = [line.rstrip("\r\n") for line in linecache.getlines(CELLS.file_of(path))]
     return [*lines, ""] if lines and _ends_in_a_line_break(path) else lines
 
@@ -218,7 +218,7 @@ def _ends_in_a_line_break(path: str) -> bool:
 
 
 def _stack_key_function() -> Callable[[FrameType], Hashable]:
-    """The native function that makes a key of a stack, or its Python twin, which is several times slower."""
+    """Return the native function that makes a key of a stack, or its Python twin, which is slower."""
     try:
         return native.module_without_tensorflow().stack_key  # type: ignore[no-any-return]
     except ImportError:
@@ -236,7 +236,7 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
 
 
 def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
-    """The frames of a stack that TensorFlow extracted: it maps AutoGraph's code to the user's lines."""
+    """Return the frames of a stack that TensorFlow extracted, which maps AutoGraph's code to lines."""
     return [
         _frame(frame.filename, frame.lineno, frame.name)
         for frame in stack
@@ -245,7 +245,7 @@ def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
 
 
 def user_frame() -> Frame:
-    """The innermost running line of the program, also in code that AutoGraph has converted."""
+    """Return the innermost running line of the program, also in code that AutoGraph has converted."""
     frames = _frames_of(tf_stack.extract_stack())
     own = [frame for frame in frames if not is_library(frame.path)]
     return (own or frames)[-1]
@@ -265,7 +265,7 @@ def user_place(innermost: FrameType) -> tuple[str, int]:
 
 
 def running_lines(innermost: FrameType) -> Iterator[RunningLine]:
-    """Yields the lines of the program in a running stack, which may be another thread's, innermost first.
+    """Yield the lines of the program in a running stack, which may be another thread's, innermost first.
 
     Args:
       innermost: The innermost frame of the stack.
@@ -281,7 +281,7 @@ def running_lines(innermost: FrameType) -> Iterator[RunningLine]:
 
 
 def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
-    """The creation stacks of graph ops, outermost frame first, without our own frames.
+    """Return the creation stacks of graph ops, outermost frame first, without our own frames.
 
     TensorFlow compares stacks in C++ and returns each frame and each stack once: a large graph has thousands
     of ops and hundreds of stacks.
@@ -308,7 +308,7 @@ def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
 
 
 def _frame(filename: str, line: int, function: str) -> Frame:
-    """A frame under the path that is recorded; in code that AutoGraph has converted, the program's line.
+    """Return a frame under the recorded path; in code that AutoGraph converted, the program's line.
 
     TensorFlow itself maps such lines, but only in the thread that converts, and until the function is made.
     """
@@ -327,7 +327,7 @@ def _is_generated(path: str) -> bool:
 
 
 def _source_map(path: str) -> Mapping[tuple[str, int], Any]:
-    """AutoGraph's own map of a file that it has written: from lines of it to those of the program."""
+    """Return AutoGraph's own map of a file that it has written: from lines of it to those of the program."""
     try:
         return _found_source_map(path)
     except (LookupError, AttributeError, RuntimeError):
@@ -345,7 +345,7 @@ def _found_source_map(path: str) -> Mapping[tuple[str, int], Any]:
 
 
 def _path(filename: str) -> str:
-    """The path under which a file is recorded."""
+    """Return the path under which a file is recorded."""
     return CELLS.path_of(filename) or _absolute(filename)
 
 

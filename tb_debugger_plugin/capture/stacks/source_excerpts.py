@@ -30,7 +30,7 @@ class _Text:
     ends: np.ndarray[tuple[int], np.dtype[np.int64]]
 
     def lines(self, first: int, last: int) -> list[str]:
-        """Lines of the file, which must have them; the first line is 1."""
+        """Return the lines of the file, which must have them; the first line is 1."""
         begin = int(self.ends[first - 2]) + 1 if first > 1 else 0
         return self.data[begin : int(self.ends[last - 1])].decode(self.encoding, "replace").split("\n")
 
@@ -42,7 +42,7 @@ class LibraryLines:
         self._texts: dict[str, _Text] = {}
 
     def between(self, path: str, first: int, last: int) -> list[str]:
-        """Some lines of a file, without line breaks; empty when the file cannot be read.
+        """Return some lines of a file, without line breaks; empty when the file cannot be read.
 
         Args:
           path: The path of a frame.

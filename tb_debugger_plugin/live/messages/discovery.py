@@ -91,12 +91,12 @@ class LiveFile:
 
 
 def this_host() -> str:
-    """The name of this host, as files have it."""
+    """Return the name of this host, as files have it."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", socket.gethostname())[:200] or "localhost"
 
 
 def new_secret() -> str:
-    """A secret that nobody can guess."""
+    """Return a secret that nobody can guess."""
     return secrets.token_urlsafe(32)
 
 
@@ -110,7 +110,7 @@ def is_live_file(name: str) -> bool:
 
 
 def shortened(command_line: list[str]) -> tuple[str, ...]:
-    """A command line as it is written into the file: without what would make it too large."""
+    """Return a command line as it is written into the file: without what would make it too large."""
     return tuple(argument[:_MOST_CHARACTERS] for argument in command_line[:_MOST_ARGUMENTS])
 
 
@@ -174,7 +174,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def find(folder: Path) -> list[LiveFile]:
-    """Reads all such files of a folder, not of folders below it, in the order of their names.
+    """Read all such files of a folder, not of folders below it, in the order of their names.
 
     Args:
       folder: A dump root. One that cannot be read has none.
@@ -190,7 +190,7 @@ def _candidates(folder: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> LiveFile:
-    """Reads one such file.
+    """Read one such file.
 
     Args:
       path: The file.

@@ -31,7 +31,7 @@ _BOUNDS: Final = {
 
 
 def to_json(message: Message) -> dict[str, Any]:
-    """Returns a message as a JSON-like value.
+    """Return a message as a JSON-like value.
 
     Args:
       message: A message of ``live.messages.messages``.
@@ -68,7 +68,7 @@ def _value(field: Any, value: Any) -> Any:
 
 
 def parse(text: bytes) -> Any:
-    """Returns the value of a JSON text.
+    """Return the value of a JSON text.
 
     Args:
       text: JSON in UTF-8; the caller bounds its length.
@@ -99,7 +99,7 @@ def _refuse(text: str) -> None:
 
 
 def from_json(kind: Any, value: Any, name: str) -> Message:
-    """Returns a message with the members of a JSON-like value.
+    """Return a message with the members of a JSON-like value.
 
     Args:
       kind: The class of the message.

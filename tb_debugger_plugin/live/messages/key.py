@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 1000
 
 
 def users_key() -> str:
-    """Returns the key of this user.
+    """Return the key of this user.
 
     If the file cannot be kept, it is a new one, which no other process knows.
     """
@@ -44,7 +44,7 @@ def users_key() -> str:
 
 
 def key_file() -> Path:
-    """Returns the file of the key: ``tb_debugger_plugin/key`` in the user's folder for states."""
+    """Return the file of the key: ``tb_debugger_plugin/key`` in the user's folder for states."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "tb_debugger_plugin" / "key"
 
@@ -59,12 +59,12 @@ def _kept_key(path: Path) -> str:
 
 
 def fragment(key: str) -> str:
-    """Returns what is appended to the address of TensorBoard so that its page has a key."""
+    """Return what is appended to the address of TensorBoard so that its page has a key."""
     return f"#debugger&p.debugger.key={key}"
 
 
 def notebook_words() -> str:
-    """Returns a sentence with the key in a notebook, which hides what TensorBoard prints; else nothing."""
+    """Return a sentence with the key in a notebook, which hides what TensorBoard prints; else nothing."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return ""

@@ -12,7 +12,7 @@ from tb_debugger_plugin.errors import FormatError
 
 
 def own_bytes(path: Path, most: int, *, is_private: bool) -> bytes:
-    """Reads a regular file of this user; never waits, whatever the path names.
+    """Read a regular file of this user; never waits, whatever the path names.
 
     Args:
       path: The file.

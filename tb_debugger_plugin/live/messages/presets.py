@@ -26,7 +26,7 @@ class Preset(NamedTuple):
         return "{}" in self.template
 
     def text(self, value: float = 0.0) -> str:
-        """Returns the condition.
+        """Return the condition.
 
         Args:
           value: The reference value (default: 0).

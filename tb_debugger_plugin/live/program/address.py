@@ -14,7 +14,7 @@ from tb_debugger_plugin.live.messages import discovery
 
 
 def with_port(address: str | None) -> str:
-    """Returns an address as gRPC takes it: `host:port`.
+    """Return an address as gRPC takes it: `host:port`.
 
     Args:
       address: What the user gave; None for a free port of this machine.
@@ -33,7 +33,7 @@ def with_port(address: str | None) -> str:
 
 
 def published(address: str | None, port: int) -> str:
-    """Returns where debuggers find the program: also those of other machines, if it listens to them.
+    """Return where debuggers find the program: also those of other machines, if it listens to them.
 
     Args:
       address: What the user gave.
@@ -44,7 +44,7 @@ def published(address: str | None, port: int) -> str:
 
 
 def description(address: str, secret: str, recording: Recording) -> discovery.LiveProgram:
-    """Returns what debuggers read of the program.
+    """Return what debuggers read of the program.
 
     Args:
       address: Where it listens.
@@ -63,7 +63,7 @@ def description(address: str, secret: str, recording: Recording) -> discovery.Li
 
 
 def written(folder: Path, program: discovery.LiveProgram) -> Path:
-    """Writes the file by which debuggers find the program; returns its path.
+    """Write the file by which debuggers find the program; return its path.
 
     Args:
       folder: The dump root.

@@ -29,7 +29,7 @@ from tb_debugger_plugin.live.program.watched import Watched
 from tb_debugger_plugin.native.arguments import GateRule
 
 _ALWAYS = Condition("")
-#: Asks the filter of a breakpoint of the tensor at hand.
+#: Asks the filter of a breakpoint of the held tensor.
 Passes: TypeAlias = Callable[[Entry], bool]
 
 
@@ -80,7 +80,7 @@ class Aims:
 
         Args:
           order: The order.
-          is_over: Whether the call at hand has ended, so that it does not count as one of several.
+          is_over: Whether the current call has ended, so that it does not count as one of several.
         """
         self.order = order
         self.calls_left = order.calls + (1 if is_over and order.calls else 0)
@@ -138,22 +138,22 @@ class Aims:
             yield measuring_rule(ids)
 
     def isolated(self) -> frozenset[int]:
-        """Returns the tensors that should have watch ops of their own."""
+        """Return the tensors that should have watch ops of their own."""
         return self.breakpoints.isolated() | self._until() | self.watched.unrecorded()
 
     def messages(self) -> list[Message]:
-        """Returns the breakpoints."""
+        """Return the breakpoints."""
         counted = self._gate.counts().hits if self._gate is not None else {}
         return self.breakpoints.messages(counted, has_gate=self._gate is not None)
 
     # Why the program stops.
 
     def why_hit(self, hit: Hit, call: int = 0, passes: Passes = lambda entry: False) -> Why | None:
-        """Returns why a hit stops the program; None if it is not wanted any more.
+        """Return why a hit stops the program; None if it is not wanted any more.
 
         Args:
           hit: The hit.
-          call: The number of the call at hand.
+          call: The number of the current call.
           passes: Asks the filter of a breakpoint of the tensor.
         """
         if hit.rule == 0:
@@ -175,7 +175,7 @@ class Aims:
         Args:
           first: The breakpoint of this rule.
           hit: The hit.
-          call: The number of the call at hand.
+          call: The number of the current call.
           passes: Asks the filter of a breakpoint of the tensor.
         """
         numbers = known_numbers(hit.tensor)
@@ -226,7 +226,7 @@ class Aims:
         inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
         passes: Passes = lambda entry: False,
     ) -> Why | None:
-        """Returns why an output of an eager op stops the program; None if it does not.
+        """Return why an output of an eager op stops the program; None if it does not.
 
         Args:
           place: Where it was made.
@@ -249,7 +249,7 @@ class Aims:
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
     def why_call(self, name: str, lines: Sequence[RunningLine] = ()) -> Why | None:
-        """Returns why the program stops before a call; None if it does not. Counts the call.
+        """Return why the program stops before a call; None if it does not. Counts the call.
 
         Args:
           name: The name of what is called.
@@ -269,7 +269,7 @@ class Aims:
         return Why(int(Pause.ASKED if is_asked else Pause.BEFORE_CALL), self._asked())
 
     def why_after_call(self) -> Why | None:
-        """Returns why the program stops after a call that returned; None if it does not."""
+        """Return why the program stops after a call that returned; None if it does not."""
         is_asked = self.order.at_next_call and self.order.reason == Pause.ASKED
         return Why(int(Pause.ASKED), self._asked()) if is_asked else None
 

@@ -104,7 +104,7 @@ class Breakpoints:
 
     @staticmethod
     def current() -> Breakpoints | None:
-        """Returns those of this process; None if there are none."""
+        """Return those of this process; None if there are none."""
         return _current if _current is not None and _current.is_on else None
 
     @property
@@ -246,7 +246,7 @@ class Breakpoints:
             )
 
     def __enter__(self) -> Breakpoints:
-        """Returns this object."""
+        """Return this object."""
         return self
 
     def __exit__(

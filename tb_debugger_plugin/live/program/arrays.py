@@ -22,7 +22,7 @@ PART: Final = 1 << 20
 
 
 def array_of(elements: Elements) -> Array:
-    """Returns the elements of a tensor that the gate holds; numbers are not copied.
+    """Return the elements of a tensor that the gate holds; numbers are not copied.
 
     Raises:
       UsageError: NumPy has no arrays of the dtype.
@@ -39,7 +39,7 @@ def array_of(elements: Elements) -> Array:
 
 
 def short_text(array: Array) -> str:
-    """Returns a value with fewer than 5 elements as text; empty for a larger one, or for long strings."""
+    """Return a value with fewer than 5 elements as text; empty for a larger one, or for long strings."""
     if array.size > _FEW or any(isinstance(one, bytes) and len(one) > _SHORT for one in array.flat):
         return ""
     return _text(array.astype(np.float32) if array.dtype.kind == "V" else array)
@@ -50,7 +50,7 @@ def _text(array: Array) -> str:
 
 
 def parts_of(array: Array, begin: int, end: int) -> Iterator[bytes]:
-    """Yields a range of elements as they travel: see `ElementsPart`.
+    """Yield a range of elements as they travel: see `ElementsPart`.
 
     Args:
       array: The elements.

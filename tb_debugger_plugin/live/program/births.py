@@ -36,7 +36,7 @@ class Births:
         self._has_held = False
 
     def is_birth(self, tensor: TensorOfGraph, call: int, is_known: Callable[[int], bool]) -> bool:
-        """Take in a tensor of a graph for which the condition holds; returns whether it begins there.
+        """Take in a tensor of a graph for which the condition holds; return whether it begins there.
 
         Args:
           tensor: The tensor.
@@ -59,7 +59,7 @@ class Births:
         return any(one in holding for one in tensor.inputs)
 
     def is_eager_birth(self, op_type: str, inputs: Iterable[bool]) -> bool:
-        """Take in an output of an eager op for which the condition holds; returns whether it begins there.
+        """Take in an output of an eager op for which the condition holds; return whether it begins there.
 
         Args:
           op_type: The type of the op.

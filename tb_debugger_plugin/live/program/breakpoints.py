@@ -44,7 +44,7 @@ class Entry:
       fitting: The tensors of graphs that its target fits.
       led_to: Those that its line leads to.
       function: The function around its line, if it is made and the line leads to no tensor.
-      hits: How often it was hit, but for the hits that the gate counts for its present rule.
+      hits: How often it was hit, except for the hits that the gate counts for its present rule.
       ignored: Of its hits, those since the user last said how many to ignore.
       rule: The rule that the gate has for it; None if it has none.
       refused: Why it cannot be used: it was kept from another run, and stays off; empty if it can.
@@ -82,7 +82,7 @@ class Entry:
         return self.target is None or self.target.may_be_eager
 
     def ignores(self) -> bool:
-        """Count a hit of an eager op or of a call; returns whether it is to be ignored."""
+        """Count a hit of an eager op or of a call; return whether it is to be ignored."""
         self.hits += 1
         self.ignored += 1
         return self.ignored <= int(self.message.ignore)
@@ -94,7 +94,7 @@ class Entry:
         self.tensors, self.fitting, self.led_to, self.function = {}, {}, {}, ""
 
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
-        """Take in new tensors; returns whether it is at any of them."""
+        """Take in new tensors; return whether it is at any of them."""
         wanted = [one for one in tensors if self._may_be_at(one)]
         fitting = {one.tensor_id: one for one in wanted if self._fits(one)}
         led_to = {one.tensor_id: one for one in wanted if self._leads_to(one)}
@@ -165,7 +165,7 @@ class Entry:
         return self.is_first_only or self.filter is not None
 
     def wanted_rule(self) -> GateRule | None:
-        """The rule that the gate should have for it."""
+        """Return the rule that the gate should have for it."""
         if not self.enabled or not self.tensors:
             return None
         # To know what is carried, the values of all tensors are judged. Hits are then counted here.
@@ -185,7 +185,7 @@ class Entry:
             self.rule, self.is_new = rule, False
 
     def problem(self, *, has_gate: bool) -> str:
-        """Returns why it cannot stop the program now, in one sentence; empty if it can."""
+        """Return why it cannot stop the program now, in one sentence; empty if it can."""
         if self.refused:
             return self.refused
         if not self.enabled or (self.target is not None and self.target.calls):
@@ -218,13 +218,13 @@ class Entry:
 
 
 def no_tensor_on(where: Message, function: str) -> str:
-    """Returns the sentence about a line at which nothing can stop."""
+    """Return the sentence about a line at which nothing can stop."""
     file = os.path.basename(where.path)
     return f"Neither line {where.line} of {file} nor a line of {function} below it leads to a tensor."
 
 
 def place_of(tensor: TensorOfGraph) -> Place:
-    """Returns where a tensor of a graph is made. An argument is made on no line of its function."""
+    """Return where a tensor of a graph is made. An argument is made on no line of its function."""
     is_argument = bool(tensor.function) and tensor.op_type == "Placeholder"
     path, line = ("", 0) if is_argument else (tensor.path, tensor.line)
     return Place(
@@ -256,7 +256,7 @@ class Breakpoints:
         return iter(self._entries.values())
 
     def get(self, number: int) -> Entry | None:
-        """Returns a breakpoint; None if there is none of that number."""
+        """Return a breakpoint; None if there is none of that number."""
         return self._entries.get(number)
 
     @property
@@ -265,7 +265,7 @@ class Breakpoints:
         return [one for one in self if one.enabled]
 
     def set(self, message: Message) -> int:
-        """Add a breakpoint, or change the one whose number is given; returns its number.
+        """Add a breakpoint, or change the one whose number is given; return its number.
 
         Raises:
           UsageError: It cannot be used.
@@ -357,7 +357,7 @@ class Breakpoints:
             raise NotFoundError(f"There is no breakpoint {number}.")
 
     def take_in(self, tensors: Iterable[TensorOfGraph]) -> bool:
-        """Take in tensors of graphs that are new, or of which more is known; returns whether any fits."""
+        """Take in tensors of graphs that are new, or of which more is known; return whether any fits."""
         tensors = list(tensors)
         self._known.update((one.tensor_id, one) for one in tensors)
         self._lines.take_in(tensors)
@@ -377,7 +377,7 @@ class Breakpoints:
         return fits
 
     def rules(self, counted: Mapping[int, int]) -> list[GateRule]:
-        """Returns the rules that the gate should have from now on.
+        """Return the rules that the gate should have from now on.
 
         Args:
           counted: Hits that the gate has counted, by number of the rule.
@@ -400,12 +400,12 @@ class Breakpoints:
             one.settle(counted.get(one.number, 0), None)
 
     def isolated(self) -> frozenset[int]:
-        """Returns the tensors that should have watch ops of their own."""
+        """Return the tensors that should have watch ops of their own."""
         chosen = (one for one in self.enabled if one.target is not None)
         return frozenset(number for one in chosen for number in one.tensors)
 
     def messages(self, counted: Mapping[int, int], *, has_gate: bool) -> list[Message]:
-        """Returns the breakpoints with what the program knows of them.
+        """Return the breakpoints with what the program knows of them.
 
         Args:
           counted: Hits that the gate has counted, by number of the rule.

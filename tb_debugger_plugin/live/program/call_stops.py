@@ -117,7 +117,7 @@ class CallStops:
         return self._status.aims.why_after_call()
 
     def _failed_op(self, error: BaseException) -> Message | None:
-        """The output of the op that an error is about; None if the error does not say."""
+        """Return the output of the op that an error is about; None if the error does not say."""
         name = failing_node(error)
         return None if name is None else self._status.tensors.output_of(name) or op_of(name, error)
 
@@ -129,7 +129,7 @@ class CallStops:
             self._status.pause.inputs.extend(self._status.tensors.inputs_of(failed))
 
     def _begin(self, call: ProgramCall) -> frozenset[int] | None:
-        """Note that a call runs from now on; returns what should be isolated, if that is new.
+        """Note that a call runs from now on; return what should be isolated, if that is new.
 
         The caller holds the lock.
         """

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 def fitted(result: Any, dtype: int, shape: tuple[int, ...]) -> Array:
-    """Returns the new value of a tensor.
+    """Return the new value of a tensor.
 
     Args:
       result: What an expression computed.

@@ -9,9 +9,9 @@ class Clock:
     """The time of the machine."""
 
     def now(self) -> float:
-        """Returns seconds since some moment; they never go back."""
+        """Return seconds since some moment; they never go back."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Returns seconds since the epoch."""
+        """Return seconds since the epoch."""
         return time.time()

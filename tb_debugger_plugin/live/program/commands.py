@@ -46,7 +46,7 @@ class Commands:
         self._load_breakpoints()
 
     def obey(self, command: Message) -> Message:
-        """Obey a command; returns an `Outcome` without the state. The caller holds the lock."""
+        """Obey a command; return an `Outcome` without the state. The caller holds the lock."""
         what = command.WhichOneof("what")
         refusal = self._refusal(command, what)
         outcome = Outcome(done=not refusal, sentence=refusal)

@@ -73,7 +73,7 @@ class Condition:
         return not self.steps
 
     def holds(self, numbers: Mapping[str, float]) -> bool:
-        """Returns whether it holds for a tensor.
+        """Return whether it holds for a tensor.
 
         Args:
           numbers: The numbers of the tensor by the names of `postfix.COLUMNS`. A condition that names one
@@ -122,7 +122,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _truth(node: ast.expr) -> list[Step]:
-    """The steps of what is true or false."""
+    """Return the steps of what is true or false."""
     if isinstance(node, ast.BoolOp):
         sign = "and" if isinstance(node.op, ast.And) else "or"
         first, *others = map(_truth, node.values)
@@ -149,7 +149,7 @@ def _comparison(node: ast.Compare) -> list[Step]:
 
 
 def _number(node: ast.expr) -> list[Step]:
-    """The steps of a number."""
+    """Return the steps of a number."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         if isinstance(node.value, bool):
             raise UsageError(_misplaced(node))

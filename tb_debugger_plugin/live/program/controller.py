@@ -1,6 +1,6 @@
 """Steers a program: what debuggers ask and command, on top of what stops it.
 
-Takes commands, and returns the state of the program, the tensors of the call at hand, and their elements.
+Takes commands, and returns the state of the program, the tensors of the current call, and their elements.
 
 Invariant: the version of the state rises with each change; counts alone raise it a few times a second.
 """
@@ -28,19 +28,19 @@ class Controller(Stops):
     """Stops and steers one program: see `interface.Controller`."""
 
     def state(self) -> Message:
-        """Returns the state now."""
+        """Return the state now."""
         with self._lock:
             return self._status.message()
 
     def follow(self, version: int, timeout: float) -> Message:
-        """Returns the first state with a higher version, or the present one after some seconds."""
+        """Return the first state with a higher version, or the present one after some seconds."""
         with self._lock:
             self._lock.wait_for(lambda: self._status.version > version, timeout)
             return self._status.message()
 
     @contextlib.contextmanager
     def connected(self, follower: str, keep_s: float = 0.0) -> Iterator[None]:
-        """Counts a debugger as connected inside a block.
+        """Count a debugger as connected inside a block.
 
         Args:
           follower: What it is, for the log.
@@ -65,7 +65,7 @@ class Controller(Stops):
                 status.news()
 
     def control(self, command: Message) -> Message:
-        """Obeys a command."""
+        """Obey a command."""
         with self._lock:
             outcome = self._commands.obey(command)
             outcome.state.CopyFrom(self._status.message())
@@ -74,7 +74,7 @@ class Controller(Stops):
         return outcome
 
     def list_tensors(self, after: int, limit: int) -> Message:
-        """Returns tensors of the call at hand."""
+        """Return tensors of the current call."""
         most = min(limit if limit > 0 else _LISTED, _MOST_LISTED)
         tensors = self._status.tensors
         with self._lock:
@@ -82,15 +82,15 @@ class Controller(Stops):
             return TensorList(call=tensors.call, tensors=messages, total=total)
 
     def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
-        """Yields a range of the elements of a tensor, in parts of at most 1 MiB."""
+        """Yield a range of the elements of a tensor, in parts of at most 1 MiB."""
         value = self._results.value(tensor)
         yield from parts_of(value.array, begin, end)
 
     def evaluate(self, text: str) -> Message:
-        """Returns the result of an expression over the tensors at hand."""
+        """Return the result of an expression over the held tensors."""
         with self._lock:
             if self._status.is_off:
-                return Evaluation(text="The program was detached, or has ended: no tensors are at hand.")
+                return Evaluation(text="The program was detached, or has ended: no tensors can be read.")
             paused_at = self._status.paused_at
         return self._results.evaluate(text, paused_at)
 

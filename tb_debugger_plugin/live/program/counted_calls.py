@@ -67,7 +67,7 @@ class CountedCalls:
                 row.last_number = max(row.last_number, number)
 
     def messages(self) -> list[Message]:
-        """Returns the rows, in the order of their first calls."""
+        """Return the rows, in the order of their first calls."""
         with self._lock:
             rows = list(self._rows.values())
             for row in rows:

@@ -16,28 +16,28 @@ Array = npt.NDArray[Any]
 
 @functools.lru_cache(maxsize=4096)
 def is_op(op_type: str) -> bool:
-    """Returns whether a name is that of an op, and not of a function."""
+    """Return whether a name is that of an op, and not of a function."""
     from tensorflow.python.framework import op_def_registry
 
     return op_def_registry.get(op_type) is not None
 
 
 def place(frame: FrameType) -> tuple[str, int]:
-    """Returns path and line of the program in a running stack; empty and 0 if there is none."""
+    """Return path and line of the program in a running stack; empty and 0 if there is none."""
     from tb_debugger_plugin.capture.stacks.frames import user_place
 
     return user_place(frame)
 
 
 def lines(frame: FrameType) -> list[RunningLine]:
-    """Returns the lines of the program in a running stack, innermost first."""
+    """Return the lines of the program in a running stack, innermost first."""
     from tb_debugger_plugin.capture.stacks.frames import running_lines
 
     return list(running_lines(frame))
 
 
 def read(tensor: Any) -> Array:
-    """Returns the elements of an eager tensor; objects for strings.
+    """Return the elements of an eager tensor; objects for strings.
 
     Raises:
       TypeError: It has none: a resource, or a variant.
@@ -46,7 +46,7 @@ def read(tensor: Any) -> Array:
 
 
 def make(array: Array, like: Any) -> Any:
-    """Returns an eager tensor of the dtype, and on the device, of another one."""
+    """Return an eager tensor of the dtype, and on the device, of another one."""
     import tensorflow as tf
 
     with tf.device(like.device):

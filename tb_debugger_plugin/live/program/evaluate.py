@@ -1,4 +1,4 @@
-"""Expressions over the tensors at hand, in the language of the shell.
+"""Expressions over the held tensors, in the language of the shell.
 
 Names stand in backticks: ``Log:0``, ``Log:0[2]`` for the third time that it was computed in the call, or
 ``#12`` for the number of a tensor. Without a time, the latest is meant. ``value`` without backticks is the
@@ -38,7 +38,7 @@ _PARTS: Final = re.compile(r"(`[^`]*`)|'[^']*'|\"[^\"]*\"|(?<![\w.])value(?!\w|\
 
 
 def with_value(text: str) -> str:
-    """Returns an expression in which the name ``value`` stands in backticks, as tensors do."""
+    """Return an expression in which the name ``value`` stands in backticks, as tensors do."""
     return _PARTS.sub(lambda match: f"`{_VALUE}`" if match[0] == _VALUE else match[0], text)
 
 
@@ -46,7 +46,7 @@ class Results:
     """Computes expressions, and keeps the last results.
 
     Args:
-      tensors: The tensors at hand.
+      tensors: The held tensors.
       lock: Guards them and the results; a thread may take it twice.
     """
 
@@ -69,7 +69,7 @@ class Results:
         return evaluate(with_value(text), lambda name: self._array(name, paused_at))
 
     def evaluate(self, text: str, paused_at: int) -> Message:
-        """Returns the `Evaluation` of an expression; see `compute`."""
+        """Return the `Evaluation` of an expression; see `compute`."""
         try:
             result = self.compute(text, paused_at)
             array = np.asarray(result)
@@ -95,7 +95,7 @@ class Results:
             return self._next
 
     def value(self, number: int) -> Value:
-        """Returns the elements of a tensor or of a result.
+        """Return the elements of a tensor or of a result.
 
         Raises:
           NotFoundError: There is none of that number, or its value is not held.
@@ -122,7 +122,7 @@ class Results:
         with self._lock:
             found = list(self._tensors.search(name.node, name.slot))
         if not found:
-            raise NotFoundError(f"No tensor `{name.text}` was computed in the call at hand.")
+            raise NotFoundError(f"No tensor `{name.text}` was computed in the current call.")
         slots = sorted({int(one.slot) for one in found})
         if len(slots) > 1:
             raise UsageError(f"{name.node} has several outputs: write `{name.node}:{slots[0]}`.")
@@ -151,7 +151,7 @@ _NUMBER_OF: Final = {
 
 
 def _dtype_number(array: Array) -> int:
-    """TensorFlow's number of the dtype of a result; 0 if its elements cannot be shown."""
+    """Return TensorFlow's number of the dtype of a result; 0 if its elements cannot be shown."""
     if array.dtype.kind == "O":
         return dtypes.STRING if all(isinstance(one, bytes) for one in array.flat) else 0
     return _NUMBER_OF.get(array.dtype.newbyteorder("="), 0)

@@ -1,6 +1,6 @@
 """Filters of the program's own: functions that say of a tensor whether a breakpoint stops there.
 
-Takes a function of a datum and an array, as tfdbg's tensor filters are, and asks it of a tensor at hand. The
+Takes a function of a datum and an array, as tfdbg's tensor filters are, and asks it of a held tensor. The
 condition of a breakpoint names it.
 
 Invariant: what it raises does not reach the program; the breakpoint is then switched off.
@@ -23,7 +23,7 @@ _log = logging.getLogger("tb_debugger_plugin")
 
 
 def checked_filters(filters: object) -> dict[str, Filter]:
-    """Returns the filters of a program by name.
+    """Return the filters of a program by name.
 
     Raises:
       UsageError: They are no dictionary of functions, or a name cannot be that of a condition.

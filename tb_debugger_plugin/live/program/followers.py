@@ -77,7 +77,7 @@ class Waiting:
         self._told_at = 0.0
 
     def look(self, *, is_waiting: bool) -> Waits | None:
-        """Look at the time; returns what is to be told now, or None.
+        """Look at the time; return what is to be told now, or None.
 
         Args:
           is_waiting: Whether the program waits and no debugger is there.

@@ -39,7 +39,7 @@ _KINDS: Final = {
 def gate_rule(
     number: int, tensor_ids: frozenset[int] | None, condition: Condition, ignore: int = 0
 ) -> GateRule:
-    """Returns a rule.
+    """Return a rule.
 
     Args:
       number: Names it.
@@ -59,6 +59,6 @@ def _step(step: Step) -> ConditionStep:
 
 
 def measuring_rule(tensor_ids: frozenset[int]) -> GateRule:
-    """Returns a rule that holds no thread, and for which the gate computes all numbers of some tensors."""
+    """Return a rule that holds no thread, and for which the gate computes all numbers of some tensors."""
     never = (_step("var"), _step(-1.0), _step("<"))
     return GateRule(WATCHED, tensor_ids, never, ignore=_NEVER)

@@ -20,7 +20,7 @@ from tb_debugger_plugin.live.messages.messages import Call, Message
 if TYPE_CHECKING:
     from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
 
-#: Bytes of values that are held for the call at hand, unless the program says otherwise.
+#: Bytes of values that are held for the current call, unless the program says otherwise.
 MAX_HELD_BYTES: Final = 1 << 30
 #: Seconds that a paused program waits after its last debugger has left, unless it says otherwise.
 WHEN_ALONE_S: Final = 5.0
@@ -38,7 +38,7 @@ class Settings:
         to wait until a debugger is back. The wait before the first call is not meant.
       may_change_values: Whether debuggers may change values.
       read_only: Whether commands of debuggers are refused.
-      max_held_bytes: Bytes of values that may be held for the call at hand.
+      max_held_bytes: Bytes of values that may be held for the current call.
       filters: Functions of a datum and an array, by the names that conditions of breakpoints give them.
     """
 
@@ -144,7 +144,7 @@ class ProgramCall:
         self._find_lines = tuple
 
     def message(self, *, is_over: bool = False, is_held: bool = False) -> Message:
-        """The call as a `Call`.
+        """Return the call as a `Call`.
 
         Args:
           is_over: Whether it has ended.
@@ -215,10 +215,10 @@ class Controller(Protocol):
     unseen: UnseenCalls
 
     def state(self) -> Message:
-        """The `State` now."""
+        """Return the `State` now."""
 
     def follow(self, version: int, timeout: float) -> Message:
-        """The first `State` with a higher version, or the present one after a time.
+        """Return the first `State` with a higher version, or the present one after a time.
 
         Args:
           version: The version that the caller has.
@@ -229,10 +229,10 @@ class Controller(Protocol):
         """Obey a `Command`; returns an `Outcome`."""
 
     def list_tensors(self, after: int, limit: int) -> Message:
-        """The `TensorList` of the call at hand: tensors with numbers above `after`, at most `limit`."""
+        """Return the `TensorList` of the current call: tensors numbered above `after`, at most `limit`."""
 
     def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
-        """Yields a range of the elements of a tensor, in parts of at most 1 MiB.
+        """Yield a range of the elements of a tensor, in parts of at most 1 MiB.
 
         Raises:
           NotFoundError: The tensor is not there any more.
@@ -240,7 +240,7 @@ class Controller(Protocol):
         """
 
     def evaluate(self, text: str) -> Message:
-        """The `Evaluation` of an expression over the tensors at hand."""
+        """Return the `Evaluation` of an expression over the held tensors."""
 
     def connected(self, follower: str, keep_s: float = 0.0) -> AbstractContextManager[None]:
         """Count a debugger as connected inside a block.

@@ -73,7 +73,7 @@ class Interrupts:
                 self._theirs.close()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        """Python's handler, which runs in the main thread when that runs Python code."""
+        """Return Python's handler, which runs in the main thread when that runs Python code."""
         if self._is_to_be_dropped:
             self._is_to_be_dropped = False
         elif self._is_paused():

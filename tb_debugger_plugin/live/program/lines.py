@@ -56,7 +56,7 @@ class Function(NamedTuple):
 
 
 def function_at(path: str, line: int) -> Function | None:
-    """Returns the innermost function around a line; None if there is none, or if the file cannot be read."""
+    """Return the innermost function around a line; None if there is none, or if the file cannot be read."""
     around = [one for one in _functions_of(path) if one.first <= line <= one.last]
     return max(around, key=lambda one: one.first, default=None)
 
@@ -104,7 +104,7 @@ class LinesOfFunctions:
         _add({one.lines for one in of_functions if not one.is_constant}, self._stopping)
 
     def near(self, paths: Iterable[str], line: int, first: int) -> Near | None:
-        """Returns where a breakpoint on a line can be; None if its function is not made.
+        """Return where a breakpoint on a line can be; None if its function is not made.
 
         Args:
           paths: The source files that are meant, of `paths`.

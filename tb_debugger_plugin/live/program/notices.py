@@ -23,5 +23,5 @@ class Notices:
         self._last.append(Notice(number=self._number, sentence=sentence))
 
     def messages(self) -> list[Message]:
-        """Returns them, oldest first."""
+        """Return them, oldest first."""
         return list(self._last)

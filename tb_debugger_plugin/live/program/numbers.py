@@ -1,4 +1,4 @@
-"""The numbers of a tensor at hand: those of FULL_NUMERICS, under the names that conditions use.
+"""The numbers of a held tensor: those of FULL_NUMERICS, under the names that conditions use.
 
 The native library counts, if it is there and knows the dtype; else NumPy does.
 """
@@ -23,7 +23,7 @@ _NAME_OF: Final = dict(zip(MEASURED, COLUMNS, strict=True))
 
 
 def numbers_of(array: npt.NDArray[Any], dtype: int) -> dict[str, float]:
-    """Returns the numbers of a tensor by the names of `postfix.COLUMNS`; of strings only ``size``.
+    """Return the numbers of a tensor by the names of `postfix.COLUMNS`; of strings only ``size``.
 
     Args:
       array: Its elements.

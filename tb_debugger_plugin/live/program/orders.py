@@ -44,7 +44,7 @@ PAUSE: Final = Order("pause", at_next_tensor=True, at_next_call=True, reason=int
 
 
 def continuation(message: Message) -> Order:
-    """Returns the order that a `Continue` gives.
+    """Return the order that a `Continue` gives.
 
     Raises:
       UsageError: Its condition or its tensor is none.

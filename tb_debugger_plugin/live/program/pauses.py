@@ -159,7 +159,7 @@ class Pauses:
         status.news()
 
     def let_go(self, phase: int) -> None:
-        """Let all threads go on, for good.
+        """Let all threads go on, permanently.
 
         Args:
           phase: The phase from now on.

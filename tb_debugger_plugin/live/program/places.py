@@ -49,7 +49,7 @@ class Regex:
             raise RegexError(f"{text!r} is no regular expression of RE2: {_words(error)}.") from None
 
     def occurs_in(self, text: str) -> bool:
-        """Returns whether it is somewhere in a text."""
+        """Return whether it is somewhere in a text."""
         return self._pattern.search(text.encode("utf-8", "replace")) is not None
 
 
@@ -108,11 +108,11 @@ class Target:
     calls: bool
 
     def fits(self, place: Place) -> bool:
-        """Returns whether it is at a tensor."""
+        """Return whether it is at a tensor."""
         return self.fits_but_for_line(place) and (not self.path or self.fits_line(place.path, place.line))
 
     def fits_but_for_line(self, place: Place) -> bool:
-        """Returns whether it is at a tensor, on whatever line."""
+        """Return whether it is at a tensor, on whatever line."""
         return (
             not self.calls
             and (not self.op_type or self.op_type == place.op_type)
@@ -124,12 +124,12 @@ class Target:
         )
 
     def fits_line(self, path: str, line: int) -> bool:
-        """Returns whether it is at a line."""
+        """Return whether it is at a line."""
         is_file = path == self.path or path.endswith(f"/{self.path}")
         return is_file and self.line in (0, line)
 
     def fits_call(self, name: str) -> bool:
-        """Returns whether it is at the calls of a function."""
+        """Return whether it is at the calls of a function."""
         return self.calls and (self.function is None or self.function.occurs_in(name))
 
     @property
@@ -147,12 +147,12 @@ _NOTHING: Final = Target("", -1, "", None, None, None, "", 0, False)
 
 
 def says_nothing(where: Message) -> bool:
-    """Returns whether a `Where` names nothing, so that it is at every tensor."""
+    """Return whether a `Where` names nothing, so that it is at every tensor."""
     return all(field.name == "slot" for field, _ in where.ListFields())
 
 
 def make_target(where: Message) -> Target:
-    """Returns what a `Where` says.
+    """Return what a `Where` says.
 
     Raises:
       UsageError: It says nothing, or has a regular expression that is none.
@@ -176,7 +176,7 @@ def make_target(where: Message) -> Target:
 
 
 def described(where: Message) -> str:
-    """Returns a few words for what a breakpoint is at: ``Log on line 68 of train.py``."""
+    """Return a few words for what a breakpoint is at: ``Log on line 68 of train.py``."""
     if where.calls:
         return f"calls of {where.function_regex}" if where.function_regex else "all calls"
     name = where.op_name and where.op_name + (f":{where.slot}" if where.slot >= 0 else "")

@@ -57,7 +57,7 @@ BINARY: Final[dict[str, Callable[[float, float], float]]] = {
 
 
 def value_of(steps: Steps, numbers: Mapping[str, float]) -> float:
-    """Returns what steps compute.
+    """Return what steps compute.
 
     Args:
       steps: At least one.
@@ -78,7 +78,7 @@ def value_of(steps: Steps, numbers: Mapping[str, float]) -> float:
 
 
 def depth_of(steps: Steps) -> int:
-    """Returns the most numbers that are on the stack at a time."""
+    """Return the most numbers that are on the stack at a time."""
     height = most = 0
     for step in steps:
         is_sign = isinstance(step, str) and step not in COLUMNS
@@ -88,7 +88,7 @@ def depth_of(steps: Steps) -> int:
 
 
 def holds_only_for_bad(steps: Steps) -> bool:
-    """Returns whether steps are false for each tensor without infinity and NaN, whatever its other numbers.
+    """Return whether steps are false for each tensor without infinity and NaN, whatever its other numbers.
 
     A condition of which this is not certain gets a no, which costs the gate time and nothing else.
 
@@ -111,7 +111,7 @@ def holds_only_for_bad(steps: Steps) -> bool:
 
 
 def _known(sign: str, left: float | None, right: float | None) -> float | None:
-    """What is known of the result of two numbers that may not be known."""
+    """Return what is known of the result of two numbers that may not be known."""
     if left is not None and right is not None:
         return BINARY[sign](left, right)
     one = left if left is not None else right

@@ -30,7 +30,7 @@ NO_TENSOR: Final = "The program is paused at a call, not at a tensor."
 
 
 def name_of(tensor: Message) -> str:
-    """Returns ``Log:0 of cross_entropy, train.py:68``, as far as it is known."""
+    """Return ``Log:0 of cross_entropy, train.py:68``, as far as it is known."""
     slot = f":{tensor.slot}" if tensor.slot >= 0 else ""
     parts = [f"{tensor.op_name or tensor.op_type or 'a tensor'}{slot}"]
     owner = tensor.layer or tensor.function
@@ -42,14 +42,14 @@ def name_of(tensor: Message) -> str:
 
 
 def bad_kinds(tensor: Message) -> str:
-    """Returns the kinds of bad values of a tensor: ``NaN and +∞``; empty if there are none."""
+    """Return the kinds of bad values of a tensor: ``NaN and +∞``; empty if there are none."""
     numbers = {one.name: one.value for one in tensor.numbers}
     kinds = {"nan": "NaN", "ninf": "−∞", "pinf": "+∞"}
     return " and ".join(text for name, text in kinds.items() if numbers.get(name, 0) > 0)
 
 
 def before_call(call: ProgramCall, why: str) -> str:
-    """Returns the sentence of a stop before a call."""
+    """Return the sentence of a stop before a call."""
     return f"Paused before {_words(call)}{f': {why}' if why else ''}."
 
 
@@ -65,14 +65,14 @@ _LABELS: Final = re.compile(r"\{\{.*?\}\} ?|\s*\[\[.*|\s*\[Op:.*|^\s*\(\d+\) [\w
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns what an error says, in one line: of TensorFlow's errors the reason, without where it was."""
+    """Return what an error says, in one line: of TensorFlow's errors the reason, without where it was."""
     lines = str(error).splitlines()
     says = next((line for line in lines if not _NOT_THE_REASON.match(line)), "")
     return _LABELS.sub("", says).strip()[:300]
 
 
 def op_of(name: str, error: BaseException) -> Message:
-    """Returns an op without outputs, as far as an error of TensorFlow describes it.
+    """Return an op without outputs, as far as an error of TensorFlow describes it.
 
     Args:
       name: Its name.
@@ -84,7 +84,7 @@ def op_of(name: str, error: BaseException) -> Message:
 
 
 def failure(error: BaseException, failed: Message | None) -> str:
-    """Returns a clause about an error: ``ValueError: it is negative, in Log:0 of loss, train.py:68``.
+    """Return a clause about an error: ``ValueError: it is negative, in Log:0 of loss, train.py:68``.
 
     Args:
       error: The error.
@@ -96,18 +96,18 @@ def failure(error: BaseException, failed: Message | None) -> str:
 
 
 def before_op(op_type: str, path: str, line: int) -> str:
-    """Returns the sentence of a stop before the first eager op."""
+    """Return the sentence of a stop before the first eager op."""
     where = f", {os.path.basename(path)}:{line}" if path else ""
     return f"Paused before the first op, {op_type}{where}."
 
 
 def after_call(call: ProgramCall, why: str) -> str:
-    """Returns the sentence of a stop after a call."""
+    """Return the sentence of a stop after a call."""
     return f"Paused after {_words(call)}{f': {why}' if why else ''}."
 
 
 def sentence_of_stop(why: str, tensor: Message) -> str:
-    """Returns the sentence of a stop at a tensor.
+    """Return the sentence of a stop at a tensor.
 
     Args:
       why: What stopped it; empty for a step.

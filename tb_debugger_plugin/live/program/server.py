@@ -129,7 +129,7 @@ def _open_descriptors() -> list[int]:
 
 
 def _local_port(descriptor: int) -> int:
-    """The port of a socket; 0 if it is something else."""
+    """Return the port of a socket; 0 if it is something else."""
     with contextlib.suppress(OSError):
         copy = os.dup(descriptor)
         try:
@@ -156,7 +156,7 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._was_logged = False
 
     def service(self, details: Any) -> Any:
-        """Returns what handles a call."""
+        """Return what handles a call."""
         if not self._has_secret(details.invocation_metadata):
             self._log_once()
             return self._refuse
@@ -187,7 +187,7 @@ def _refused(request: bytes, context: _Context) -> NoReturn:
 
 
 def _handler(method: Method, answer: Callable[..., Any]) -> Any:
-    """What serves a method: takes bytes, since gRPC logs a stack for each message that it cannot read."""
+    """Return what serves a method: of bytes, since gRPC logs a stack for each unreadable message."""
 
     def one(content: bytes, context: _Context) -> Message:
         with _statuses(context):
@@ -215,7 +215,7 @@ def _parsed(method: Method, content: bytes) -> Message:
 
 @contextlib.contextmanager
 def _statuses(context: _Context) -> Iterator[None]:
-    """Ends a call with a status that says what went wrong, without a line in the log."""
+    """End a call with a status that says what went wrong, without a line in the log."""
     try:
         yield
     except DebuggerError as error:
@@ -243,7 +243,7 @@ class _Places:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """Takes a place inside a block.
+        """Take a place inside a block.
 
         Raises:
           _Busy: There is none.
@@ -265,7 +265,7 @@ class _Answers:
         self._others = _Places(MAX_OTHER_CALLS)
 
     def registry(self) -> dict[str, Callable[..., Any]]:
-        """The answers by method."""
+        """Return the answers by method."""
         return {
             "Follow": self._follow,
             "Control": self._one(lambda command: self._controller.control(command)),

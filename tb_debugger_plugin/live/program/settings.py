@@ -16,7 +16,7 @@ def checked_settings(
     max_held_bytes: object = MAX_HELD_BYTES,
     filters: object = None,
 ) -> Settings:
-    """Returns what debuggers may do; see `enable_breakpoints` for the arguments.
+    """Return what debuggers may do; see `enable_breakpoints` for the arguments.
 
     Raises:
       UsageError: An argument cannot be used.

@@ -68,7 +68,7 @@ class Status:
       has_begun: Whether the program has been let go for the first time.
       waiting: How long it has waited for its first debugger.
       unseen: Lets calls pass at which nobody looks.
-      open_calls: The calls that run, but for those, by their numbers.
+      open_calls: The calls that run, except for those, by their numbers.
       held_calls: The calls whose threads wait in hooks, by their numbers.
       wants_a_call: Whether the facts of the next call are wanted, for the state.
       isolated: The tensors that have watch ops of their own.
@@ -145,7 +145,7 @@ class Status:
         return int(self.pause.tensor.number)
 
     def message(self) -> Message:
-        """Returns the `State`."""
+        """Return the `State`."""
         if not self.is_off:
             self.take_up_calls()
         held, dropped = self.tensors.held_bytes()
@@ -180,11 +180,11 @@ class Status:
         return state
 
     def _threads_at_hand(self) -> str:
-        """The threads of which one is at hand, where they cannot be told apart."""
+        """Return the threads of which one is looked at, where they cannot be told apart."""
         return " or ".join(sorted({call.thread for call in self.open_calls.values()}))
 
     def _running(self, held: set[int]) -> list[Message]:
-        """The calls of the threads that are inside of one, or stopped before or after it."""
+        """Return the calls of the threads that are inside of one, or stopped before or after it."""
         calls = {**self.open_calls, **self.held_calls}
         if self.call is not None and self.is_stopped and self.stop.eager is None:
             calls[self.call.number] = self.call
@@ -192,7 +192,7 @@ class Status:
         return [calls[number].message(is_held=number in held) for number in sorted(calls)[:_MOST_THREADS]]
 
     def look_at(self, number: int) -> None:
-        """Put a call at hand, at a tensor of which a thread stops.
+        """Make a call the current one, at a tensor of which a thread stops.
 
         Args:
           number: Its number; `NO_CALL` if it is not known: then it is one of those that run.
@@ -256,7 +256,7 @@ class Status:
         return not (self.may_stop and self.aims.looks)
 
     def passes(self, entry: Entry, tensor: Message) -> bool:
-        """Ask the filter of a breakpoint of a tensor at hand; one that raises is switched off.
+        """Ask the filter of a breakpoint of a held tensor; one that raises is switched off.
 
         Args:
           entry: The breakpoint.

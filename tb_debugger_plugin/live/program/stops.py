@@ -102,32 +102,32 @@ class Stops:
         return self._status.is_stopped
 
     def before_first_op(self, op_type: str, frame: FrameType) -> None:
-        """Takes the first eager op of a program that is to wait there; may block."""
+        """Take the first eager op of a program that is to wait there; may block."""
         self._eager.before_first(op_type, frame)
 
     def before_call(self, call: ProgramCall) -> None:
-        """Takes a call that a thread is about to make; may block."""
+        """Take a call that a thread is about to make; may block."""
         self._calls.before(call)
 
     def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
-        """Takes a call that has ended in the thread that made it; may block."""
+        """Take a call that has ended in the thread that made it; may block."""
         self._calls.after(call, error)
 
     def on_eager_op(
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
     ) -> Sequence[Any] | None:
-        """Takes an eager op that has run; may block. Returns other outputs, or None."""
+        """Take an eager op that has run; may block. Returns other outputs, or None."""
         return self._eager.after_op(op_type, inputs, outputs, frame)
 
     def detach(self, why: str) -> None:
-        """Lets the program run on without stopping again."""
+        """Let the program run on without stopping again."""
         with self._lock:
             if not self._status.is_off:
                 self._status.notices.add(why)
                 self._pauses.let_go(int(State.DETACHED))
 
     def close(self) -> None:
-        """Ends: no thread is held from now on."""
+        """End: no thread is held from now on."""
         with self._lock:
             if self._status.phase == State.ENDED:
                 return

@@ -1,4 +1,4 @@
-"""The tensors of the call at hand: those that passed the gate, and outputs of eager ops.
+"""The tensors of the current call: those that passed the gate, and outputs of eager ops.
 
 Takes eager ops from the hooks, and asks the gate for the rest. Returns `Tensor` messages, and elements by the
 number of a tensor. Values at which the program stopped stay readable after their call, up to a size.
@@ -84,7 +84,7 @@ class Value:
 
 
 class Tensors:
-    """The tensors of the call at hand.
+    """The tensors of the current call.
 
     Args:
       gate: The gate of the recording; None without one.
@@ -97,7 +97,7 @@ class Tensors:
         self._max_bytes = max_bytes
         self._read_eager = read_eager
         self._of_graphs: dict[int, TensorOfGraph] = {}
-        self._block = 0  # of the tensors of graphs in the call at hand
+        self._block = 0  # of the tensors of graphs in the current call
         self._floor = 0  # no number of the gate in this block is lower
         self._last_passed = 0
         self._next_eager = _BLOCK
@@ -109,7 +109,7 @@ class Tensors:
         self._earlier: OrderedDict[int, Value] = OrderedDict()
         self._measured: dict[int, dict[str, float]] = {}
         self._changed: dict[int, Value] = {}
-        #: The number of the call at hand; `NO_CALL` if it cannot be told from others.
+        #: The number of the current call; `NO_CALL` if it cannot be told from others.
         self.call = 0
 
     def know(self, tensors: Iterable[TensorOfGraph]) -> None:
@@ -186,7 +186,7 @@ class Tensors:
             self._dropped += 1
 
     def held_bytes(self) -> tuple[int, int]:
-        """Returns the bytes of all values that are held, and how many values were dropped in this call."""
+        """Return the bytes of all values that are held, and how many values were dropped in this call."""
         held, dropped = self._eager_bytes, self._dropped
         if self._gate is not None:
             counts = self._gate.counts()
@@ -194,7 +194,7 @@ class Tensors:
         return held, dropped
 
     def listed(self, after: int, limit: int) -> tuple[list[Message], int]:
-        """Returns the tensors with a higher number in the order of time, and how many there are in all."""
+        """Return the tensors with a higher number in the order of time, and how many there are in all."""
         passed = self._passed(after, limit)
         numbers = [one.number for one in self._eager]
         first = bisect.bisect_right(numbers, after)
@@ -214,7 +214,7 @@ class Tensors:
         return passed
 
     def new_passed(self, after: int) -> list[Passed]:
-        """Returns what has passed the gate after a number of the gate."""
+        """Return what has passed the gate after a number of the gate."""
         passed = [] if self._gate is None else self._gate.tensors(after, _MOST_EAGER)
         self._last_passed = max([self._last_passed, *(one.number for one in passed)])
         return passed
@@ -223,11 +223,11 @@ class Tensors:
         return max(0, number - self._block * _BLOCK) + self._floor
 
     def number_of_passed(self, passed: Passed) -> int:
-        """Returns the number of a tensor of a graph."""
+        """Return the number of a tensor of a graph."""
         return self._block * _BLOCK + passed.number - self._floor
 
     def message_of_passed(self, passed: Passed, budget: list[int] | None = None) -> Message:
-        """Returns a tensor that passed the gate.
+        """Return a tensor that passed the gate.
 
         Args:
           passed: The tensor.
@@ -252,7 +252,7 @@ class Tensors:
         return message
 
     def message_of_eager(self, entry: EagerTensor, budget: list[int] | None = None) -> Message:
-        """Returns an output of an eager op; see `message_of_passed`."""
+        """Return an output of an eager op; see `message_of_passed`."""
         place = entry.place
         message = Tensor(
             number=entry.number,
@@ -299,21 +299,21 @@ class Tensors:
         return self._measured[number]
 
     def eager_numbers(self, entry: EagerTensor) -> dict[str, float]:
-        """Returns the numbers of an output of an eager op; none if its elements cannot be read."""
+        """Return the numbers of an output of an eager op; none if its elements cannot be read."""
         try:
             return self._numbers(entry.number, Value(self._read_eager(entry.tensor), entry.dtype))
         except Exception:  # whatever it is, the op has none
             return {}
 
     def numbers_of_eager(self, tensor: Any) -> dict[str, float]:
-        """Returns the numbers of any eager tensor; none if its elements cannot be read."""
+        """Return the numbers of any eager tensor; none if its elements cannot be read."""
         try:
             return numbers_of(self._read_eager(tensor), int(tensor.dtype.as_datatype_enum))
         except Exception:  # a handle, or another device that fails
             return {}
 
     def value(self, number: int) -> Value:
-        """Returns the elements of a tensor.
+        """Return the elements of a tensor.
 
         Raises:
           NotFoundError: There is no such tensor, or its value is not held.
@@ -330,7 +330,7 @@ class Tensors:
             raise NotFoundError(NOT_HELD)
         entry = self._find_eager(number)
         if entry is None:
-            raise NotFoundError(f"There is no tensor #{number} at hand: its call is over.")
+            raise NotFoundError(f"There is no tensor #{number} now: its call is over.")
         if entry.tensor is None:
             raise NotFoundError(NOT_HELD)
         return Value(self._read_eager(entry.tensor), entry.dtype)
@@ -340,7 +340,7 @@ class Tensors:
         return next(found, None)
 
     def output_of(self, op_name: str) -> Message | None:
-        """Returns the first output of an op of a graph, without a value; None if there is no such op.
+        """Return the first output of an op of a graph, without a value; None if there is no such op.
 
         Args:
           op_name: Its name. Of several functions with such an op, the one that was made last is meant.
@@ -350,7 +350,7 @@ class Tensors:
         return None if known is None else self._not_computed(known)
 
     def inputs_of(self, output: Message) -> list[Message]:
-        """Returns the tensors that an op of a graph takes, as they were computed last in the call at hand.
+        """Return the tensors that an op of a graph takes, as they were computed last in the current call.
 
         Args:
           output: An output of the op.
@@ -380,12 +380,12 @@ class Tensors:
             self._earlier.popitem(last=False)
 
     def change(self, number: int, value: Value) -> None:
-        """Note that a tensor of the call at hand has another value now."""
+        """Note that a tensor of the current call has another value now."""
         self._measured.pop(number, None)
         self._changed[number] = value
 
     def search(self, op_name: str, slot: int | None) -> Iterator[Message]:
-        """Yields the tensors at hand of an op, in the order of time, without numbers and texts."""
+        """Yield the held tensors of an op, in the order of time, without numbers and texts."""
         nothing = [0]
         for passed in self._passed(0, _MOST_EAGER):
             known = self._of_graphs.get(passed.tensor_id)
@@ -397,12 +397,12 @@ class Tensors:
 
 
 def _static_shape(tensor: TensorOfGraph | None) -> tuple[int, ...] | None:
-    """The shape that a tensor has each time; None if that is not known."""
+    """Return the shape that a tensor has each time; None if that is not known."""
     dims = None if tensor is None else tensor.dims
     return None if dims is None or min(dims, default=0) < 0 else dims
 
 
 def known_numbers(passed: Passed) -> dict[str, float]:
-    """Returns the numbers that the gate has computed of a tensor."""
+    """Return the numbers that the gate has computed of a tensor."""
     pairs = zip(COLUMNS, passed.numbers or (None,) * len(COLUMNS), strict=True)
     return {name: value for name, value in pairs if value is not None}

@@ -39,7 +39,7 @@ class UnseenCalls:
         self._taken: dict[int, ProgramCall] = {}
 
     def begin(self, number: int, kind: CallKind, name: str, make: MakeCall) -> bool:
-        """Let a call pass that is about to run, if nobody looks; returns whether it passes.
+        """Let a call pass that is about to run, if nobody looks; return whether it passes.
 
         Args:
           number: Its number.
@@ -56,7 +56,7 @@ class UnseenCalls:
         return True
 
     def end(self, number: int) -> ProgramCall | None:
-        """End a call that passed unseen; returns it if it was taken up meanwhile."""
+        """End a call that passed unseen; return it if it was taken up meanwhile."""
         if self._running.pop(number, None) is not None:
             return None
         with self._lock:

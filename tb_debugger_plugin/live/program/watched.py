@@ -77,7 +77,7 @@ class Watched:
             one.take_in(tensors)
 
     def add(self, where: Message) -> int:
-        """Watch what fits; returns the number of it.
+        """Watch what fits; return the number of it.
 
         Raises:
           UsageError: It is no place of tensors, or too much is watched.
@@ -104,11 +104,11 @@ class Watched:
             raise NotFoundError(f"Nothing with the number {number} is watched.")
 
     def tensor_ids(self) -> frozenset[int]:
-        """Returns the tensors of graphs that are watched."""
+        """Return the tensors of graphs that are watched."""
         return frozenset(number for one in self for number in one.tensors)
 
     def unrecorded(self) -> frozenset[int]:
-        """Returns those of them that are computed without a watch op, unless they get one."""
+        """Return those of them that are computed without a watch op, unless they get one."""
         return frozenset(number for number in self.tensor_ids() if not self._known[number].is_recorded)
 
     def _of_tensor(self, tensor_id: int) -> list[Curve]:
@@ -118,10 +118,10 @@ class Watched:
         return [one for one in self if one.target.may_be_eager and one.target.fits(place)]
 
     def follow(self, tensors: Tensors, wall_time: float) -> bool:
-        """Add what has passed the gate since the last time; returns whether anything was added.
+        """Add what has passed the gate since the last time; return whether anything was added.
 
         Args:
-          tensors: The tensors of the call at hand.
+          tensors: The tensors of the current call.
           wall_time: The time.
         """
         is_new = False
@@ -142,12 +142,12 @@ class Watched:
         Args:
           place: Where it was made.
           numbers: Returns its numbers.
-          call: The call at hand.
+          call: The current call.
           wall_time: The time.
         """
         for curve in self._of_place(place):
             curve.add(call, wall_time, numbers())
 
     def messages(self) -> list[Message]:
-        """Returns what is watched, with the points."""
+        """Return what is watched, with the points."""
         return [WatchedMessage(where=one.where, number=one.number, points=one.points) for one in self]

@@ -50,11 +50,11 @@ class AttachedPrograms:
         self._library.close()
 
     def programs(self) -> Sequence[Facts]:
-        """Returns all programs, newest first."""
+        """Return all programs, newest first."""
         return [one.to_json() for one in self._programs.listing().programs]
 
     def chosen(self) -> Facts:
-        """Returns the program that commands are for.
+        """Return the program that commands are for.
 
         Raises:
           NotFoundError: There is none, or there are several and none was chosen.
@@ -83,7 +83,7 @@ class AttachedPrograms:
         self._id = found[number].id
 
     def command(self, command: Facts) -> Facts:
-        """Returns what came of a command.
+        """Return what came of a command.
 
         Raises:
           QueryError: The program does not answer, or there is no such command.
@@ -95,7 +95,7 @@ class AttachedPrograms:
         return self._programs.program(self._chosen().id)
 
     def wait(self, seconds: float) -> Facts:
-        """Returns the program when it does not run any more, or after a time."""
+        """Return the program when it does not run any more, or after a time."""
 
         def is_there(listing: Listing) -> bool:
             states = [one.state for one in listing.programs if one.id == program.id]
@@ -111,11 +111,11 @@ class AttachedPrograms:
             listing = self._programs.listing(listing.version, end - time.monotonic())
 
     def tensors(self) -> Sequence[Facts]:
-        """Returns the tensors of the call at hand."""
+        """Return the tensors of the current call."""
         return [json.to_json(one) for one in all_tensors(self._service())]
 
     def elements(self, tensor: int) -> Elements:
-        """Returns the elements of a tensor at hand, or of the result of an expression.
+        """Return the elements of a held tensor, or of the result of an expression.
 
         Raises:
           NotFoundError: The program does not hold it.
@@ -124,7 +124,7 @@ class AttachedPrograms:
         return elements_of(program.service, find_live_value(program, tensor).tensor)
 
     def evaluate(self, expression: str) -> Facts:
-        """Returns the result of an expression over tensors at hand.
+        """Return the result of an expression over held tensors.
 
         Raises:
           QueryError: The program does not answer.

@@ -31,7 +31,7 @@ _PATIENCE_S: Final = 120.0
 
 
 def elements_of(service: Service, tensor: Message) -> Elements:
-    """Returns the elements of a tensor.
+    """Return the elements of a tensor.
 
     Args:
       service: The service of the program.
@@ -53,7 +53,7 @@ def elements_of(service: Service, tensor: Message) -> Elements:
 
 
 def checked_shape(tensor: Message) -> tuple[int, ...] | None:
-    """Returns the shape of a tensor; None if it is not known, or if no tensor can have it."""
+    """Return the shape of a tensor; None if it is not known, or if no tensor can have it."""
     shape = tuple(tensor.shape)
     if (
         tensor.unknown_shape

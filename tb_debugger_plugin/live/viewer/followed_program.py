@@ -36,7 +36,7 @@ _PHASES, _KINDS, _REASONS = (
 
 
 def id_of(program: LiveProgram) -> str:
-    """Returns the id of a program, which is the same for every viewer, and safe in a URL."""
+    """Return the id of a program, which is the same for every viewer, and safe in a URL."""
     facts = f"{program.host}\0{program.pid}\0{program.started!r}"
     return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -79,7 +79,7 @@ class FollowedProgram:
         self._wake = threading.Event()
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the program as the route ``live/programs`` answers; its secret is not in it."""
+        """Return the program as the route ``live/programs`` answers; its secret is not in it."""
         found, state = self.found, self.state
         return {
             "id": self.id,
@@ -148,7 +148,7 @@ class FollowedProgram:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     def _follow_once(self) -> bool:
-        """Follows until the connection ends; returns whether there was one."""
+        """Follow until the connection ends; return whether there was one."""
         has_state = False
         try:
             states = self.service.follow(self._follower)
@@ -173,7 +173,7 @@ class FollowedProgram:
         return has_state
 
     def control(self, command: Message) -> Message:
-        """Returns what came of a command; the state after it is shown at once.
+        """Return what came of a command; the state after it is shown at once.
 
         Raises:
           QueryError: The program does not answer.
@@ -233,12 +233,12 @@ class FollowedProgram:
                 self._results.popitem(last=False)
 
     def result(self, number: int) -> Message | None:
-        """Returns the result of an expression as a tensor; None if there is none with this number."""
+        """Return the result of an expression as a tensor; None if there is none with this number."""
         with self._lock:
             return self._results.get(number)
 
     def evaluate(self, expression: str) -> Message:
-        """Returns the result of an expression over the tensors at hand.
+        """Return the result of an expression over the held tensors.
 
         Raises:
           QueryError: The program does not answer.

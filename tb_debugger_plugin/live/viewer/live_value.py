@@ -47,7 +47,7 @@ _NUMBERS: Final = {
 
 @dataclass(frozen=True)
 class LiveValue:
-    """A tensor of the call at hand, or the result of an expression.
+    """A tensor of the current call, or the result of an expression.
 
     Attributes:
       program: The program.
@@ -80,7 +80,7 @@ class LiveValue:
 
     @contextlib.contextmanager
     def elements(self) -> Iterator[Elements]:
-        """Gives the elements, which can be read while the block runs.
+        """Give the elements, which can be read while the block runs.
 
         Raises:
           NotFoundError: The program does not hold them, or not any more.
@@ -93,7 +93,7 @@ class LiveValue:
             raise NotFoundError(f"{self.name} has no value here. {error}") from error
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the value without its elements, as the route ``values/info`` answers."""
+        """Return the value without its elements, as the route ``values/info`` answers."""
         tensor, shape = self.tensor, self.shape
         kind = numpy_dtype(tensor.dtype)
         size = None if shape is None else math.prod(shape)
@@ -140,15 +140,15 @@ class LiveValue:
             "bad": health_of(self.tensor) == BAD,
         }
 
-    # Its occurrences in the call at hand.
+    # Its occurrences in the current call.
 
     def count(self) -> tuple[int, int]:
-        """Returns how often the tensor was computed in the call at hand, and how often before this time."""
+        """Return how often the tensor was computed in the current call, and how often before this time."""
         numbers = [one.number for one in self._occurrences()]
         return len(numbers), sum(number < self.index for number in numbers)
 
     def page(self, positions: Range) -> dict[str, npt.NDArray[Any]]:
-        """Returns some occurrences: ``index``, ``wall_time``, ``health`` and ``is_kept``."""
+        """Return some occurrences: ``index``, ``wall_time``, ``health`` and ``is_kept``."""
         chosen = self._occurrences()[positions.begin : positions.end]
         return {
             "index": np.array([one.number for one in chosen], np.float64),
@@ -160,7 +160,7 @@ class LiveValue:
     def element_of_each(
         self, columns: dict[str, npt.NDArray[Any]], indices: tuple[Index, ...]
     ) -> npt.NDArray[Any]:
-        """Returns one element of each occurrence as float64; NaN where there is none."""
+        """Return one element of each occurrence as float64; NaN where there is none."""
         by_number = {one.number: one for one in self._occurrences()}
         chosen = [by_number.get(int(number)) for number in columns["index"]]
         return np.array([_element(self.program, one, indices) for one in chosen], np.float64)
@@ -172,7 +172,7 @@ class LiveValue:
 
 
 def find_live_value(program: FollowedProgram, number: int) -> LiveValue:
-    """Returns a value.
+    """Return a value.
 
     Args:
       program: The program.
@@ -191,7 +191,7 @@ def find_live_value(program: FollowedProgram, number: int) -> LiveValue:
 
 
 def all_tensors(program: FollowedProgram) -> list[Message]:
-    """Returns the tensors of the call at hand, as far as they can be listed in some seconds.
+    """Return the tensors of the current call, as far as they can be listed in some seconds.
 
     Raises:
       QueryError: The program does not answer.
@@ -220,7 +220,7 @@ def _numbers(tensor: Message) -> dict[str, float]:
 
 
 def health_of(tensor: Message) -> int:
-    """Returns whether a tensor is bad, as the column ``health`` says it."""
+    """Return whether a tensor is bad, as the column ``health`` says it."""
     numbers = _numbers(tensor)
     if not {"neg_inf", "pos_inf", "nan"} & set(numbers):
         return NOT_MEASURED

@@ -93,7 +93,7 @@ class Programs:
         self._told: set[tuple[Path, str]] = set()
 
     def listing(self, since: int | None = None, wait: float = 0.0) -> Listing:
-        """Returns the programs.
+        """Return the programs.
 
         Args:
           since: The version that the caller has; None for none.
@@ -113,7 +113,7 @@ class Programs:
                 self._asked = time.monotonic()
 
     def program(self, program_id: str) -> FollowedProgram:
-        """Returns a program.
+        """Return a program.
 
         Args:
           program_id: Its id.

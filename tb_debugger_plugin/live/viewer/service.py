@@ -83,7 +83,7 @@ class States(Protocol):
     """The states of a program that is followed."""
 
     def __iter__(self) -> Iterator[Message]:
-        """Yields each state."""
+        """Yield each state."""
         ...
 
     def cancel(self) -> Any:
@@ -117,7 +117,7 @@ class Service:
         self._channel.close()
 
     def follow(self, follower: Follower) -> States:
-        """Returns the states of the program, from now on; iterating may raise ``grpc.RpcError``.
+        """Return the states of the program, from now on; iterating may raise ``grpc.RpcError``.
 
         Args:
           follower: What follows.
@@ -127,7 +127,7 @@ class Service:
         return states
 
     def control(self, command: Message) -> Message:
-        """Returns what came of a command.
+        """Return what came of a command.
 
         Raises:
           QueryError: The program does not answer.
@@ -135,7 +135,7 @@ class Service:
         return self._call("Control", command, _CONTROL_S)
 
     def list_tensors(self, after: int, limit: int) -> Message:
-        """Returns tensors of the call at hand.
+        """Return tensors of the current call.
 
         Args:
           after: Only those with a higher number.
@@ -147,7 +147,7 @@ class Service:
         return self._call("ListTensors", messages.ListTensorsRequest(after=after, limit=limit), _LIST_S)
 
     def evaluate(self, expression: str) -> Message:
-        """Returns the result of an expression.
+        """Return the result of an expression.
 
         Raises:
           QueryError: The program does not answer.
@@ -155,7 +155,7 @@ class Service:
         return self._call("Evaluate", messages.EvaluateRequest(expression=expression), _EVALUATE_S)
 
     def read_elements(self, tensor: int, begin: int, end: int, max_bytes: int) -> bytes:
-        """Returns the bytes of a range of elements.
+        """Return the bytes of a range of elements.
 
         Args:
           tensor: The number of the tensor.
@@ -193,7 +193,7 @@ def _sentences() -> Iterator[None]:
 
 
 def as_query_error(error: grpc.RpcError) -> QueryError:
-    """Returns the error of a call with a sentence for the user."""
+    """Return the error of a call with a sentence for the user."""
     code, details = error.code(), str(error.details() or "")[:_MAX_SENTENCE]
     kind, sentence = _ERRORS.get(code, (NotFoundError, f"The program cannot answer: {details or code}."))
     return kind(sentence or details or _GONE)

@@ -24,7 +24,7 @@ struct CountedRule {
 
 }  // namespace
 
-// Constant but for the counters.
+// Constant except for the counters.
 struct Gate::RuleSet {
   int64_t version = 0;
   std::vector<CountedRule> rules;

@@ -1,4 +1,4 @@
-// The tensors that passed the gate in the call at hand, and their values.
+// The tensors that passed the gate in the current call, and their values.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct HeldValue {
   std::vector<int64_t> dims;  // constant
 };
 
-// Makes a reference to the tensor that an op has at hand.
+// Makes a reference to the tensor that an op holds.
 class Holder {
  public:
   virtual ~Holder() = default;
@@ -47,7 +47,7 @@ struct Passed {
   bool was_changed = false;
 };
 
-// The tensors of the call at hand. Thread-safe.
+// The tensors of the current call. Thread-safe.
 class PassedTensors {
  public:
   struct Counts {
@@ -102,7 +102,7 @@ class PassedTensors {
   std::map<std::pair<int64_t, int64_t>, int64_t> occurrences_;
   int64_t held_bytes_ = 0;  // of tensors_
   int64_t dropped_ = 0;
-  int64_t first_held_ = 0;  // no earlier number has a value, but for the pinned one
+  int64_t first_held_ = 0;  // no earlier number has a value, except for the pinned one
   int64_t pinned_ = 0;      // number of the pinned tensor, or 0
 };
 

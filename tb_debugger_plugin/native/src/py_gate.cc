@@ -293,7 +293,7 @@ PyMethodDef gate_methods[] = {
     {"release", ReleaseHit, METH_O, "release(hit): let the thread of a hit go on; whether it was held."},
     {"let_all_pass", LetAllPass, METH_NOARGS, "let_all_pass(): remove the rules, and let all threads go on."},
     {"close", Close, METH_NOARGS, "close(): let all threads go on, for ever."},
-    {"hold_values", HoldValues, METH_O, "hold_values(max_bytes): hold values of the call at hand; 0: none."},
+    {"hold_values", HoldValues, METH_O, "hold_values(max_bytes): hold values of the current call; 0: none."},
     {"forget_values", ForgetValues, METH_O, "forget_values(calls): forget all but the tensors of calls."},
     {"begin_run", BeginRun, METH_O, "begin_run(call): a graph is about to run for a call."},
     {"end_run", EndRun, METH_O, "end_run(call): the graph has run."},

@@ -179,7 +179,7 @@ def _astype(value: Any, dtype: Any) -> Any:
 
 
 def _extreme(of_pair: Callable[[Any, Any], Any], of_array: Callable[..., Any]) -> Function:
-    """Python's `min` or `max`: of an array, or of several numbers."""
+    """Return Python's `min` or `max`: of an array, or of several numbers."""
 
     def call(*args: Any, **named: Any) -> Any:
         return of_array(*args, **named) if len(args) == 1 else functools.reduce(of_pair, args)

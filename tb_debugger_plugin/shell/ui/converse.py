@@ -106,7 +106,7 @@ UIS: Final[Mapping[str, Callable[[TextIO, TextIO], UserInterface]]] = {"full": _
 
 
 def _missing_for_full_screen(stdin: TextIO, stdout: TextIO) -> str:
-    """Says what is not there; empty if all is."""
+    """Say what is not there; empty if all is."""
     if not (is_terminal(stdin) and is_terminal(stdout)):
         return "a terminal"
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):

@@ -156,7 +156,7 @@ export function breakpointAt(breakpoints: readonly Breakpoint[], wanted: Where):
   });
 }
 
-/** A new breakpoint that stops each time, but for NaN and infinities that are carried on. */
+/** A new breakpoint that stops each time, except for NaN and infinities that are carried on. */
 export function newBreakpoint(
   where: Partial<Where>,
   condition = "",

@@ -1,6 +1,6 @@
 /**
  * What the page remembers of tensors in earlier calls: the numbers of each time that a tensor was computed
- * while the page looked. The elements of earlier calls are gone; the program holds those of the call at hand.
+ * while the page looked. The elements of earlier calls are gone; the program holds those of the current call.
  */
 import type { LiveTensor } from "../../api/live";
 import { keyOf } from "./tensor_rows";

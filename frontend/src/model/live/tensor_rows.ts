@@ -1,4 +1,4 @@
-/** The tensors of the call at hand: the list that grows while the program steps, its filter, and its words. */
+/** The tensors of the current call: the list that grows while the program steps, its filter, and its words. */
 import type { LiveTensor, LiveTensors, Measured } from "../../api/live";
 import type { Summary } from "../health";
 import { dtypeName, shapeText, tensorName } from "../names";

@@ -74,7 +74,7 @@ class Hits {
     this.#isFirst = deps.isLinked;
   }
 
-  /** Takes the pause at hand, when its run is listed; else asks for the runs. */
+  /** Takes the current pause, when its run is listed; else asks for the runs. */
   see(hit: Hit, isListed: boolean, generation: number | undefined): void {
     if (isListed) this.#take(hit, generation);
     else if (this.#missing !== hit.run) {

@@ -57,7 +57,7 @@ function createSend({ api, activity, facts, derived, toasts }: LiveVerbDeps): Se
     if (!done) toasts.show(words, "failure");
     return done;
   }
-  // Those under way, and whether one of them ends the pause at hand.
+  // Those under way, and whether one of them ends the current pause.
   let [earlier, isGoingOn]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
   return async (command, about) => {
     const program = derived.program.peek();
@@ -122,7 +122,7 @@ function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send:
     /** Changes the value at which the program is paused, this once. */
     changeValue: (tensor: LiveTensorNumber, expression: string) =>
       send({ change_value: { tensor, expression } }, "pause"),
-    /** The result of an expression over the tensors at hand. */
+    /** The result of an expression over the held tensors. */
     async evaluate(expression: string): Promise<Evaluation> {
       const program = derived.program.peek();
       if (program === undefined || facts.answer.peek() === undefined)

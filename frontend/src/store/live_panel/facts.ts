@@ -23,7 +23,7 @@ export function createPanelFacts() {
   return {
     /** The program that the rows and what was seen are of. */
     rowsOf: signal<ProgramId | undefined>(undefined),
-    /** The tensors of the call at hand. */
+    /** The tensors of the current call. */
     rows: signal<TensorRows>(NO_ROWS),
     /** Why the tensors could not be fetched. */
     rowsFailure: signal<string | undefined>(undefined),

@@ -1,5 +1,5 @@
 /**
- * Follows the tensors of the call at hand while somebody looks at them: at once when the program pauses, and a
+ * Follows the tensors of the current call while somebody looks at them: at once when the program pauses, and a
  * few times a second while it runs. Only new tensors are requested, and all of them again after values were
  * dropped or changed.
  */

@@ -93,7 +93,7 @@ interface RowProps {
   readonly store: Store;
   readonly call: CallCount;
   readonly columns: Columns;
-  /** Whether it is the call at hand. */
+  /** Whether it is the current call. */
   readonly isActive: boolean;
 }
 
@@ -106,7 +106,7 @@ function CallRow({ store, call, columns, isActive }: RowProps) {
       data-testid="live-call"
     >
       <td>
-        {isActive && <span class="unseen">the call at hand: </span>}
+        {isActive && <span class="unseen">the current call: </span>}
         <NameButton store={store} name={call.name} text={name} /> <span class="dim">{KINDS[call.kind]}</span>
       </td>
       {columns.map(({ part }) =>

@@ -37,7 +37,7 @@ export function ContinueMenu({ store, why }: ContinueMenuProps) {
           <div class="continue">
             <CallsForm calls={calls} setCalls={setCalls} go={go} />
             <ConditionForm draft={draft} setDraft={setDraft} go={go} />
-            <p class="dim">Breakpoints stop the program in any case. The calls count the one at hand.</p>
+            <p class="dim">Breakpoints stop the program in any case. The calls count the current one.</p>
           </div>
         );
       }}

@@ -1,4 +1,4 @@
-/** A box for expressions over the tensors at hand, their results, and the change of the value at a pause. */
+/** A box for expressions over the held tensors, their results, and the change of the value at a pause. */
 import { useRef, useState } from "preact/hooks";
 import { dtypeName, shapeText } from "../../model/names";
 import type { Evaluated } from "../../store/live_panel/facts";

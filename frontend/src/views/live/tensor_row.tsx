@@ -1,4 +1,4 @@
-/** A row of the tensors of the call at hand. */
+/** A row of the tensors of the current call. */
 import type { LiveTensor } from "../../api/live";
 import { liveTensorNumber } from "../../base/ids";
 import { basename, significant } from "../../base/text";

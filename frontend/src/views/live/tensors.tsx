@@ -1,4 +1,4 @@
-/** The tensors of the call at hand: what each is, its value or a way to it, its health, and its line. */
+/** The tensors of the current call: what each is, its value or a way to it, its health, and its line. */
 import { useMemo } from "preact/hooks";
 import type { LiveTensor, ProgramState } from "../../api/live";
 import { bytes, counted, grouped } from "../../base/text";

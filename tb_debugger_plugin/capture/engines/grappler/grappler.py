@@ -42,7 +42,7 @@ class Grappler:
     def optimized(
         self, function: Function, definition: GraphDef, results: Sequence[str], run: Iterable[str]
     ) -> GraphDef:
-        """The graph that runs when the program calls a function.
+        """Return the graph that runs when the program calls a function.
 
         Args:
           function: A function of the program.

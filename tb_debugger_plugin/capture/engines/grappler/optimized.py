@@ -88,13 +88,13 @@ class OptimizedGraph:
         ]
 
     def _watched_by(self, watch: NodeDef) -> str:
-        """The tensor of a watch node; a reduced tensor is the input of the op that summarises it."""
+        """Return the tensor of a watch node; a reduced tensor is the input of the op that summarises it."""
         name = str(watch.input[0])
         summary = self._nodes.get(name.partition(":")[0])
         return str(summary.input[0]) if summary is not None and summary.op == _SUMMARY else name
 
     def _needed(self) -> list[str]:
-        """The ops that compute something, and the control flow ops of their inputs."""
+        """Return the ops that compute something, and the control flow ops of their inputs."""
         waiting = [node.name for node in self._nodes.values() if _computes(node)]
         needed = dict.fromkeys(waiting)
         for name in waiting:
@@ -115,11 +115,11 @@ class OptimizedGraph:
         return any(name.startswith(function_name) for name in self._called)
 
     def type_of(self, op_name: str) -> str:
-        """The type of an op; empty when there is none."""
+        """Return the type of an op; empty when there is none."""
         return self.ops[op_name].type if op_name in self.ops else ""
 
     def source(self, name: str) -> Source:
-        """The tensor of an input (`op` or `op:slot`), without the ops that only pass it on."""
+        """Return the tensor of an input (`op` or `op:slot`), without the ops that only pass it on."""
         op, _, slot = name.partition(":")
         number, node = int(slot or 0), self._nodes.get(op)
         seen = set()
@@ -132,11 +132,11 @@ class OptimizedGraph:
         return self._names.get(op, op), number
 
     def users_of(self, source: Source) -> list[tuple[str, str]]:
-        """Names and types of the ops that take a tensor."""
+        """Return the names and types of the ops that take a tensor."""
         return [(name, self.type_of(name)) for name in self.users.get(source, ())]
 
     def around(self, op_name: str) -> set[Source]:
-        """The inputs and outputs of an op, and the other inputs of the ops that take its outputs."""
+        """Return the inputs and outputs of an op, and the other inputs of the ops that take its outputs."""
         taken = set(self._inputs(op_name))
         made = {source for source in self.users if source[0] == op_name}
         others = {other for source in made for user in self.users[source] for other in self._inputs(user)}
@@ -166,7 +166,7 @@ def _computes(node: NodeDef) -> bool:
 
 
 def _comparable_names(names: Iterable[str]) -> dict[str, str]:
-    """Names without the numbers that TensorFlow adds while it lowers loops and branches."""
+    """Return the names without the numbers that TensorFlow adds while it lowers loops and branches."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(_NUMBER.sub("/_", name), []).append(name)
@@ -186,7 +186,7 @@ def _attributes(node: NodeDef) -> tuple[tuple[str, bytes], ...]:
 
 
 def harmful_watches(plain: OptimizedGraph, watched: OptimizedGraph) -> list[NodeDef]:
-    """The watch nodes that may make two graphs differ; none when the graphs are equal.
+    """Return the watch nodes that may make two graphs differ; none when the graphs are equal.
 
     Args:
       plain: The graph of the program.

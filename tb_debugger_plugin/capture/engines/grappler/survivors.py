@@ -66,7 +66,7 @@ class _Watched:
     calls: tuple[str, ...]
 
     def tensor_id(self, item: _Item) -> int:
-        """The tensor id of an item."""
+        """Return the tensor id of an item."""
         return self.known.tensor_ids[item.op_name][item.slot]
 
 
@@ -102,7 +102,7 @@ class Survivors:
         self._defined: dict[str, _Watched] = {}
 
     def surviving_part(self, function: Function, known: KnownGraph, plan: Plan) -> Plan:
-        """The part of a plan that does not change the optimized program.
+        """Return the part of a plan that does not change the optimized program.
 
         Args:
           function: A function whose callees have their definitions with watch ops.
@@ -217,13 +217,13 @@ class Survivors:
         return self._watched.pop(name, None) is not None
 
     def _in_parts_not_inlined(self, plain: OptimizedGraph, called: list[str]) -> list[int]:
-        """The tensors in branches and loops that stay functions, whose optimized graphs are not known."""
+        """Return the tensors in branches and loops that stay functions, with unknown optimized graphs."""
         functions = [self._defined[name] for name in called if plain.calls(name)]
         parts = [part for part in functions if isinstance(part.function.graph_of(), _PARTS)]
         return [part.tensor_id(item) for part in parts for item in _watches(part.items)]
 
     def _all_called(self, function: Function) -> list[str]:
-        """The names of the watched functions that are part of a function, inner ones first."""
+        """Return the names of the watched functions that are part of a function, inner ones first."""
         names: dict[str, None] = {}
         for name in called_by(function):
             if name in self._defined and name not in names:
@@ -233,7 +233,7 @@ class Survivors:
 
 
 def _watches(items: Iterable[_PlannedOrItem]) -> list[_PlannedOrItem]:
-    """The items that have a watch op."""
+    """Return the items that have a watch op."""
     return [item for item in items if item.attachment is not Attachment.CONSTANT]
 
 

@@ -41,7 +41,7 @@ _NEG_INF, _POS_INF, _NAN = (1 << _COUNT_BITS * kind for kind in range(KINDS))
 
 
 def kind_to_count(tensor: TfTensor) -> Kind | None:
-    """The kind of a tensor whose bad elements are counted; None when they cannot be counted."""
+    """Return the kind of a tensor whose bad elements are counted; None when they cannot be counted."""
     kind = kind_of(tensor)
     fits = tensor.shape.is_fully_defined() and math.prod(tensor.shape.as_list()) <= _MOST
     return None if kind is None else replace(kind, is_wide=not fits)
@@ -103,7 +103,7 @@ def _count_wide(nodes: Nodes, dtype: tf.DType, source: str, shape: tf.TensorShap
 
 
 def _width(shape: tf.TensorShape) -> int:
-    """Number of elements of a wide tensor that one sum counts: those of its last dimensions."""
+    """Return the number of elements of a wide tensor that one sum counts: those of its last dimensions."""
     width = 1
     for size in reversed(shape.as_list() if shape.rank else []):
         if not size or width * size > _MOST:
@@ -120,7 +120,7 @@ def _call(nodes: Nodes, counting: str, dtype: tf.DType, source: str, shape: tupl
 
 
 def _unpacked(nodes: Nodes, sums: str) -> str:
-    """The counts in a vector of sums, one row for each sum."""
+    """Return the counts in a vector of sums, one row for each sum."""
     sums = reshaped(nodes, sums, tf.int64, (-1, 1))
     shifts = nodes.constant([_COUNT_BITS * kind for kind in range(KINDS)], tf.int64)
     shifted = nodes.add("RightShift", [sums, shifts], T=tf.int64)
@@ -135,7 +135,7 @@ def _magnitudes(nodes: Nodes, counts: str) -> str:
 
 
 def _summands(nodes: Nodes, source: str, dtype: tf.DType) -> str:
-    """The summand of each element."""
+    """Return the summand of each element."""
     largest, signed, part = _largest_and_signed(nodes, source, dtype)
     bits, _ = BITS[part]
     infinity = nodes.constant(np.array(np.inf, part.as_numpy_dtype).view(bits.as_numpy_dtype), bits)
@@ -150,7 +150,7 @@ def _summands(nodes: Nodes, source: str, dtype: tf.DType) -> str:
 
 
 def _largest_and_signed(nodes: Nodes, source: str, dtype: tf.DType) -> tuple[str, str, tf.DType]:
-    """The bits of each element without its sign, bits that have its sign, and the dtype of both."""
+    """Return the bits of each element without its sign, bits that have its sign, and the dtype of both."""
     part = compared_dtype(dtype)
     bits, mask = BITS[part]
     if dtype in WIDER:

@@ -51,7 +51,7 @@ def define_copy(layout: ProbeLayout, copies: Copies, *, size_before: int = 0, si
 
 
 def _padded(nodes: Nodes, vector: str, size_before: int, size_after: int) -> str:
-    """A vector between the elements of the branches that do not run."""
+    """Return a vector between the elements of the branches that do not run."""
     parts = [nodes.constant(np.full(size_before, _NOT_RUN), tf.int64)] if size_before else []
     parts += [vector]
     parts += [nodes.constant(np.full(size_after, _NOT_RUN), tf.int64)] if size_after else []
@@ -59,7 +59,7 @@ def _padded(nodes: Nodes, vector: str, size_before: int, size_after: int) -> str
 
 
 def _add_measurements(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tuple[str, str]:
-    """Add the nodes that measure; returns `measurements` and `first_bad_turn`."""
+    """Add the nodes that measure; return `measurements` and `first_bad_turn`."""
     measurements = [magnitudes(nodes, kind, tensors) for kind, tensors in layout.measured.items()]
     measurements += [count_bad(nodes, layout.counted, copies)] if layout.counted else []
     measurements += [sizes(nodes, layout.sized)] if layout.sized else []
@@ -78,7 +78,7 @@ def _add_measurements(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tupl
 
 
 def _edit_call(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
-    """Make a call run the copy; returns the slot of the first added output."""
+    """Make a call run the copy; return the slot of the first added output."""
     node.attr["f"].func.name = define_copy(call.layouts[0], copies)
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
@@ -106,7 +106,7 @@ def _edit_loop(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
 
 
 def _add_outputs(node: NodeDef, attr: str, shapes: list[list[int]]) -> int:
-    """Add int64 outputs to a node; returns the slot of the first one."""
+    """Add int64 outputs to a node; return the slot of the first one."""
     dtypes = node.attr[attr].list.type
     slot = len(dtypes)
     dtypes.extend([tf.int64.as_datatype_enum] * len(shapes))
@@ -123,7 +123,7 @@ def _add_loop_variables(nodes: Nodes, size: int) -> None:
 
 
 def _define_condition(call: Call, copies: Copies) -> str:
-    """The copy of a loop's condition: it accepts the added loop variables and ignores them."""
+    """Return the copy of a loop's condition: it accepts the added loop variables and ignores them."""
     assert call.condition is not None
     name = f"{call.condition.name}_compiled_{call.size}"
     made = copies.get(name)
@@ -153,7 +153,7 @@ def _define_loop(layout: ProbeLayout, copies: Copies) -> str:
 def _next_loop_variables(
     nodes: Nodes, layout: ProbeLayout, measurements: str, first_bad_turn: str
 ) -> list[str]:
-    """The values of the added loop variables for the next turn."""
+    """Return the values of the added loop variables for the next turn."""
     largest, first_bad, turn = _LOOP_VARIABLES
     good = nodes.add("Less", [measurements, nodes.constant(INFINITY, tf.int64)], T=tf.int64)
     was_good = nodes.add("Less", [first_bad, nodes.constant(0, tf.int64)], T=tf.int64)
@@ -172,7 +172,7 @@ def _next_loop_variables(
 
 
 def _keep_first_counts(nodes: Nodes, layout: ProbeLayout, new: str, old: str, was_good: str) -> str:
-    """The measurements after a turn; the counts of a tensor that already was bad stay unchanged."""
+    """Return the measurements after a turn; the counts of a tensor that already was bad stay unchanged."""
     owners = np.zeros(layout.size, np.int64)
     for tensor in layout.tensors:
         owners[list(tensor.counts)] = tensor.elements[:1]
@@ -190,7 +190,7 @@ def _keep_first_counts(nodes: Nodes, layout: ProbeLayout, new: str, old: str, wa
 
 
 def _groups(layout: ProbeLayout) -> Array:
-    """The group of each element: the group of the first tensor that it measures."""
+    """Return the group of each element: the group of the first tensor that it measures."""
     groups = np.zeros(layout.size, np.int64)
     for tensor in reversed(layout.tensors):
         groups[list(tensor.elements)] = tensor.group

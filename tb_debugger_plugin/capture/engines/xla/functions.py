@@ -76,7 +76,7 @@ class CompiledFunctions:
             self._functions.call_unwatched(function)
 
     def _define(self, function: Function) -> bool:
-        """Give the runtime a definition that records tensors; returns whether there are any."""
+        """Give the runtime a definition that records tensors; return whether there are any."""
         planned = {function.name: self._items(function)}
         sources = self._direct_sources(function, planned[function.name])
         direct = {key: index for index, key in enumerate(sources)}
@@ -148,7 +148,7 @@ class CompiledFunctions:
                 )
 
     def _items(self, function: Function) -> dict[Key, Planned]:
-        """The tensors to record when a function runs, by op name and slot. Constants are recorded now."""
+        """Return the tensors to record when a function runs, by op name and slot; record constants now."""
         known = self._graphs.add(function.graph)
         plan = make_plan(function, known, self._options, supports_inline=False)
         record_constants(plan, known, self._sink)
@@ -160,7 +160,7 @@ class CompiledFunctions:
         }
 
     def _direct_sources(self, function: Function, items: Collection[Key]) -> dict[Key, str]:
-        """The arguments and results that the recorder reads itself, and their sources in the wrapper."""
+        """Return the arguments and results that the recorder reads, and their sources in the wrapper."""
         if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
             return {}  # they would have to be copied to the host
         sources = {(_op_name(name), 0): _op_name(name) for name in function.inputs}

@@ -97,7 +97,7 @@ class _LayoutBuilder:
                 self._add_tensor((op.name, slot), tensor, watched)
 
     def _call(self, op: TfOp) -> Call | None:
-        """An op as a call; None when it is no call, or runs a function that is not watched."""
+        """Return an op as a call; None when it is no call, or runs a function that is not watched."""
         if op.type not in CALLS and op.type not in LOOPS and op.type not in BRANCHES:
             return None
         called = [self._layouts(name) for name in called_functions(op)]
@@ -117,7 +117,7 @@ class _LayoutBuilder:
         self._group += call.is_loop
 
     def _in_caller(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
-        """A tensor of a function that is called, as a tensor of the caller."""
+        """Return a tensor of a function that is called, as a tensor of the caller."""
         renumbered = _renumbered(tensor, lambda element: element + self._count)
         return replace(renumbered, group=self._group + (0 if is_loop else tensor.group))
 
@@ -135,7 +135,7 @@ class _LayoutBuilder:
             )
 
     def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The elements of a tensor's witnesses (empty when it has none), and of its counts."""
+        """Return the elements of a tensor's witnesses (empty when it has none), and of its counts."""
         if self._plan.witnesses is None:
             if self._marker is None:
                 self._marker = self._new()
@@ -148,7 +148,7 @@ class _LayoutBuilder:
         return elements, counts
 
     def _element_of(self, key: Key) -> int:
-        """The element of a tensor that is measured."""
+        """Return the element of a tensor that is measured."""
         if key not in self._elements:
             name, slot = key
             tensor = self._function.graph.get_operation_by_name(name).outputs[slot]
@@ -163,7 +163,7 @@ class _LayoutBuilder:
         return self._elements[key]
 
     def _size_of(self, key: Key, tensor: TfTensor) -> int:
-        """The element of a tensor's size."""
+        """Return the element of a tensor's size."""
         number = self._new()
         self._sized.append((number, (source_name(*key), tensor.dtype)))
         return number
@@ -173,7 +173,7 @@ class _LayoutBuilder:
         return self._count - 1
 
     def layout(self, suffix: str, stacks: Mapping[str, Hashable]) -> ProbeLayout:
-        """The finished layout."""
+        """Return the finished layout."""
         counted = dict(sorted(self._counted.items(), key=lambda item: item[0].is_wide))
         order = self._order(_keys(counted))
         index_of = {number: index for index, number in enumerate(order)}
@@ -193,7 +193,7 @@ class _LayoutBuilder:
         )
 
     def _order(self, counted: Sequence[Key]) -> list[int]:
-        """The numbers of all elements in the order of the vector; see `ProbeLayout`."""
+        """Return the numbers of all elements in the order of the vector; see `ProbeLayout`."""
         return [
             *(self._elements[key] for key in _keys(self._measured)),
             *(self._elements[key] for key in counted),
@@ -213,7 +213,7 @@ def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
 
 
 def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> CompiledTensor:
-    """A tensor whose elements have new indices."""
+    """Return a tensor whose elements have new indices."""
     return replace(
         tensor,
         elements=tuple(map(index_of, tensor.elements)),

@@ -62,7 +62,7 @@ class Nodes:
         return name
 
     def constant(self, value: int | Sequence[int] | Array, dtype: tf.DType) -> str:
-        """Add a constant unless the graph has it; returns its name."""
+        """Add a constant unless the graph has it; return its name."""
         array = np.asarray(value, dtype.as_numpy_dtype)
         key = (dtype, array.tobytes(), array.shape)
         if key not in self._constants:
@@ -110,7 +110,7 @@ ByKind: TypeAlias = Mapping[Kind, Sequence[Source]]
 
 
 def kind_of(tensor: TfTensor) -> Kind | None:
-    """The kind of a tensor; None when it cannot be measured."""
+    """Return the kind of a tensor; None when it cannot be measured."""
     if not any(tensor.dtype in known for known in (BITS, PARTS, WIDER)):
         return None
     shape = tensor.shape
@@ -153,7 +153,7 @@ def sizes(nodes: Nodes, tensors: Iterable[tuple[str, tf.DType]]) -> str:
 
 
 def compared_dtype(dtype: tf.DType) -> tf.DType:
-    """The dtype whose bits are compared for a tensor: its own, or that of its parts or wider numbers."""
+    """Return the dtype whose bits are compared: the tensor's, or that of its parts or wider numbers."""
     return PARTS.get(dtype) or WIDER.get(dtype) or dtype
 
 
@@ -164,7 +164,7 @@ def _of_small(nodes: Nodes, kind: Kind, size: int, tensors: Sequence[Source]) ->
 
 
 def table_of(nodes: Nodes, dtype: tf.DType, size: int, tensors: Sequence[Source]) -> tuple[str, int]:
-    """A tensor whose rows are tensors of equal size, and its rank."""
+    """Return a tensor whose rows are tensors of equal size, and its rank."""
     shape = () if size == 1 else (size,)
     rows = [
         source if static.rank == len(shape) else reshaped(nodes, source, dtype, shape)
@@ -205,5 +205,5 @@ def _largest_bits(nodes: Nodes, source: str, dtype: tf.DType, axes: range) -> st
 
 
 def reshaped(nodes: Nodes, source: str, dtype: tf.DType, shape: tuple[int, ...]) -> str:
-    """A tensor in another shape."""
+    """Return a tensor in another shape."""
     return nodes.add("Reshape", [source, nodes.constant(shape, tf.int32)], T=dtype, Tshape=tf.int32)

@@ -71,7 +71,7 @@ _READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "Var
 
 
 def state_of(function: Function, find: Find) -> State | None:
-    """The variables of a function.
+    """Return the variables of a function.
 
     Args:
       function: A function that still has its graph.
@@ -101,7 +101,7 @@ _UNKNOWN = "?"
 
 
 def _op_types(function: Function, find: Find, seen: set[str]) -> Iterator[str]:
-    """The types of the ops of a function and of all functions that it calls."""
+    """Yield the types of the ops of a function and of all functions that it calls."""
     for op in live_ops(function):
         yield op.type
         for name in set(called_functions(op)) - seen:

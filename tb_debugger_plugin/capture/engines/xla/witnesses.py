@@ -105,7 +105,7 @@ class _Search:
         return len(sources) == 1 and self._can_measure(sources[0])
 
     def _offers(self, user: TfOp, tensor: TfTensor) -> Iterator[tuple[Key, ...]]:
-        """The witnesses that an op's outputs, or reads of the variable that it assigns, have for an input."""
+        """Yield the witnesses among an op's outputs, or reads of its assigned variable, for an input."""
         if not tensor.dtype.is_floating:
             return  # complex arithmetic has other rules
         if user.type in ASSIGNMENTS:
@@ -125,7 +125,7 @@ class _Search:
 
 
 def infinite(ops: Iterable[TfOp]) -> set[Key]:
-    """The tensors that have an infinity or NaN because a constant has one."""
+    """Return the tensors that have an infinity or NaN because a constant has one."""
     bad: set[Key] = set()
     for op in ops:
         if op.type == "Const":
@@ -139,7 +139,7 @@ def infinite(ops: Iterable[TfOp]) -> set[Key]:
 
 
 def _computed(op: TfOp) -> list[TfTensor]:
-    """The floating inputs of an op that are not constants."""
+    """Return the floating inputs of an op that are not constants."""
     return [tensor for tensor in op.inputs if tensor.dtype.is_floating and tensor.op.type != "Const"]
 
 
@@ -148,7 +148,7 @@ def _key(tensor: TfTensor) -> Key:
 
 
 def _reads(ops: Iterable[TfOp]) -> dict[str, list[TfTensor]]:
-    """The tensors that read a variable after an assignment, by the name of the assignment."""
+    """Return the tensors that read a variable after an assignment, by the name of the assignment."""
     reads: dict[str, list[TfTensor]] = {}
     for op in ops:
         if op.type == "ReadVariableOp":

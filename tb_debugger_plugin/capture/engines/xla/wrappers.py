@@ -125,7 +125,7 @@ class Wrappers:
     def _call(
         self, graph: _Graph, layout: ProbeLayout, arguments: Sequence[str], after: Iterable[str] = ()
     ) -> list[str]:
-        """Call a copy; returns its results. The last two are `measurements` and `first_bad_turn`."""
+        """Call a copy; return its results. The last two are `measurements` and `first_bad_turn`."""
         dtypes = [tensor.dtype.as_datatype_enum for tensor in layout.function.result_tensors()]
         return graph.call(define_copy(layout, self._copies), arguments, [*dtypes, _INT64, _INT64], after)
 
@@ -159,7 +159,7 @@ class _Graph:
 
     @staticmethod
     def of_arguments(function: Function) -> _Graph:
-        """A graph with the arguments of a function."""
+        """Return a graph with the arguments of a function."""
         plain = definition_of(function)
         by_name = {node.name: node for node in plain.node}
         arguments = [by_name[name] for name in _argument_names(function)]
@@ -184,7 +184,7 @@ class _Graph:
     def call(
         self, function: str, arguments: Sequence[str], results: Sequence[int], after: Iterable[str]
     ) -> list[str]:
-        """Call a function that XLA compiles; returns the sources of its results."""
+        """Call a function that XLA compiles; return the sources of its results."""
         self.nodes.add(
             "StatefulPartitionedCall",
             [*arguments, *(f"^{name}" for name in after)],
@@ -228,7 +228,7 @@ class _Branch(_Graph):
         self._inside = dict(zip(taken, self.arguments, strict=True))
 
     def arguments_of(self, sources: Iterable[str]) -> list[str]:
-        """The arguments that have the values of tensors of the outer graph."""
+        """Return the arguments that have the values of tensors of the outer graph."""
         return [self._inside[source] for source in sources]
 
 

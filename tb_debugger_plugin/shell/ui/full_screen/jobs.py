@@ -85,7 +85,7 @@ class Jobs:
         ).start()
 
     def drop(self) -> bool:
-        """Leave the job aside, and the lines that wait; returns whether there was a job."""
+        """Leave the job aside, and the lines that wait; return whether there was a job."""
         job, self._job = self._job, None
         if job is None:
             return False

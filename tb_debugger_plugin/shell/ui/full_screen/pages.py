@@ -63,7 +63,7 @@ class Pages:
         return 0 <= self._at + step < len(self._pages)
 
     def move(self, step: int) -> Page | None:
-        """Show the page so many steps away; returns None if there is none."""
+        """Show the page so many steps away; return None if there is none."""
         if not self.can_move(step):
             return None
         self._at += step
