@@ -91,6 +91,14 @@ def courses(snapshot: Snapshot, positions: Mapping[int, int]) -> dict[int, Cours
       snapshot: The run.
       positions: A position in the list of graph executions, by site.
     """
+    known: dict[tuple[int, int], Course] = snapshot.remember("courses", dict)
+    missing = dict(positions.items() - known.keys())
+    if missing:
+        known.update({(site, missing[site]): course for site, course in _read_courses(snapshot, missing)})
+    return {one[0]: known[one] for one in positions.items() if one in known}
+
+
+def _read_courses(snapshot: Snapshot, positions: Mapping[int, int]) -> list[tuple[int, Course]]:
     rows = snapshot.rows(
         f"WITH known AS (SELECT site, idx, begin_at, health, CASE WHEN health = {GOOD} THEN {RMS} END AS rms,"
         " row_number() OVER (PARTITION BY site ORDER BY idx) AS n, count(*) OVER (PARTITION BY site) AS total"
@@ -102,7 +110,7 @@ def courses(snapshot: Snapshot, positions: Mapping[int, int]) -> dict[int, Cours
         " FROM known GROUP BY site",
         {"sites": list(positions), "positions": list(positions.values())},
     )
-    return {site: Course(*numbers) for site, *numbers in rows}
+    return [(site, Course(*numbers)) for site, *numbers in rows]
 
 
 def _of_hits(snapshot: Snapshot, hits: Mapping[int, Hit]) -> dict[int, Course]:

@@ -43,12 +43,25 @@ _SCALE: Final = (
 )
 
 
+def _own_dtypes(snapshot: Snapshot) -> list[str]:
+    """Return those of :data:`_NARROW` that tensors of the run have."""
+
+    def ask() -> list[str]:
+        query = (
+            "SELECT DISTINCT dtype FROM graph_executions UNION SELECT DISTINCT dtype FROM execution_outputs"
+        )
+        found = {number for (number,) in snapshot.rows(query)}
+        return [name for name in _NARROW if NUMBER_OF[name] in found]
+
+    return snapshot.remember("narrow dtypes", ask)
+
+
 def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[int]] | None = None) -> Find:
     """Return a search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
 
     def find(snapshot: Snapshot, values: Values) -> list[Hit]:
         hits: list[Hit] = []
-        for name in _NARROW if values["dtype"] == _OWN else [str(values["dtype"])]:
+        for name in _own_dtypes(snapshot) if values["dtype"] == _OWN else [str(values["dtype"])]:
             # A dtype of its own, or any floating one that is to be replaced.
             numbers = _numbers([name] if values["dtype"] == _OWN else _FLOATS)
             limits = {"largest": FORMATS[name].largest, "smallest": FORMATS[name].smallest_normal}
