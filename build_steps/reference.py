@@ -250,7 +250,7 @@ def _defaults(node: ast.FunctionDef | ast.ClassDef) -> dict[str, str]:
     given = _fields(node.body) if maker is None else _defaults_of(maker.args)
     # The text says what a constant stands for.
     values = {name: ast.unparse(value) for name, value in given if value is not None}
-    return {name: value for name, value in values.items() if not value.isupper()}
+    return {name: value for name, value in values.items() if not re.fullmatch("[A-Z_]+", value)}
 
 
 def _fields(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source_ops import executions_by_stack, ops_by_stack
-from tb_debugger_plugin.analysis.sources import USER, origin
+from tb_debugger_plugin.analysis.sources import USER, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
 #: The most ops that are named of a line.
@@ -54,7 +54,7 @@ def _find_lines(snapshot: Snapshot) -> dict[int, dict[int, list[int]]]:
     own = [
         source
         for source, path, recorded in snapshot.rows("SELECT source, path, origin FROM sources")
-        if origin(path, recorded) == USER
+        if whose_code(path, recorded) == USER
     ]
     rows = snapshot.columns(
         # The depth of a library frame is made negative, so that any frame of the program is inside of it.

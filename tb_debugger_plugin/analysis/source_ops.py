@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
-from tb_debugger_plugin.analysis.sources import USER, origin
+from tb_debugger_plugin.analysis.sources import USER, whose_code
 
 
 class SourceCounts(NamedTuple):
@@ -66,7 +66,7 @@ def source_counts(
         {"path": path},
     ):
         if source in sums:
-            one = SourceCounts(name, origin(name, recorded) == USER, *sums[source])
+            one = SourceCounts(name, whose_code(name, recorded) == USER, *sums[source])
             found[name] = one if name not in found else _together(found[name], one)
     return list(found.values())
 

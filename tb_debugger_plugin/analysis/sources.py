@@ -28,12 +28,12 @@ _OWN_EXAMPLE: Final = re.compile(r"(^|/)tb_debugger_plugin/examples/")
 _GENERATED: Final = re.compile(r"(^|/)__autograph_generated_file[^/]*\.py$")
 
 
-def origin(path: str, recorded: int | None = None) -> str:
+def whose_code(path: str, recorded: int | None = None) -> str:
     """Return whose code a file is.
 
     Args:
       path: The path as it was recorded, on any system.
-      recorded: The origin from our recorder, which knows where its libraries are; TensorFlow's has none.
+      recorded: The number from our recorder, which knows where its libraries are; TensorFlow's has none.
 
     Returns:
       :data:`LIBRARY` for installed packages, the standard library, TensorFlow, Keras and this package except
@@ -68,7 +68,7 @@ def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
         "host_name": host_name,
         "file_path": path,
         "lines": [text for (text,) in lines],
-        "origin": origin(path, recorded),
+        "origin": whose_code(path, recorded),
         "excerpts": [] if lines else _excerpts(snapshot, index),
     }
 
@@ -146,7 +146,7 @@ def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
             {
                 "file_index": source,
                 "text": text if text is not None else code,
-                "origin": origin(path or "", recorded),
+                "origin": whose_code(path or "", recorded),
             }
             for _, path, _, _, source, text, code, recorded in frames
         ],

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import LIBRARY, origin, stack_frames
+from tb_debugger_plugin.analysis.sources import LIBRARY, stack_frames, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
 #: The tables of :data:`_QUERY`.
@@ -71,7 +71,7 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
     """
     rows = snapshot.rows("SELECT source, path, origin FROM sources")
     given: dict[str, Any] = {
-        "libraries": [source for source, path, recorded in rows if origin(path, recorded) == LIBRARY]
+        "libraries": [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
     }
     if stacks is not None:
         given["stacks"] = sorted({stack for stack in stacks if stack >= 0})

@@ -24,7 +24,7 @@ _MAKES_GRAPH: Final = ("func_graph.py", "func_graph_from_py_func")
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-class _Origin(NamedTuple):
+class _MadeAt(NamedTuple):
     """Where an op was made.
 
     Attributes:
@@ -94,7 +94,7 @@ class WatchedTensors:
                 _log.debug("A debugger failed at new tensors:", exc_info=error)
 
     def _described(self, new: Iterable[NewTensor]) -> list[TensorOfGraph]:
-        origins: dict[tuple[str, ...], _Origin] = {}
+        made_at: dict[tuple[str, ...], _MadeAt] = {}
         ops: dict[str, KnownOps | None] = {}
         described = []
         for tensor, is_constant in new:
@@ -105,8 +105,8 @@ class WatchedTensors:
                 continue  # the graph was deleted
             op_type, device = of_graph.type_and_device(tensor.op_name)
             stack = of_graph.known.stacks.get(tensor.op_name, ())
-            if stack not in origins:
-                origins[stack] = _origin(self._frames.of_ids(stack))
+            if stack not in made_at:
+                made_at[stack] = _made_at(self._frames.of_ids(stack))
             described.append(
                 TensorOfGraph(
                     tensor_id=tensor.tensor_id,
@@ -119,34 +119,34 @@ class WatchedTensors:
                     device=device,
                     function=of_graph.name,
                     layer=of_graph.known.layers.get(tensor.op_name, ""),
-                    path=origins[stack].innermost.path,
-                    line=origins[stack].innermost.line,
+                    path=made_at[stack].innermost.path,
+                    line=made_at[stack].innermost.line,
                     is_compiled=tensor.graph_id in self._compiled,
                     in_pipeline=tensor.in_pipeline,
                     is_constant=is_constant,
                     is_recorded=tensor.is_recorded,
                     inputs=of_graph.inputs_of(tensor.op_name),
-                    lines=_lines_of(origins[stack], op_type, is_function=bool(of_graph.name)),
+                    lines=_lines_of(made_at[stack], op_type, is_function=bool(of_graph.name)),
                 )
             )
         return described
 
 
-def _origin(stack: Sequence[Frame]) -> _Origin:
+def _made_at(stack: Sequence[Frame]) -> _MadeAt:
     begins = [at for at, frame in enumerate(stack) if _makes_graph(frame)]
     own = _own_lines(stack)
-    return _Origin(
+    return _MadeAt(
         (own or [Line(*frame[:2]) for frame in stack] or [Line("", 0)])[-1],
         tuple(own),
         tuple(_own_lines(stack[begins[-1] :])) if begins else (),
     )
 
 
-def _lines_of(origin: _Origin, op_type: str, *, is_function: bool) -> tuple[Line, ...]:
+def _lines_of(where: _MadeAt, op_type: str, *, is_function: bool) -> tuple[Line, ...]:
     """See `TensorOfGraph.lines`. Arguments of functions are made outside of them."""
     if not is_function:
-        return origin.lines
-    return () if op_type == "Placeholder" else origin.inside
+        return where.lines
+    return () if op_type == "Placeholder" else where.inside
 
 
 def _makes_graph(frame: Frame) -> bool:

@@ -395,7 +395,7 @@ def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
     ],
 )
 def test_whose_code_a_file_is(path, expected):
-    assert sources.origin(path) == expected
+    assert sources.whose_code(path) == expected
 
 
 def test_columns_say_the_same_as_the_rows(tmp_path):

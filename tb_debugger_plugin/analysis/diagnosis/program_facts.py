@@ -10,7 +10,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.surroundings import ProgramFacts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import USER, origin
+from tb_debugger_plugin.analysis.sources import USER, whose_code
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that change a variable by a step, or scale a loss: no program that only predicts has them.
@@ -42,7 +42,7 @@ def _trains(snapshot: Snapshot) -> bool:
 def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the user's own files by path; files of which only some lines are on record are left out."""
     files = snapshot.rows("SELECT source, path, origin FROM sources")
-    own = {source: path for source, path, recorded in files if origin(path, recorded) == USER}
+    own = {source: path for source, path, recorded in files if whose_code(path, recorded) == USER}
     rows = snapshot.rows(
         "SELECT source, string_agg(text, chr(10) ORDER BY line) FROM source_lines"
         " WHERE source IN (SELECT unnest(?::INTEGER[])) GROUP BY source",
