@@ -1,6 +1,6 @@
 """The routes below ``live``: programs that can be stopped.
 
-Two of them change a program; they are in :data:`POSTS`, which `posts` collects, and take the body of the
+Two of them change a program; they are in :data:`POSTS`, which `routes` collects, and take the body of the
 request as JSON. The secret of a program is in no answer.
 """
 

@@ -37,12 +37,11 @@ from tb_debugger_plugin.errors import (
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.live.messages.json import parse
 from tb_debugger_plugin.live.messages.key import fragment, users_key
-from tb_debugger_plugin.server import columnar
-from tb_debugger_plugin.server.download import Download
+from tb_debugger_plugin.server import answers
+from tb_debugger_plugin.server.answers import Download
 from tb_debugger_plugin.server.forgery import check_reader, checked_body, has_known_host, is_loopback
-from tb_debugger_plugin.server.posts import POSTS, Post
 from tb_debugger_plugin.server.query import Query
-from tb_debugger_plugin.server.routes import ROUTES, Route
+from tb_debugger_plugin.server.routes import POSTS, ROUTES, Post, Route
 from tb_debugger_plugin.server.static import ENTRY, static_file
 from tb_debugger_plugin.server.viewer import Access, open_viewer
 
@@ -112,8 +111,8 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             check_reader(self._access, request)
             self._print_link(request)
             value = route(self._viewer, Query(request.args))
-            if isinstance(value, columnar.Columnar):
-                return _respond(request, columnar.encode(value), columnar.CONTENT_TYPE)
+            if isinstance(value, answers.Columnar):
+                return _respond(request, answers.encode(value), answers.CONTENT_TYPE)
             if isinstance(value, Download):
                 return _send(value)
             return _respond(request, json.dumps(value, allow_nan=False), "application/json")

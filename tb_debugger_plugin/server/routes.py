@@ -6,7 +6,8 @@ knows HTTP: errors are raised, and the plugin answers them in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ from tb_debugger_plugin.analysis import line_ops, search, sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.pages import rule_json
+from tb_debugger_plugin.analysis.compare.compare import compare
+from tb_debugger_plugin.analysis.compare.histories import histories
+from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns
@@ -28,15 +32,19 @@ from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.verdict import known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.server import comparison, live, rules, values
-from tb_debugger_plugin.server.columnar import Columnar, of_page
+from tb_debugger_plugin.server import live, rules, values
+from tb_debugger_plugin.server.answers import Columnar, of_page
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
 
 Answer = Any
 Route = Callable[[Viewer, Query], Answer]
+Post = Callable[[Viewer, Any], dict[str, Any]]
 
 _MAX_BUCKETS: Final = 4096
+#: About how many occurrences of a tensor an answer has.
+_OCCURRENCES: Final = 500
+_MAX_OCCURRENCES: Final = 5000
 _LISTS: Final = ("executions", "graph_executions")
 
 
@@ -250,6 +258,41 @@ def _find(snapshot: Snapshot, query: Query) -> Answer:
     return search.find(snapshot, query.text("text"), query.bounded("limit", 1, search.MAX_FOUND, 50))
 
 
+@contextlib.contextmanager
+def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
+    library = viewer.run_library
+    first, second = library.loader(query.text("run")), library.loader(query.text("other"))
+    with open_snapshot(first) as run, open_snapshot(second) as other:
+        yield run, other
+
+
+def _comparison(viewer: Viewer, query: Query) -> Any:
+    settings = Settings(query.optional_number("tolerance"))
+    with _both(viewer, query) as (run, other):
+        return compare(run, other, settings).to_json()
+
+
+def _histories(viewer: Viewer, query: Query) -> Columnar:
+    with _both(viewer, query) as (run, other):
+        found = histories(
+            run,
+            other,
+            graph_execution=query.optional_position("graph_execution"),
+            execution=query.optional_position("execution"),
+            slot=query.optional_position("slot") or 0,
+            most=query.bounded("most", 1, _MAX_OCCURRENCES, _OCCURRENCES),
+            settings=Settings(query.optional_number("tolerance")),
+        )
+    header = {
+        "first": found.first.to_json(),
+        "second": None if found.second is None else found.second.to_json(),
+        "total": found.total,
+        "occurrence": found.occurrence,
+        "is_unordered": found.is_unordered,
+    }
+    return Columnar(header, found.columns)
+
+
 #: By path below ``/data/plugin/debugger``.
 ROUTES: Final[dict[str, Route]] = {
     "/runs": _runs,
@@ -262,8 +305,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/verdict": _of_run(_verdict),
     "/origins": _of_run(_origins),
     "/precision": _of_run(_precision),
-    "/compare": comparison.comparison,
-    "/compare/histories": comparison.tensor_histories,
+    "/compare": _comparison,
+    "/compare/histories": _histories,
     "/execution/digests": _of_run(_execution_digests),
     "/execution/data": _of_run(_execution_data),
     "/graph_execution/digests": _of_run(_graph_execution_digests),
@@ -294,3 +337,5 @@ ROUTES: Final[dict[str, Route]] = {
     "/live/tensors": live.tensors,
     "/live/paused": live.paused,
 }
+#: The same of the routes that change something: a program, or a file of the user. They take JSON.
+POSTS: Final[dict[str, Post]] = {**live.POSTS, "/alerts/allow": rules.allow}

@@ -24,8 +24,7 @@ from tb_debugger_plugin.analysis.values.tiles import make_grid
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.live.viewer.live_value import find_live_value
-from tb_debugger_plugin.server.columnar import Columnar
-from tb_debugger_plugin.server.download import Download
+from tb_debugger_plugin.server.answers import Columnar, Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.index.logdir import one_folder
-from tb_debugger_plugin.server.columnar import Columnar, encode
-from tb_debugger_plugin.server.download import Download
+from tb_debugger_plugin.server.answers import Columnar, Download, encode
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
 from tb_debugger_plugin.server.viewer import Access, Viewer, open_viewer

@@ -21,7 +21,7 @@ from werkzeug.test import Client, TestResponse
 
 from tb_debugger_plugin.server.forgery import KEY_HEADER
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
-from tb_debugger_plugin.server.posts import POSTS
+from tb_debugger_plugin.server.routes import POSTS
 from tests.support.serving import KEY
 
 PREFIX: Final = "/data/plugin/debugger"

@@ -22,8 +22,7 @@ import pytest
 
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.live.messages.messages import Command
-from tb_debugger_plugin.server.posts import POSTS
-from tb_debugger_plugin.server.routes import ROUTES
+from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
 from tests.support.events import small_program, values_program

@@ -14,8 +14,7 @@ from werkzeug.test import TestResponse
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.server.posts import POSTS
-from tb_debugger_plugin.server.routes import ROUTES
+from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker
 from tests.support.events import Recording, full_health, small_program, vector
 

@@ -17,7 +17,7 @@ import pytest
 from tensorboard.backend import security_validator
 from werkzeug.test import Client
 
-from tb_debugger_plugin.server.posts import POSTS
+from tb_debugger_plugin.server.routes import POSTS
 from tests.support.asking import FITTING, HOSTILE, PARAMETERS, PREFIX, Asker, Facts, decoded, fitting
 from tests.support.events import Recording, full_health
 

@@ -1,6 +1,6 @@
-"""Encodes columns in binary form.
+"""Answers of routes that are not JSON: columns in binary form, and files that are made while they are sent.
 
-Takes columns with a header and returns bytes: the length of the header as ``u32``, the header (JSON, padded
+Columns with a header become bytes: the length of the header as ``u32``, the header (JSON, padded
 with spaces), and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -35,6 +35,25 @@ class Columnar:
     header: dict[str, Any]
     columns: Mapping[str, npt.NDArray[Any]]
     dictionaries: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Download:
+    """An answer that the browser saves as a file, which is never whole in memory.
+
+    Attributes:
+      name: The name of the file; letters, digits, ``_``, ``-`` and ``.``.
+      content_type: The MIME type.
+      size: The number of bytes.
+      chunks: The bytes, one part after another.
+      close: Called after the last part, or when the client has gone.
+    """
+
+    name: str
+    content_type: str
+    size: int
+    chunks: Iterator[bytes]
+    close: Callable[[], None]
 
 
 def of_page(page: Page) -> Columnar:
