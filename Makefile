@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
+.PHONY: help demo test test-rest test-all check-py check-page test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -32,9 +32,31 @@ help: ## list the verbs
 demo: $(VENV)/.demo frontend ## record the example with its bug and show it (PORT, LOGDIR, ARGS=--no-serve)
 	@$(VENV)/bin/tbdbg demo --logdir "$(LOGDIR)" --port "$(PORT)" $(ARGS)
 
-test: $(VENV)/.dev frontend ## every test, browser and front end included (ARGS for pytest)
+# Processes that run tests: TensorFlow has threads of its own beside them.
+PYTEST := $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# 5: no test was chosen.
+OR_NONE := || [ $$? = 5 ]
+
+test: $(VENV)/.dev frontend ## the tests of a change: units, properties, the viewer, invariants, a look at the page (ARGS for pytest)
 	@$(PY) -m tests.support.chromium
-	$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) $(addprefix tests/,unit property golden rules viewer) $(ARGS) $(OR_NONE)
+	$(PYTEST) $$($(PY) -m tests.support.suites) $(ARGS) $(OR_NONE)
+	$(NPM) test
+
+test-rest: $(VENV)/.dev frontend ## the tests that `make test` leaves out: real programs, the whole page (ARGS for pytest)
+	@$(PY) -m tests.support.chromium
+	$(PYTEST) --rest $(ARGS) $(OR_NONE)
+
+test-all: test test-rest ## every test but those of test-long
+
+check-py: $(VENV)/.dev ## formatting, types and import rules of Python, in seconds
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(PY) -m pytest -q tests/rules
+
+check-page: $(VENV)/.node frontend ## formatting, types and tests of the front end, in seconds
+	$(NPM) run lint
 	$(NPM) test
 
 test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, random inputs, sanitizers
@@ -124,14 +146,13 @@ docs: $(VENV)/.dev ## the site of the documents, in build/site; a dead link fail
 CLANG_FORMAT := git ls-files '*.cc' '*.h' | xargs $(VENV)/bin/clang-format
 MDFORMAT := git ls-files '*.md' | xargs $(VENV)/bin/mdformat
 
-lint: $(VENV)/.dev frontend ## formatting, types and import rules
+lint: $(VENV)/.dev frontend ## formatting and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(CLANG_FORMAT) --dry-run --Werror
 	$(MDFORMAT) --check
 	$(VENV)/bin/mypy
 	$(NPM) run lint
-	$(PY) -m pytest -q tests/rules
 
 format: $(VENV)/.dev frontend ## format sources and documents
 	$(VENV)/bin/ruff check --fix .

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,26 +17,15 @@ from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
 from tests.support.checkout import ROOT
 from tests.support.processes import VARIABLE, Process, Processes, wait_until
 from tests.support.serving import KEY
+from tests.support.suites import durations, invariants, is_fast, slow_part, store_durations
 
 #: For a test that is marked as long; that of the others stands in pyproject.toml.
 _LONG_S = 3600
 #: After its time a test is interrupted by a signal; one that hangs inside a library takes none.
 _GRACE_S = 60
 
-#: The folders whose files take longest run first, so that the processes of a run end at about one time.
-_LONGEST_FIRST = (
-    "install",
-    "integration/coverage",
-    "browser",
-    "integration/live",
-    "integration/keras",
-    "integration/shell",
-    "integration/processes",
-    "demo",
-    "integration",
-)
-
 _stderr = pytest.StashKey[int]()
+_seconds: Counter[str] = Counter()  # by file
 _MARK = uuid.uuid4().hex
 _processes = Processes(_MARK)
 
@@ -77,6 +68,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the answers of the routes into the examples of docs/http-api.md",
     )
     parser.addoption(
+        "--rest",
+        action="store_true",
+        help="run what `make test` leaves out",
+    )
+    parser.addoption(
+        "--store-durations",
+        action="store_true",
+        help="write into tests/durations.json how long each file takes, which orders the files",
+    )
+    parser.addoption(
         "--patience",
         type=float,
         default=10.0,
@@ -96,17 +97,36 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[_stderr])
 
 
-def _turn(item: pytest.Item) -> int:
-    """When the file of a test has its turn; files of equal turns stay in their order."""
-    turns = (turn for turn, folder in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(f"tests/{folder}/"))
-    return next(turns, len(_LONGEST_FIRST))
+def _path(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=_turn)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_left_out = config.getoption("rest") and is_fast(f"{collection_path.relative_to(ROOT).as_posix()}/")
+    return True if is_left_out else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # The files that take longest run first, so that the processes of a run end at about one time.
+    items.sort(key=lambda item: -durations().get(_path(item.nodeid), 0.0))
+    done = set(slow_part()) if config.getoption("rest") else set()
+    left = [item for item in items if item.nodeid.partition("[")[0] not in done]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
+    items[:] = left
     for item in items:
+        if item.nodeid.partition("[")[0] in invariants():
+            item.add_marker(pytest.mark.invariant)
         if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_LONG_S))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[_path(report.nodeid)] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("store_durations") and not hasattr(session.config, "workerinput"):
+        store_durations(_seconds)
 
 
 def pytest_timeout_set_timer(item: pytest.Item, settings) -> None:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import pydoc
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import tb_debugger_plugin
 from build_steps.reference import PAGES
 from tb_debugger_plugin.cli.main import build_parser
 from tests.support.checkout import ROOT, tracked_files, tracked_paths
+from tests.support.suites import SMOKE, invariants
 
 _README = (ROOT / "README.md").read_text("utf-8")
 _CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -128,12 +130,16 @@ def test_the_tests_that_documents_name_are_there():
     paths = tracked_paths()
     there = paths | {Path(path.name) for path in paths}
     for page in (path for path in tracked_files() if path.suffix == ".md"):
-        named = re.findall(r"`(tests/[\w./]+|test_\w+\.py|conftest\.py)`", page.read_text("utf-8"))
+        named = re.findall(r"`(tests/[\w./]+|test_\w+\.py|conftest\.py)(?:::\w+)?`", page.read_text("utf-8"))
         missing = [name for name in named if Path(name) not in there]
         assert not missing, page
 
 
-def test_the_map_names_a_test_for_each_invariant():
+def test_the_map_names_one_to_three_tests_for_each_invariant():
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| (.*) \|$", page.partition("| what holds |")[2].partition("\n\n")[0], re.MULTILINE)
-    assert rows[1:] and all("`tests/" in row for row in rows[1:])
+    counts = Counter(invariants().values())
+    assert rows[1:] and all(1 <= counts[row.partition(" | ")[0]] <= 3 for row in rows[1:])
+    for test in (*invariants(), *SMOKE):
+        path, _, function = test.partition("::")
+        assert f"\ndef {function}(" in (ROOT / path).read_text("utf-8"), test
