@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.cli import junit
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the alerts; return the exit code."""
     given = [Path(path) for path in args.files or ()]
-    runs = chosen_runs(args.logdir, args.name)
-    results = run_each(runs, lambda run: run.judged(args.rules, given))
+    results = run_each(args, lambda run: run.judged(args.rules, given))
     limit = args.limit if args.json or args.limit is not None else _SHOWN
     shown = {name: _shown(facts, args.group_by, limit) for name, facts in results.items()}
     code = print_results(shown, _words, as_json=args.json, separator="\n\n")

@@ -9,11 +9,13 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.cli.reading import add_arguments, only_run
+from tb_debugger_plugin.cli.main import say
+from tb_debugger_plugin.cli.reading import add_arguments
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import read_manifest
 from tb_debugger_plugin.index.runs import RunKind
+from tb_debugger_plugin.reading import choose
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -42,7 +44,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert a run; return the exit code."""
-    chosen = only_run(args.logdir, args.name)
+    chosen = choose.only(args.logdir, args.name, "--run", say)
     if chosen.kind is not RunKind.EVENTS:
         raise UsageError(f"{chosen.folder} {_REFUSED[chosen.kind]}")
     try:

@@ -12,10 +12,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.cli.reading import a_location, all_runs, only_run
-from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.cli.main import say
+from tb_debugger_plugin.cli.reading import a_location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 
@@ -62,22 +61,12 @@ def _a_tolerance(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Compare the runs; return the exit code."""
-    first, second = _chosen(args)
+    first = choose.only(args.first, args.name, "--run", say)
+    second = choose.only(args.first if args.second is None else args.second, args.other, "--other", say)
     with Run(first) as one, Run(second) as other:
         facts = one.compare(other, tolerance=args.tolerance).to_json()
     print(json.dumps(facts, indent=2) if args.json else "\n".join(map(printable, _words(facts))))
     return 0
-
-
-def _chosen(args: argparse.Namespace) -> tuple[FoundRun, FoundRun]:
-    if args.second is not None:
-        return only_run(args.first, args.name), _other(args.second, args.other)
-    return only_run(args.first, args.name), _other(args.first, args.other)
-
-
-def _other(folder: Location, name: str | None) -> FoundRun:
-    runs = choose.with_name(folder, all_runs(folder), name)
-    return choose.single(folder, runs, "--other")
 
 
 def _words(facts: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
@@ -32,10 +32,8 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Export runs; return the exit code."""
-    runs = chosen_runs(args.logdir, args.name)
     folder = args.parquet.absolute()
-    results = run_each(runs, lambda run: _export(run, folder / run.name), writes=[folder])
-    return print_results(results, _line, as_json=args.json)
+    return answer_each(args, lambda run: _export(run, folder / run.name), _line, "\n", writes=[folder])
 
 
 def _export(run: Run, folder: Path) -> dict[str, Any]:

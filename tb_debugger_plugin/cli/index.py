@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index import indexer
 from tb_debugger_plugin.index.runs import FoundRun
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
     with Progress(*columns, console=console, disable=console.quiet) as bar:
-        results = run_each(chosen_runs(args.logdir, args.name), _facts, report=lambda run: _shown(run, bar))
+        results = run_each(args, _facts, report=lambda run: _shown(run, bar))
     return print_results(results, _line, as_json=args.json)
 
 

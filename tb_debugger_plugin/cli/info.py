@@ -9,7 +9,7 @@ import argparse
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.cli.reading import a_location, all_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import a_location, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -40,13 +40,12 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, name=None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what the logdir holds; return the exit code."""
-    results = run_each(all_runs(args.logdir), _status, timeout=_READ_SECONDS)
-    return print_results(results, _table, as_json=args.json, separator="\n\n")
+    return answer_each(args, _status, _table, timeout=_READ_SECONDS)
 
 
 def _status(run: Run) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -37,8 +37,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the origins; return the exit code."""
-    results = run_each(chosen_runs(args.logdir, args.name), _facts)
-    return print_results(results, _words, as_json=args.json, separator="\n\n")
+    return answer_each(args, _facts, _words)
 
 
 def _facts(run: Run) -> dict[str, Any]:

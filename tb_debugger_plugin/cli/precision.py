@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.precision.shares import Share
 from tb_debugger_plugin.analysis.precision.words import percent
-from tb_debugger_plugin.cli.reading import add_arguments, chosen_runs, print_results, run_each
+from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.events.printable import printable
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer; return the exit code."""
-    runs = chosen_runs(args.logdir, args.name)
-    results = run_each(runs, lambda run: run.precision(args.dtype).to_json())
-    return print_results(results, _words, as_json=args.json, separator="\n\n")
+    return answer_each(args, lambda run: run.precision(args.dtype).to_json(), _words)
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:

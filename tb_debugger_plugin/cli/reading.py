@@ -59,54 +59,54 @@ def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> N
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def all_runs(logdir: Location) -> list[FoundRun]:
-    """Return the runs of a logdir, at least one; reports on stderr what cannot be read.
-
-    Raises:
-      NotFoundError: There are no runs.
-    """
-    return choose.all_runs(logdir, say)
-
-
-def chosen_runs(logdir: Location, name: str | None) -> list[FoundRun]:
-    """Return the runs of a logdir, or the run with the given name.
-
-    Raises:
-      NotFoundError: There is no such run.
-      OSError: The logdir cannot be read.
-    """
-    return choose.with_name(logdir, all_runs(logdir), name)
-
-
-def only_run(logdir: Location, name: str | None) -> FoundRun:
-    """Return the run with the given name, or the only run.
+def only_run(args: argparse.Namespace) -> Run:
+    """Open the run that the arguments of a verb name, or the only one.
 
     Raises:
       NotFoundError: There is no such run, or there are several and no name is given.
       OSError: The logdir cannot be read.
     """
-    return choose.single(logdir, chosen_runs(logdir, name), "--run")
+    return Run(choose.only(args.logdir, args.name, "--run", say))
+
+
+def answer_each(
+    args: argparse.Namespace,
+    action: Callable[[Run], dict[str, Any]],
+    text: Callable[[str, dict[str, Any]], str],
+    separator: str = "\n\n",
+    **options: Any,
+) -> int:
+    """Open each run that the arguments of a verb name, and print its answer; return the exit code.
+
+    Args:
+      args: The arguments.
+      action: As for :func:`run_each`.
+      text: Returns the text of one run by its name and answer.
+      separator: Printed between the texts of two runs.
+      **options: As for :func:`run_each`.
+    """
+    return print_results(run_each(args, action, **options), text, as_json=args.json, separator=separator)
 
 
 def run_each(
-    runs: Sequence[FoundRun],
+    args: argparse.Namespace,
     action: Callable[[Run], dict[str, Any]],
     *,
     timeout: float | None = None,
     writes: Sequence[Path] = (),
     report: Callable[[FoundRun], Callable[[Progress], None]] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Open each run; return the results by name, with an `error` for an unreadable run.
+    """Open each run that is named; return the results by name, with an `error` for an unreadable run.
 
     Args:
-      runs: The runs.
+      args: The arguments of the verb.
       action: Returns the result for one run, which has read all that is in its files.
       timeout: Seconds after which the result is of what was read until then; None = no limit.
       writes: Folders that the action writes tables into.
       report: Returns for a run what is called with its progress now and then.
     """
     results: dict[str, dict[str, Any]] = {}
-    for run in runs:
+    for run in choose.chosen(args.logdir, args.name, say):
         try:
             shown = report(run) if report else None
             with Run(run, timeout=timeout, writes=writes, report=shown) as opened:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.reading import a_location, only_run
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.run import REPORT_FORMATS, Run
+from tb_debugger_plugin.reading.run import REPORT_FORMATS
 
 if TYPE_CHECKING:
     # The public name of this type is not there at run time before Python 3.14.
@@ -32,7 +32,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report; return the exit code."""
-    with Run(only_run(args.logdir, args.name)) as opened:
+    with only_run(args) as opened:
         text = opened.report(args.format)
     if args.output is None:
         print(text, end="")

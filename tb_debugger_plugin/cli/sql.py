@@ -18,7 +18,6 @@ from rich.table import Table
 from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
@@ -39,7 +38,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the query and print its rows; return the exit code."""
-    with Run(only_run(args.logdir, args.name)) as opened:
+    with only_run(args) as opened:
         try:
             _print(opened.cursor(args.query), as_json=args.json)
         except duckdb.Error as error:

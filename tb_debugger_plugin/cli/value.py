@@ -49,7 +49,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the value; return the exit code."""
-    with Run(only_run(args.logdir, args.name)) as opened:
+    with only_run(args) as opened:
         value = _find(opened, args)
         if args.save is not None:
             path = value.save(args.save, args.slice)

@@ -21,15 +21,19 @@ def sentences(problems: Sequence[Problem]) -> str:
     return "\n".join(problem.message for problem in problems)
 
 
-def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: None) -> list[FoundRun]:
+def chosen(
+    logdir: Location, name: str | None = None, report: Callable[[str], None] = lambda message: None
+) -> list[FoundRun]:
     """Return the runs of a logdir, at least one.
 
     Args:
       logdir: The folder.
+      name: Only the run of this name; None (the default) = all.
       report: Called with what cannot be read beside the runs.
 
     Raises:
-      NotFoundError: There are no runs.
+      NotFoundError: There are no runs, or none of this name.
+      OSError: The logdir cannot be read.
     """
     problems: list[Problem] = []
     runs = find_runs(logdir, problems.append)
@@ -38,32 +42,31 @@ def all_runs(logdir: Location, report: Callable[[str], None] = lambda message: N
         raise NotFoundError(sentences(problems) or message)
     if problems:
         report(sentences(problems))
-    return runs
-
-
-def with_name(logdir: Location, runs: list[FoundRun], name: str | None) -> list[FoundRun]:
-    """Return the run with the given name, or all runs without one.
-
-    Raises:
-      NotFoundError: There is no such run.
-    """
-    chosen = [run for run in runs if name is None or run.name == name]
-    if not chosen:
+    found = [run for run in runs if name is None or run.name == name]
+    if not found:
         raise NotFoundError(f"There is no run named {name!r} in {logdir}; choose from {_listed(runs)}.")
-    return chosen
+    return found
 
 
-def single(logdir: Location, runs: list[FoundRun], option: str) -> FoundRun:
-    """Return the only run.
+def only(
+    logdir: Location,
+    name: str | None,
+    option: str,
+    report: Callable[[str], None] = lambda message: None,
+) -> FoundRun:
+    """Return the run of a name, or the only run.
 
     Args:
       logdir: The folder.
-      runs: Its runs, at least one.
+      name: The name; None = there must be a single run.
       option: What the user chooses a run with, for the message.
+      report: As for :func:`chosen`.
 
     Raises:
-      NotFoundError: There are several.
+      NotFoundError: There is no such run, or there are several and no name is given.
+      OSError: The logdir cannot be read.
     """
+    runs = chosen(logdir, name, report)
     if len(runs) > 1:
         raise NotFoundError(f"{logdir} holds several runs; choose one with {option}: {_listed(runs)}.")
     return runs[0]

@@ -115,8 +115,7 @@ def open_run(logdir: str | os.PathLike[str], run: str | None = None, *, timeout:
       UsageError: The logdir is not a path and no URL that can be read. It is a ``ValueError``.
     """
     folder = location(os.fspath(logdir))
-    runs = choose.with_name(folder, choose.all_runs(folder), run)
-    return Run(choose.single(folder, runs, "run=..."), timeout=timeout)
+    return Run(choose.only(folder, run, "run=..."), timeout=timeout)
 
 
 class Run:

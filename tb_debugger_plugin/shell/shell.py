@@ -104,9 +104,7 @@ class Shell:
           NotFoundError: There are none.
           UsageError: There is no logdir.
         """
-        if self.logdir is None:
-            raise UsageError("Nothing is recorded yet: `run` records the next call.")
-        return choose.all_runs(self.logdir)
+        return choose.chosen(self._folder)
 
     @property
     def run(self) -> Run:
@@ -116,8 +114,7 @@ class Shell:
           NotFoundError: There are no runs, or there are several and none was chosen.
         """
         if self._run is None:
-            found = choose.with_name(self._folder, self.found_runs(), self._name)
-            self._run = Run(choose.single(self._folder, found, "`runs NAME`"))
+            self._run = Run(choose.only(self._folder, self._name, "`runs NAME`"))
         return self._run
 
     @property
@@ -137,9 +134,7 @@ class Shell:
         Raises:
           NotFoundError: There is no such run.
         """
-        found = choose.single(
-            self._folder, choose.with_name(self._folder, self.found_runs(), name), "`runs NAME`"
-        )
+        found = choose.only(self._folder, name, "`runs NAME`")
         self.close()
         self._name, self._run = name, Run(found)
         return self._run

@@ -110,7 +110,7 @@ class Conductor:
         try:
             chosen = self._shell.filters.get(name)
             excluded = re.compile(request.exclude_names) if request.exclude_names else None
-            found = choose.single(logdir, choose.all_runs(logdir), "its own folder")
+            found = choose.only(logdir, None, "its own folder")
             # Tables of a recording hold the health of each tensor. Making tables of a dump folder would take
             # a hundred times longer than looking at the dumps of a small graph.
             if chosen.health is not None and found.kind is not RunKind.DUMPS:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.runs import FoundRun, RunKind
+from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, node_of
@@ -93,7 +93,7 @@ class DebugDumpDir:
             folder = _existing(source)
             if isinstance(folder, Path) and not any(folder.iterdir()):
                 return DumpSource(folder, call)
-            found = _only_run(folder)
+            found = choose.only(folder, None, "its own folder")
             if found.kind is not RunKind.DUMPS:
                 source = self._own_run = Run(found)
         else:
@@ -533,10 +533,6 @@ def _existing(source: str | os.PathLike[str]) -> Location:
     if isinstance(folder, Path) and not folder.is_dir():
         raise MissingDumpRootError(f"Debug dump root directory {folder} does not exist.")
     return folder
-
-
-def _only_run(folder: Location) -> FoundRun:
-    return choose.single(folder, choose.all_runs(folder), "its own folder")
 
 
 def _single(values: list[T]) -> T | list[T]:
