@@ -104,7 +104,7 @@ $(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 
 # Object stores want an fsspec of their own time.
 test-oldest: build/oldest/.made ## the viewer's tests with the oldest versions that pyproject.toml allows (OLDEST_PYTHON=python3.10, ARGS for pytest)
-	build/oldest/bin/python -m pytest --ignore tests/unit/test_buckets.py tests/unit tests/viewer tests/golden tests/property $(ARGS)
+	build/oldest/bin/python -m pytest --ignore tests/unit/events/test_buckets.py tests/unit tests/viewer tests/golden tests/property $(ARGS)
 
 build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing the oldest versions into $(@D)"

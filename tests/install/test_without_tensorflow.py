@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.install, pytest.mark.long]
 
 _TESTED = ("unit", "property", "golden", "viewer", "fuzz")
 #: What needs more than the package brings: TensorFlow's types, and servers that play object stores.
-_LEFT_OUT = ("tests/property/test_summary.py", "tests/unit/test_buckets.py")
+_LEFT_OUT = ("tests/property/test_summary.py", "tests/unit/events/test_buckets.py")
 
 
 @pytest.fixture(scope="module")

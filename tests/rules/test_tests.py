@@ -21,6 +21,16 @@ def test_a_test_file_begins_with_what_it_tests():
     assert files and not wrong
 
 
+def test_unit_tests_stand_where_their_subjects_do():
+    """`tests/unit` has the folders of the package; what is beside it has a folder of its name."""
+    for file in (
+        path for path in tracked_paths() if re.fullmatch(r"tests/unit/.*/test_\w+\.py", path.as_posix())
+    ):
+        folder = file.parent.relative_to("tests/unit")
+        subject = _subject(file).removeprefix("tb_debugger_plugin/")
+        assert folder in (Path(subject), *Path(subject).parents), file
+
+
 def _subject(file: Path) -> str:
     """The text between backticks at the beginning of a docstring; empty if there is none before a colon."""
     docstring = ast.get_docstring(ast.parse((ROOT / file).read_text("utf-8"))) or ""

@@ -3,7 +3,7 @@
 Each example is a request line and a ``json`` block; the body of a POST is a block before it. The request is
 sent to the plugin, which serves the recording of :func:`~tests.support.events.small_program` and, for routes
 below ``live``, a scripted program, and the last block must be the answer.
-``pytest tests/unit/test_http_examples.py --update-examples`` writes the answers into the page.
+``pytest tests/unit/docs/test_http_examples.py --update-examples`` writes the answers into the page.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from tb_debugger_plugin.events.modes import DIMS, MODES, SUMMARY_COLUMNS, Tensor
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.server import query
 from tests.support.asking import PARAMETERS
+from tests.support.checkout import ROOT
 
-_ROOT = Path(__file__).resolve().parents[2]
-_DOCS = _ROOT / "docs"
+_DOCS = ROOT / "docs"
 _RECORDING = (_DOCS / "guide" / "recording.md").read_text("utf-8")
 _API = (Path(tb_debugger_plugin.__file__).parent / "capture" / "api.py").read_text("utf-8")
 _FORMAT = (_DOCS / "event-format.md").read_text("utf-8")

@@ -16,9 +16,9 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker
+from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program, vector
 
-_ROOT = Path(__file__).resolve().parents[2]
 _RUN = {"run": "a/b"}
 _OF_NO_RUN = {"/runs", "/logdir", "/live/programs", "/live/tensors", "/live/paused"}
 
@@ -514,5 +514,5 @@ def test_what_changes_a_program_is_only_posted(page, path, method):
 
 
 def test_every_route_is_documented():
-    text = (_ROOT / "docs" / "http-api.md").read_text("utf-8")
+    text = (ROOT / "docs" / "http-api.md").read_text("utf-8")
     assert not [path for path in (*ROUTES, *POSTS) if f"| `{path[1:]}` |" not in text]

@@ -10,11 +10,12 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.times import Interval, date_of, in_unit, parse_interval
+from tests.support.checkout import ROOT
 from tests.support.dumps import training
 from tests.support.events import Recording, full_health, small_program
 from tests.support.shell_answers import error_of, lines_of, links_of, screen
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = ROOT / "tests" / "golden"
 LIBRARY = "/usr/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py"
 
 

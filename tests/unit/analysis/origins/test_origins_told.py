@@ -10,7 +10,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.origins.kinds import Kinds
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.unit.test_origins import Program, ops_of
+from tests.unit.analysis.origins.test_origins import Program, ops_of
 
 NAN = math.nan
 _VARIANT: dict[str, Any] = {"outputs": [(21, [])]}

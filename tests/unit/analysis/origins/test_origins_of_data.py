@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.events import loaded
-from tests.unit.test_origins import INF, NAN, Program, ops_of
+from tests.unit.analysis.origins.test_origins import INF, NAN, Program, ops_of
 
 TEXT: dict[str, Any] = {"outputs": [(7, [])]}
 HANDLE: dict[str, Any] = {"outputs": [(20, [])]}

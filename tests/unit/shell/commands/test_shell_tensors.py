@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +17,11 @@ from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.screen import Style
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters
+from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program, values_program, whole
 from tests.support.shells import error, links, texts
 
-_DUMPS = Path(__file__).parents[1] / "golden" / "dumps-tensorflow-2.21.0" / "session"
+_DUMPS = ROOT / "tests" / "golden" / "dumps-tensorflow-2.21.0" / "session"
 
 
 def opened(folder) -> Shell:

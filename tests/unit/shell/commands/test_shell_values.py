@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,11 +15,12 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Style, text_of
 from tb_debugger_plugin.shell.shell import Shell
+from tests.support.checkout import ROOT
 from tests.support.dumps import DumpedCall, node, training
 from tests.support.events import Recording, small_program, values_program, whole
 from tests.support.shells import error, links, texts
 
-_DUMPS = Path(__file__).parents[1] / "golden" / "dumps-tensorflow-2.21.0" / "session"
+_DUMPS = ROOT / "tests" / "golden" / "dumps-tensorflow-2.21.0" / "session"
 
 #: Name, dtype and value of tensors of every kind.
 _KINDS = {

@@ -11,9 +11,10 @@ from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
+from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = ROOT / "tests" / "golden"
 #: What a user begins with; the rest is reached by links.
 _BEGIN = ("ri", "help", "lt", "lf", "ll", "lv", "ls", "le", "la", "why", "runs", "config")
 #: Screens are followed to this line, and runs to this many commands.

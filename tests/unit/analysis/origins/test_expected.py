@@ -12,13 +12,14 @@ import pytest
 from tb_debugger_plugin.analysis.origins.expected import EXPECTED
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tests.support.checkout import ROOT
 from tests.support.events import vector
-from tests.unit.test_origins import Program, ops_of
+from tests.unit.analysis.origins.test_origins import Program, ops_of
 
 NAN, INF = math.nan, math.inf
 _BOOL: dict[str, Any] = {"outputs": [(10, [-1])]}
 _INT: dict[str, Any] = {"outputs": [(3, [-1])]}
-_GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "origins.md"
+_GUIDE = ROOT / "docs" / "guide" / "origins.md"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """`docs/guide/rules.md`: the page lists each rule as the registry has it.
 
-`python -m tests.unit.test_rules_guide` prints the tables.
+`python -m tests.unit.docs.test_rules_guide` prints the tables.
 """
 
 from __future__ import annotations

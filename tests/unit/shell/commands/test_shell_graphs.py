@@ -11,11 +11,12 @@ from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.commands.list_neighbours import MAX_LINES
 from tb_debugger_plugin.shell.screen import Screen, Style
 from tb_debugger_plugin.shell.shell import Shell
+from tests.support.checkout import ROOT
 from tests.support.dumps import DumpedCall, node, training
 from tests.support.events import Recording, full_health, small_program
 from tests.support.shell_answers import error_of, lines_of, links_of, screen
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = ROOT / "tests" / "golden"
 DUMPS = GOLDEN / "dumps-tensorflow-2.21.0" / "session"
 
 
