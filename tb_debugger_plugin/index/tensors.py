@@ -28,7 +28,8 @@ from tb_debugger_plugin.events.modes import (
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, count_values, exponents_of, moments_of, stored
+from tb_debugger_plugin.events.numbers import count_values, exponents_of, moments_of
+from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, stored
 
 Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
@@ -212,7 +213,10 @@ def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callabl
     last = count_values(tensor.values[-1:]) if tensor.repeats else {}
     for name, value in count_values(tensor.values).items():
         table.column(name)[row] = value + tensor.repeats * last.get(name, 0)
-    for name, value in {**moments_of(tensor), **exponents_of(tensor)}.items():
+    for name, value in {
+        **moments_of(tensor.values, tensor.repeats),
+        **exponents_of(tensor.values, tensor.repeats),
+    }.items():
         table.column(name)[row] = value
     return True
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.shell.element_texts import element_texts
 from tb_debugger_plugin.shell.screen import Line, Part, Style

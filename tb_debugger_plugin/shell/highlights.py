@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.shell.array_lines import Criterion
 
 Array = npt.NDArray[Any]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.index.values import count_values, widened
+from tb_debugger_plugin.events.numbers import count_values, widened
 from tb_debugger_plugin.shell.screen import Line, Part, Style, plain
 
 #: The column of each kind, in tfdbg's words and order.

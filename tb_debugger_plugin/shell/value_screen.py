@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing, parse, slicing_of
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell import numeric_summary
 from tb_debugger_plugin.shell.array_lines import ArrayLines, Criterion, read_edges

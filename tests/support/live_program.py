@@ -31,7 +31,7 @@ import ml_dtypes
 import numpy as np
 
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
-from tb_debugger_plugin.index.values import Stored, count_values, moments_of
+from tb_debugger_plugin.events.numbers import count_values, moments_of
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages import messages as m
 
@@ -621,7 +621,7 @@ def numbers_of(value: Any) -> dict[str, float]:
     flat = np.ascontiguousarray(value).reshape(-1)
     counts = count_values(flat)
     names = {"neg_inf": "ninf", "pos_inf": "pinf", "negative": "neg", "positive": "pos", "variance": "var"}
-    moments = moments_of(Stored(flat)) if flat.size else {}
+    moments = moments_of(flat)
     return {names.get(name, name): float(one) for name, one in {**counts, **moments}.items()}
 
 

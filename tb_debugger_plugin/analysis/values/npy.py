@@ -15,8 +15,8 @@ import numpy as np
 from tb_debugger_plugin.analysis.values.elements import blocks, check_dims
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.index.values import widened
 
 
 def npy_size_and_parts(elements: Elements, slicing: Slicing) -> tuple[int, Iterator[bytes]]:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.index.values import widened
 
 Array = npt.NDArray[Any]
 

@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, fin
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.events.numbers import widened
 
 Columns = dict[str, npt.NDArray[Any]]
 

@@ -21,8 +21,8 @@ from tb_debugger_plugin.analysis.values.elements import blocks
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.analysis.values.numbers import real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
+from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.index.values import count_values
 
 Array = npt.NDArray[Any]
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.events.dtypes import FLOATING
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import MEASURED, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.numbers import count_values, moments_of, widened
 from tb_debugger_plugin.live.program.postfix import COLUMNS
 from tb_debugger_plugin.native import module_without_tensorflow
 
@@ -53,23 +54,7 @@ def _natively(native: Any, array: npt.NDArray[Any], dtype: int) -> dict[str, flo
 
 
 def _with_numpy(array: npt.NDArray[Any]) -> dict[str, float]:
-    is_complex = array.dtype.kind == "c"
-    values = array.real + array.imag if is_complex else array.astype(np.float64)
-    finite = values[np.isfinite(values)]
-    counts = (
-        values.size,
-        np.count_nonzero(values == -math.inf),
-        np.count_nonzero(values == math.inf),
-        np.count_nonzero(np.isnan(values)),
-        np.count_nonzero(finite < 0),
-        np.count_nonzero(finite == 0),
-        np.count_nonzero(finite > 0),
-    )
-    return dict(zip(COLUMNS, map(float, (*counts, *_moments(finite, is_complex))), strict=True))
-
-
-def _moments(finite: npt.NDArray[Any], is_complex: bool) -> tuple[Any, ...]:
-    if is_complex or not finite.size:
-        return (math.nan,) * 4
-    with np.errstate(over="ignore"):
-        return finite.min(), finite.max(), finite.mean(), finite.var()
+    values = widened(array.reshape(-1))
+    ordered = values.view(np.uint8) if values.dtype.kind == "b" else values
+    columns = {**count_values(values), **moments_of(ordered)}
+    return {ours: float(columns.get(name, math.nan)) for name, ours in _NAME_OF.items()}

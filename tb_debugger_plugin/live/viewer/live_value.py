@@ -23,9 +23,9 @@ from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import FormatError, NotFoundError, QueryError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.modes import MEASURED, TensorDebugMode
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
-from tb_debugger_plugin.index.values import widened
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.viewer.elements import checked_shape, elements_of
 from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram

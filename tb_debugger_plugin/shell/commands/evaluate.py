@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
-from tb_debugger_plugin.index.values import widened
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell.attached import Attached, ElementsSource, tensors_at_hand

@@ -10,8 +10,9 @@ import pytest
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
-from tb_debugger_plugin.index.values import count_values, whole_tensor
+from tb_debugger_plugin.index.values import whole_tensor
 from tb_debugger_plugin.native import twin
 from tests.support.events import full_health, vector, whole
 

@@ -111,6 +111,25 @@ def test_numpy_counts_what_the_native_library_counts(name):
     np.testing.assert_allclose(list(native.values()), list(numpy.values()), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_numpy_counts_complex_numbers_by_their_worse_part_too(name):
+    inf, nan = np.inf, np.nan
+    parts = [
+        (1, -3),
+        (inf, -inf),
+        (0, 1),
+        (-2, 2),
+        (nan, inf),
+        (0, 0),
+        (0, -1),
+        (-inf, 1),
+        (3, nan),
+        (0, -inf),
+    ]
+    array = np.array([complex(*one) for one in parts], dtypes.numpy_dtype(NUMBER_OF[name]))
+    np.testing.assert_equal(_with_numpy(array), numbers_of(array, NUMBER_OF[name]))
+
+
 def test_integers_truth_values_and_strings_have_numbers():
     numbers = numbers_of(np.int64([-5, 0, 7]), NUMBER_OF["int64"])
     assert (numbers["min"], numbers["max"], numbers["neg"], numbers["nan"]) == (-5, 7, 1, 0)
