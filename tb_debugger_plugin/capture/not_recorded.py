@@ -7,6 +7,7 @@ not mistaken for good values.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +16,21 @@ from tb_debugger_plugin.capture.options import Options, dtypes_of
 from tb_debugger_plugin.capture.stacks.frames import EventWriter
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+
+
+def other_backend() -> Missing | None:
+    """Return what is not recorded because Keras has another backend; None when its backend is TensorFlow."""
+    keras = sys.modules.get("keras")
+    get_backend = getattr(getattr(keras, "config", None), "backend", None)
+    backend = "tensorflow" if get_backend is None else str(get_backend())
+    if backend == "tensorflow":
+        return None
+    return Missing(
+        NotRecordedReason.OTHER_BACKEND,
+        f"The debugger only records TensorFlow operations, but Keras computes with {backend}: set the "
+        "environment variable KERAS_BACKEND to tensorflow before the program imports Keras.",
+    )
+
 
 #: Most names in a sentence; the others are only counted.
 _MOST_NAMES = 10

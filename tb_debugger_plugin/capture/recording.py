@@ -26,7 +26,6 @@ from typing import Any, TypeAlias
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.alarm import Alarm
-from tb_debugger_plugin.capture.backends import other_backend
 from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
@@ -40,7 +39,7 @@ from tb_debugger_plugin.capture.hooks.sessions import AroundRun, Runs, SessionRa
 from tb_debugger_plugin.capture.hooks.threads import BeforeOp, EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
-from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out
+from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out, other_backend
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch

@@ -15,11 +15,10 @@ from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.tensor_filters import TensorFilters
+from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
 from tb_debugger_plugin.shell.ui.converse import UIS, converse
 from tb_debugger_plugin.shell.ui.plain_lines import run_commands
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
-from tb_debugger_plugin.shell.byte_counts import byte_text
 from tb_debugger_plugin.shell.screen import Line, Part, Style, link
+from tb_debugger_plugin.shell.times import byte_text
 
 TIME_WIDTH: Final = 12
 SIZE_WIDTH: Final = 10

@@ -8,6 +8,36 @@ import time
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.reading.run import Run
+
+
+def first_moment(run: Run) -> float:
+    """Return when the first tensor of a graph was computed; without any, when the recording began.
+
+    Args:
+      run: The run.
+
+    Returns:
+      Seconds since the epoch.
+    """
+    with run.snapshot() as snapshot:
+        rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
+    return float(rows[0][0]) if rows else run.start_time
+
+
+def byte_text(count: int | None) -> str:
+    """Return a number of bytes as tfdbg prints it, such as ``160``, ``1.50k`` or ``2.00M``.
+
+    Args:
+      count: The number; None if it is not known.
+    """
+    if count is None:
+        return "?"
+    for letter, size in reversed(BYTE_UNITS.items()):
+        if letter and count >= size:
+            return f"{count / size:.2f}{letter}"
+    return str(count)
+
 
 #: Microseconds of each unit.
 UNITS: Final = {"us": 1, "ms": 1_000, "s": 1_000_000}

@@ -6,7 +6,8 @@ edges, and then nothing else of it is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -14,16 +15,84 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing, parse, slicing_of
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell import numeric_summary
 from tb_debugger_plugin.shell.array_lines import ArrayLines, Criterion, read_edges
-from tb_debugger_plugin.shell.byte_counts import byte_text
 from tb_debugger_plugin.shell.highlights import criterion_of
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
-from tb_debugger_plugin.shell.screen import Line, Part, Places, Screen, Style, plain
+from tb_debugger_plugin.shell.screen import Line, Part, Places, Screen, Style, link, plain
+from tb_debugger_plugin.shell.times import byte_text
+
+
+def add_value_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `pt` and `pf`."""
+    add_display_options(parser)
+    parser.add_argument(
+        "-r", "--ranges", metavar="RANGES", help='highlight numbers: "[-inf, 0]", or "[[-1, 0], [3, 4]]"'
+    )
+    parser.add_argument("-s", "--numeric_summary", action="store_true", help="count and measure the elements")
+
+
+def add_display_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that shows an array."""
+    parser.add_argument("-a", "--all", action="store_true", help="all elements, also of a long array")
+    parser.add_argument("-w", "--write_path", metavar="PATH", help="write the array as a file .npy")
+
+
+def wanted(args: argparse.Namespace, slicing: str = "") -> Wanted:
+    """Return what the options of a command line want.
+
+    Args:
+      args: The command line.
+      slicing: The slice.
+    """
+    return Wanted(slicing, args.all, args.ranges, args.numeric_summary, args.write_path)
+
+
+def typed_options(args: argparse.Namespace) -> str:
+    """Return ``-a`` and ``-s`` as they were typed, for links to a value."""
+    return (" -a" if args.all else "") + (" -s" if args.numeric_summary else "")
+
+
+def record_changes(changes: Iterable[dict[str, Any]], **record: int) -> list[Line]:
+    """Return a line for each change of a record.
+
+    Use::
+
+        record_changes(run.changed_values(), graph_execution=12)
+        record_changes(run.changed_values(), execution=5, slot=0)
+
+    Args:
+      changes: The changes of the run.
+      **record: What the facts of a change are if it is one of the record.
+    """
+    return [
+        plain(f"  changed: the ops after it got {one['expression']}")
+        for one in changes
+        if all(one[name] == value for name, value in record.items())
+    ]
+
+
+def op_changes(snapshot: Snapshot, op: Op) -> list[Line]:
+    """Return a line for each change of a tensor of an op, with a way to the value before."""
+    graph_id = snapshot.catalog.graphs[op.graph].graph_id
+    return [
+        (Part("  Changed: "), _before(one), Part(f" to {one['expression']}"))
+        for one in changed_values(snapshot)
+        if (one["graph_id"], one["op_name"]) == (graph_id, op.name)
+    ]
+
+
+def _before(one: dict[str, Any]) -> Part:
+    name = f"{one['op_name']}:{one['slot']}"
+    return Part(name) if one["graph_execution"] is None else link(name, f"pt #{one['graph_execution']}")
+
 
 Array = npt.NDArray[Any]
 

@@ -19,7 +19,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
+
+import tensorflow as tf
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
@@ -31,9 +33,17 @@ from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.call_records import CallRecords
 from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
-from tb_debugger_plugin.tfdbg.failures import is_failure
 from tb_debugger_plugin.tfdbg.turns import Turns, thread_name
 from tb_debugger_plugin.tfdbg.user_interface import opener
+
+#: What programs catch to go on: the end of a data set is no failure.
+_NO_FAILURES: Final = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error comes from an op that failed."""
+    return isinstance(error, tf.errors.OpError) and not isinstance(error, _NO_FAILURES)
+
 
 _FIRST = RunRequest()
 _NO_TIMES = "TensorFlow gives the times of ops of sessions, not of functions, so there is no profile."

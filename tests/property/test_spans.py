@@ -1,4 +1,4 @@
-"""`analysis/lists/spans.py`: what ran inside a range of executions, compared with the owner of each trace."""
+"""`analysis/lists/filters.py`: what ran inside a range of executions, by the owner of each trace."""
 
 from __future__ import annotations
 

@@ -17,9 +17,8 @@ from tb_debugger_plugin.live.messages.messages import (
     State,
     TensorList,
 )
-from tb_debugger_plugin.live.program.counted_calls import CountedCalls
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
-from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
+from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 
 
 class FakeController:

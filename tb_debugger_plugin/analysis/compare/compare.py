@@ -7,23 +7,115 @@ Invariant: what is not on record in both runs is not judged, and the notes say s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.compare.alignment import Pair
-from tb_debugger_plugin.analysis.compare.changes import changes
+from tb_debugger_plugin.analysis.compare.alignment import Alignment, Pair
 from tb_debugger_plugin.analysis.compare.comparison import Change, Comparison, Side, TensorDifference
+from tb_debugger_plugin.analysis.compare.elements import element_difference, recorded
 from tb_debugger_plugin.analysis.compare.first import Telling
-from tb_debugger_plugin.analysis.compare.measuring import Measured, Settings, measure
+from tb_debugger_plugin.analysis.compare.measuring import Job, Measured, Settings, measure
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared
 from tb_debugger_plugin.analysis.compare.search import Search, finite
 from tb_debugger_plugin.analysis.compare.sides import side_at
-from tb_debugger_plugin.analysis.compare.whole import with_elements
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.events.dtypes import dtype_name
+
+# Compares elements where both runs hold whole tensors and the summaries agree.
+#
+# A summary does not change when elements change places. A bounded number of tensors is read.
+
+#: Tensors that are read, and occurrences of each.
+_MOST: Final = 2000
+_OCCURRENCES: Final = 20
+
+
+def with_elements(job: Job, measured: Sequence[Measured]) -> list[Measured]:
+    """Return what was measured, with the differences of elements where they are larger."""
+    left = _MOST
+    result = []
+    for one in measured:
+        if one.is_whole and one.material < 0 and left > 0 and one.place.first.node not in job.unordered:
+            left -= min(_OCCURRENCES, len(one.first))
+            result.append(_refined(job, one))
+        else:
+            result.append(one)
+    return result
+
+
+def _refined(job: Job, one: Measured) -> Measured:
+    eager = bool(one.place.first.keys)
+    relative = one.relative.copy()
+    for nth in range(min(_OCCURRENCES, len(one.first))):
+        first = recorded(job.first, int(one.first[nth]), one.place.slot, eager=eager)
+        second = recorded(job.second, int(one.second[nth]), one.place.slot, eager=eager)
+        found = element_difference(first, second)
+        if found is not None and found.num_different:
+            relative[nth] = np.fmax(relative[nth], np.float32(found.relative))
+            if relative[nth] > one.tolerance[nth]:
+                time = first.wall_time
+                local = (one.local, one.local_time) if one.local >= 0 else (nth, time)
+                return replace(
+                    *(one,),
+                    relative=relative,
+                    material=nth,
+                    time=time,
+                    local=local[0],
+                    local_time=local[1],
+                    any_time=min(one.any_time, time),
+                )
+    return one
+
+
+#: Types of ops that only carry constants, arguments or order.
+_PLUMBING: Final = frozenset("NoOp Const Placeholder _Arg Arg Identity _Retval Retval".split())
+
+Sides = tuple[Callable[[Node], Side], Callable[[Node], Side]]
+
+
+def changes(
+    alignment: Alignment, sides: Sides, dtypes: Callable[[Pair], tuple[str, str] | None]
+) -> list[Change]:
+    """Return the changes in the order of the first program, and those of the second after them.
+
+    Args:
+      alignment: The pairs.
+      sides: Describes a node of the first and of the second run.
+      dtypes: The dtypes of the outputs of a pair, where they are known and differ.
+    """
+    here, there = sides
+    found = [
+        Change(kind, here(pair.first), there(pair.second), words)
+        for pair in alignment.pairs
+        for kind, words in _of_pair(pair, dtypes(pair))
+    ]
+    gone = [
+        Change("only_first", here(node), None, f"{node.type} is only in the first run")
+        for node in alignment.only_first
+        if node.type not in _PLUMBING
+    ]
+    added = [
+        Change("only_second", None, there(node), f"{node.type} is only in the second run")
+        for node in alignment.only_second
+        if node.type not in _PLUMBING
+    ]
+    return [*found, *gone, *added]
+
+
+def _of_pair(pair: Pair, dtypes: tuple[str, str] | None) -> Iterator[tuple[str, str]]:
+    first, second = pair.first, pair.second
+    if first.type != second.type:
+        yield "op", f"{first.type} became {second.type}"
+    elif first.constant != second.constant:
+        yield "constant", f"{first.constant} became {second.constant}"
+    elif dtypes is not None:
+        yield "dtype", f"{dtypes[0]} became {dtypes[1]}"
+
 
 _MOST_TENSORS: Final = 500
 _MOST_CHANGES: Final = 200

@@ -11,9 +11,18 @@ from tb_debugger_plugin.analysis.diagnosis.causes import Causes
 from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP, Pattern
-from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
+from tb_debugger_plugin.analysis.diagnosis.situated import divisions, losses, training
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+
+# The situations around an op that need advice of their own: the tables of ``situated`` as one.
+#
+# A row is looked at for the types of ops that it names: the op that made a bad value and, for a gradient, the
+# op whose gradient it is. The first row whose situation is there counts, so special rows come before general
+# ones.
+
+PATTERNS: Final = (*losses.PATTERNS, *divisions.PATTERNS, *training.PATTERNS)
+
 
 #: Steps to the lines that made an input.
 _UPSTREAM: Final = 4

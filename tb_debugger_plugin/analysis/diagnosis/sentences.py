@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, example_for, words_for
-from tb_debugger_plugin.analysis.diagnosis.around import Scene
+from tb_debugger_plugin.analysis.diagnosis.around import Scene, source
 from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.causes import Proven, causes_of
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
@@ -17,9 +17,39 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code,
 from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.signs import with_known_signs
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
 from tb_debugger_plugin.events.tensorflow_names import display_name
+
+#: Ops whose results are never below 0.
+_NOT_NEGATIVE: Final = frozenset(
+    {"Abs", "EuclideanNorm", "Exp", "Relu", "Relu6", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Square"}
+)
+
+
+def with_known_signs(inputs: Sequence[Input], surroundings: Surroundings | None) -> list[Input]:
+    """Return the inputs, those that cannot have negative elements with a count of 0 of them.
+
+    Args:
+      inputs: The inputs of the op.
+      surroundings: What is around the op.
+    """
+    if surroundings is None:
+        return list(inputs)
+    return [
+        _counted(each) if _is_not_negative(surroundings, slot) else each for slot, each in enumerate(inputs)
+    ]
+
+
+def _is_not_negative(surroundings: Surroundings, slot: int) -> bool:
+    made = source(surroundings.op, slot)
+    return made is not None and made.op.type in _NOT_NEGATIVE
+
+
+def _counted(input_: Input) -> Input:
+    numbers = input_.numbers
+    if numbers is None or numbers.bad is None or numbers.counts.get("negative") is not None:
+        return input_
+    return replace(input_, numbers=replace(numbers, counts={**numbers.counts, "negative": 0}))
 
 
 @dataclass(frozen=True)

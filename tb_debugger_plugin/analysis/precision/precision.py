@@ -7,21 +7,157 @@ judged by its recorded values alone: an error that grows through the program is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.analysis.precision import magnitudes
-from tb_debugger_plugin.analysis.precision.groups import Group, badness, by_layer, by_op_type
-from tb_debugger_plugin.analysis.precision.loss_scale import LossScale, loss_scale
 from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
-from tb_debugger_plugin.analysis.precision.tensor import Moment, Place, TensorPrecision
+from tb_debugger_plugin.analysis.precision.shares import Share, share_below
+from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, TensorPrecision, Verdict
 from tb_debugger_plugin.analysis.precision.words import sentence
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.user_lines import UserLine, user_line
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
+
+# The scales of the loss with which gradients neither overflow nor vanish in another dtype.
+#
+# Takes the gradients among the tensors. A loss that is multiplied by a power of two multiplies each
+# gradient by it, and the optimizer divides it out again.
+
+
+@dataclass(frozen=True)
+class LossScale:
+    """What loss scaling can do.
+
+    Attributes:
+      largest: The largest power of two with which no gradient on record overflows.
+      limited_by: The gradient that would overflow next.
+      vanishing: The share of the gradients' elements that becomes 0 without a scale.
+      vanishing_at_largest: The same with the largest scale.
+    """
+
+    largest: float
+    limited_by: TensorPrecision
+    vanishing: Share
+    vanishing_at_largest: Share
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the window as the HTTP contract has it."""
+        return {
+            "largest": self.largest,
+            "limited_by": self.limited_by.place.name,
+            "vanishing": self.vanishing.to_json(),
+            "vanishing_at_largest": self.vanishing_at_largest.to_json(),
+        }
+
+
+def loss_scale(tensors: Sequence[TensorPrecision]) -> LossScale | None:
+    """Return the window of loss scales; None when no gradient that is not 0 is on record."""
+    gradients = [one for one in tensors if _is_scaled(one) and one.found.largest > 0]
+    if not gradients:
+        return None
+    limiting = max(gradients, key=lambda one: one.found.largest)
+    scale = _largest_scale(limiting)
+    return LossScale(scale, limiting, _vanishing(gradients, 1.0), _vanishing(gradients, scale))
+
+
+def _is_scaled(tensor: TensorPrecision) -> bool:
+    """Whether a tensor grows with the loss: constants in a gradient, such as a number of elements, do not."""
+    return tensor.place.is_gradient and tensor.place.op_type != "Const"
+
+
+def _largest_scale(tensor: TensorPrecision) -> float:
+    limit, largest = tensor.target.overflows_from, tensor.found.largest
+    exponent = math.floor(math.log2(limit) - math.log2(largest))
+    exponent = min(max(exponent, -1000), 1000)
+    # The logarithms are rounded.
+    while math.ldexp(largest, exponent) >= limit:
+        exponent -= 1
+    return math.ldexp(1.0, exponent)
+
+
+def _vanishing(gradients: Sequence[TensorPrecision], scale: float) -> Share:
+    counts = [one.found.elements - one.found.zeros for one in gradients]
+    limits = [math.nextafter(one.target.vanishes_to, math.inf) / scale for one in gradients]
+    shares = [share_below(one.found, limit) for one, limit in zip(gradients, limits, strict=True)]
+    total = sum(counts)
+    least = sum(share.least * count for share, count in zip(shares, counts, strict=True))
+    most = sum(share.most * count for share, count in zip(shares, counts, strict=True))
+    return Share(least / total, most / total)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some tensors.
+
+    Attributes:
+      name: Of the layer, or of the type of op.
+      tensors: How many there are.
+      worst: The one that suffers most.
+      keep: Why the group should stay in float32; None when it need not.
+    """
+
+    name: str
+    tensors: int
+    worst: TensorPrecision
+    keep: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the group as the HTTP contract has it."""
+        return {
+            "name": self.name,
+            "tensors": self.tensors,
+            "headroom": self.worst.headroom,
+            "verdict": self.worst.verdict.value,
+            "worst": self.worst.place.name,
+            "keep": self.keep,
+        }
+
+
+def by_layer(tensors: Sequence[TensorPrecision]) -> list[Group]:
+    """Return the layers, the worst first; tensors outside of layers are in none."""
+    return _grouped(tensors, lambda one: one.place.layer)
+
+
+def by_op_type(tensors: Sequence[TensorPrecision]) -> list[Group]:
+    """Return the types of ops, the worst first."""
+    return _grouped(tensors, lambda one: one.place.op_type)
+
+
+def badness(tensor: TensorPrecision) -> tuple[int, float]:
+    """Return a key that sorts tensors, the worst first."""
+    headroom = tensor.headroom
+    return RANKS[tensor.verdict], float("inf") if headroom is None else headroom
+
+
+def _grouped(tensors: Sequence[TensorPrecision], key: Callable[[TensorPrecision], str | None]) -> list[Group]:
+    groups: dict[str, list[TensorPrecision]] = defaultdict(list)
+    for one in tensors:
+        name = key(one)
+        if name is not None:
+            groups[name].append(one)
+    made = [_group(name, members) for name, members in groups.items()]
+    return sorted(made, key=lambda group: (badness(group.worst), group.name))
+
+
+def _group(name: str, members: Sequence[TensorPrecision]) -> Group:
+    worst = min(members, key=badness)
+    reasons = [one for one in sorted(members, key=badness) if _needs_float32(one)]
+    keep = f"{reasons[0].place.name}: {sentence(reasons[0])}" if reasons else None
+    return Group(name, len(members), worst, keep)
+
+
+def _needs_float32(tensor: TensorPrecision) -> bool:
+    if tensor.verdict is Verdict.OVERFLOWS:
+        return True
+    # A loss scale moves gradients away from 0.
+    return tensor.verdict is Verdict.VANISHES and not tensor.place.is_gradient
+
 
 #: Tensors that an answer lists.
 _MAX_LISTED: Final = 500

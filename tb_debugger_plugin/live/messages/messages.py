@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.events.descriptors import Descriptors
+from tb_debugger_plugin.events.messages import Descriptors
 
 _DESCRIPTORS: Final = Descriptors(Path(__file__).with_name("live.binpb"), "tb_debugger_plugin.live")
 _message = _DESCRIPTORS.message

@@ -11,11 +11,30 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.breakpoints import Entry
-from tb_debugger_plugin.live.program.eager_lines import EagerLines
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
 from tb_debugger_plugin.live.program.tensors import EagerTensor
+
+# Lines of a program that runs eagerly: where *step over* stops as long as the program has made no call.
+#
+# A line is next if it is not the line at which the program stopped last. A line that runs many ops, in a
+# library or in a loop of one line, is left as a whole.
+
+
+class EagerLines:
+    """The line at which the program stopped last. Not thread-safe: the controller holds its lock."""
+
+    def __init__(self) -> None:
+        self._last = ("", 0)
+
+    def stop_at(self, path: str, line: int) -> None:
+        """Note where the program stops."""
+        self._last = path, line
+
+    def is_next(self, path: str, line: int) -> bool:
+        """Whether a line is the next one: one of the program, and not the last one."""
+        return bool(path) and (path, line) != self._last
 
 
 class EagerStops:

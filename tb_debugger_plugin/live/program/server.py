@@ -22,8 +22,29 @@ from tb_debugger_plugin.errors import DebuggerError, NotFoundError, RecordingErr
 from tb_debugger_plugin.live.messages.discovery import SECRET_KEY
 from tb_debugger_plugin.live.messages.messages import METHODS, SERVICE_NAME, Message, Method
 from tb_debugger_plugin.live.program.daemon_threads import DaemonThreads
-from tb_debugger_plugin.live.program.grpc_library import grpc
 from tb_debugger_plugin.live.program.interface import Controller
+
+# Imports gRPC without its handlers of forks, unless the program has imported it before or has chosen.
+#
+# While a server runs, the handlers do nothing in a process that forks, but they start threads in its child,
+# and many a child crashes.
+
+_VARIABLE: Final = "GRPC_ENABLE_FORK_SUPPORT"
+
+
+def _imported() -> Any:
+    is_chosen = _VARIABLE in os.environ
+    os.environ.setdefault(_VARIABLE, "0")
+    try:
+        import grpc
+    finally:
+        if not is_chosen:
+            del os.environ[_VARIABLE]  # programs that this one starts choose for themselves
+    return grpc
+
+
+grpc: Final[Any] = _imported()
+
 
 #: Most bytes of a message from a debugger.
 MAX_MESSAGE_BYTES: Final = 1 << 20

@@ -9,23 +9,42 @@ lock. Methods want it to be held.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy.typing as npt
 
 from tb_debugger_plugin.capture.gate import NO_CALL, Gate, Hit
-from tb_debugger_plugin.live.messages.messages import Message, State
+from tb_debugger_plugin.live.messages.messages import Message, Notice, State
 from tb_debugger_plugin.live.program.aims import Aims
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.clock import Clock
-from tb_debugger_plugin.live.program.counted_calls import CountedCalls
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Followers, Waiting
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
-from tb_debugger_plugin.live.program.notices import Notices
 from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
-from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
+from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
+
+_MOST: Final = 20
+
+
+class Notices:
+    """The last notices. Not thread-safe: the controller holds its lock."""
+
+    def __init__(self) -> None:
+        self._last: deque[Message] = deque(maxlen=_MOST)
+        self._number = 0
+
+    def add(self, sentence: str) -> None:
+        """Add a notice."""
+        self._number += 1
+        self._last.append(Notice(number=self._number, sentence=sentence))
+
+    def messages(self) -> list[Message]:
+        """Return them, oldest first."""
+        return list(self._last)
+
 
 #: Phases in which threads are held.
 STOPPED: Final = (int(State.WAITING), int(State.PAUSED))

@@ -21,8 +21,7 @@ from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
 from tb_debugger_plugin.shell.screen import Mood, Screen, Style, of_text, plain
 from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
-from tb_debugger_plugin.shell.value_options import add_display_options
-from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, value_screen
+from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, add_display_options, value_screen
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell

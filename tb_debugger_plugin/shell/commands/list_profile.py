@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.op_profile import OpTime, ProfiledRun, profiled_runs
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.shell.columns import table
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, compiled, filtered, unit_of
 from tb_debugger_plugin.shell.links import command_line
-from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, table
 from tb_debugger_plugin.shell.times import in_unit, parse_interval
 
 if TYPE_CHECKING:

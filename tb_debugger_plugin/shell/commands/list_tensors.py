@@ -14,7 +14,6 @@ from tb_debugger_plugin.reading.dumps.passing import passing
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
-from tb_debugger_plugin.shell.moments import first_moment
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.tensor_table import (
     SIZE_WIDTH,
@@ -24,7 +23,7 @@ from tb_debugger_plugin.shell.tensor_table import (
     columns_of,
     line_of,
 )
-from tb_debugger_plugin.shell.times import parse_byte_interval
+from tb_debugger_plugin.shell.times import first_moment, parse_byte_interval
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.attached import Attached, Facts
-from tb_debugger_plugin.shell.columns import table
 from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
-from tb_debugger_plugin.shell.screen import Line, Mood, Part, Screen, Style, joined, link, of_text, plain
+from tb_debugger_plugin.shell.screen import (
+    Line,
+    Mood,
+    Part,
+    Screen,
+    Style,
+    joined,
+    link,
+    of_text,
+    plain,
+    table,
+)
 from tb_debugger_plugin.shell.tensor_names import parse_tensor_name
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.named_ops import ops_named
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.shell.columns import table
 from tb_debugger_plugin.shell.links import command_line, graph_option
-from tb_debugger_plugin.shell.screen import Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.screen import Part, Screen, Style, link, plain, table
 
 #: Types of ops that move tensors from device to device, or out of functions; lists leave them out.
 HIDDEN_TYPES: Final = frozenset(("_Send", "_Recv", "_HostSend", "_HostRecv", "_Retval"))

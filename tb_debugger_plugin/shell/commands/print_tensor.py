@@ -17,20 +17,22 @@ from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, tensor_at_hand
-from tb_debugger_plugin.shell.changes import record_changes
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
-from tb_debugger_plugin.shell.moments import first_moment
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
-from tb_debugger_plugin.shell.value_options import add_value_options, typed_options, wanted
+from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import (
     ArraySource,
     RecordedSource,
     Wanted,
+    add_value_options,
+    record_changes,
+    typed_options,
     unkept_screen,
     value_screen,
+    wanted,
 )
 
 if TYPE_CHECKING:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.shell.columns import table
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.run_status import status_lines
 from tb_debugger_plugin.shell.links import command_line
-from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, table
 from tb_debugger_plugin.shell.times import date_of
 
 if TYPE_CHECKING:

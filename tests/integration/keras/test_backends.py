@@ -1,4 +1,4 @@
-"""`capture/backends.py`: Keras on JAX runs as it does alone, and the recording says what it does not hold."""
+"""`capture/not_recorded.py`: Keras on JAX runs as it does alone, and the recording says what it lacks."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.analysis.compare.alignment import common
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
-from tb_debugger_plugin.analysis.compare.inheritance import InputDifference, handed_on, inherited_share
 from tb_debugger_plugin.analysis.compare.outline import without_numbers
-from tb_debugger_plugin.analysis.compare.sequences import common
+from tb_debugger_plugin.analysis.compare.search import InputDifference, handed_on, inherited_share
 from tb_debugger_plugin.analysis.compare.tolerance import tolerance, weight
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode

@@ -1,4 +1,4 @@
-"""`analysis/diagnosis/patterns.py`: situations that no small program shows, drawn op by op."""
+"""`analysis/diagnosis/advising.py`: situations that no small program shows, drawn op by op."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.diagnosis.advice import EMPTY, RANGE
 from tb_debugger_plugin.analysis.diagnosis.advising import (
+    PATTERNS,
     advice_for,
     example_for,
     lines_of,
@@ -21,7 +22,6 @@ from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbe
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
-from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role

@@ -11,9 +11,9 @@ import pytest
 
 from tb_debugger_plugin.analysis.diagnosis import advice, dialect
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
+from tb_debugger_plugin.analysis.diagnosis.advising import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES
 from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
-from tb_debugger_plugin.analysis.diagnosis.patterns import PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example, Rewrite, example_of, with_numbers
 
 LOG = Rewrite("log(X)", "tf.math.log(tf.maximum(X, 1e-7))")

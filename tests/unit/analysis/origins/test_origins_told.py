@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis.origins.kinds import Kinds
+from tb_debugger_plugin.analysis.origins.telling import Kinds
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.unit.analysis.origins.test_origins import Program, ops_of
 

@@ -10,9 +10,8 @@ import pytest
 
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program.controller import Controller
-from tb_debugger_plugin.live.program.counted_calls import CountedCalls
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
-from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
+from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 from tests.support.fake_gate import FakeClock, FakeEager, FakeGate, FakeProgram, FakeRecording
 
 FUNCTION = CallKind.FUNCTION

@@ -1,4 +1,4 @@
-"""`live/program/changes.py`: new values fit, or are refused; expressions, texts and numbers of values."""
+"""`live/program/commands.py`: new values fit, or are refused; expressions, texts and numbers of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_debugger_plugin.capture.gate import Passed
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.live.program.arrays import parts_of, short_text
-from tb_debugger_plugin.live.program.changes import fitted
+from tb_debugger_plugin.live.program.commands import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
 from tb_debugger_plugin.live.program.numbers import _with_numpy, numbers_of
 from tb_debugger_plugin.live.program.postfix import COLUMNS

@@ -14,7 +14,7 @@ import pytest
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.shell.commands.groups import GROUPS
+from tb_debugger_plugin.shell.commands.general import GROUPS
 from tb_debugger_plugin.shell.commands.run_info import failing_node
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Resume, RunRequest

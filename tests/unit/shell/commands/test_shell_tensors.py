@@ -13,10 +13,9 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.dumps.datum import NoTensor
-from tb_debugger_plugin.shell.filter_files import add_filters_of
 from tb_debugger_plugin.shell.screen import Style
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.tensor_filters import TensorFilters
+from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
 from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program, values_program, whole
 from tests.support.shells import error, links, texts
