@@ -16,8 +16,7 @@ from dataclasses import replace
 
 from tensorflow.python.eager.polymorphic_function import attributes
 
-from tb_debugger_plugin.capture.engines.choose import choose_engines
-from tb_debugger_plugin.capture.engines.engine import Engines
+from tb_debugger_plugin.capture.engines.choose import Engines, choose_engines
 from tb_debugger_plugin.capture.graph.called import Calls, called_by, callees_first
 from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function

@@ -17,9 +17,8 @@ from typing import Final
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
 from tb_debugger_plugin.events.tail import Tail, TailMode
 from tb_debugger_plugin.index.describe import Describer
-from tb_debugger_plugin.index.hosts import HostTraces
+from tb_debugger_plugin.index.hosts import HostTraces, RemotePool, read_ahead
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon
-from tb_debugger_plugin.index.remote_pool import RemotePool, read_ahead
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Batch, FileKey, FileState, RingBytes, SetFile, ring_frames
 from tb_debugger_plugin.index.traces import TraceRows

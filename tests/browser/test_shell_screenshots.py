@@ -14,7 +14,7 @@ from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
-from tb_debugger_plugin.shell.ui.full_screen.completing import complete_line
+from tb_debugger_plugin.shell.ui.full_screen.keys import complete_line
 from tb_debugger_plugin.shell.ui.history import History
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]

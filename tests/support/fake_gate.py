@@ -24,7 +24,7 @@ from tb_debugger_plugin.capture.gate import (
 )
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
-from tb_debugger_plugin.live.program.numbers import numbers_of
+from tb_debugger_plugin.live.program.tensors import numbers_of
 from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
 
 _UNARY: dict[int, Callable[[float], float]] = {

@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.alerts.toml_files import check_names, quoted, tables_of, text_of
+from tb_debugger_plugin.analysis.alerts.own_rules import check_names, quoted, tables_of, text_of
 from tb_debugger_plugin.errors import UsageError
 
 FILE_NAME: Final = "tbdbg_allow.toml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,20 @@ from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import MAYBE, Blame, Input, new_kinds
 from tb_debugger_plugin.analysis.diagnosis.known import algebra, arithmetic, functions, learning, outside
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Numbers
-from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
+
+_LIBRARY: Final = re.compile(r"^_(?:MklNative|Mkl)?(?:Fused)?(?=[A-Z])")
+_RENAMED: Final = {"_FusedBatchNormEx": "FusedBatchNormV3", "_FusedBatchNormGradEx": "FusedBatchNormGradV3"}
+#: Types that begin like those of a library, and are not.
+_OWN: Final = frozenset({"_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv"})
+
+
+def plain_type(op_type: str) -> str:
+    """Return the type of the op that the program wrote."""
+    if op_type in _OWN:
+        return op_type
+    return _RENAMED.get(op_type) or _LIBRARY.sub("", op_type)
+
 
 #: All known causes. The first proven one counts, so causes that numbers prove come before those by exclusion.
 CAUSES: Final = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.diagnosis.forward_near import backward_chain, wanted
+from tb_debugger_plugin.analysis.diagnosis.near_ops import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.gradient_functions import differentiated_type
+from tb_debugger_plugin.analysis.graph.forward_op import differentiated_type
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ from tb_debugger_plugin.analysis.origins.lines import Lines, Place
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Origin
 from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import Sink
-from tb_debugger_plugin.analysis.origins.swallowed import expected_words, swallowed_words, unmeasured
 from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Range
@@ -29,6 +29,60 @@ from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.index.tensors import BAD
+
+_SATURATED: Final = frozenset(
+    "Sigmoid Tanh Erf Erfc Atan Softsign Sign Elu Selu Softplus HardSigmoid Relu6".split()
+)
+_CHOOSING: Final = frozenset("ArgMax ArgMin TopK TopKV2 ApproxTopK NthElement InTopK InTopKV2".split())
+_TEXT: Final = frozenset({"AsString", "StringFormat"})
+
+
+def swallowed_words(takings: Iterable[Taking]) -> str:
+    """Return the sentences of a finding: what took the value, what that made of it, and what that decided."""
+    told = dict.fromkeys(map(_sentence, takings))
+    return " ".join(["No result shows it.", *list(told)[:_MAX_NAMED]])
+
+
+def expected_words(takings: Iterable[Taking], *, is_written: bool) -> str:
+    """Return the sentences for a value that the table expects; empty if nothing on record took it."""
+    rows = dict.fromkeys(taking.row(is_written=is_written) for taking in takings)
+    named = [row.words.replace("`", "") for row in rows if row is not None]
+    return f"It is expected: {'; '.join(named[:_MAX_NAMED])}." if named else ""
+
+
+def unmeasured(takings: Iterable[Taking]) -> list[str]:
+    """Return the ops that took a value and whose output is not on record."""
+    return list(dict.fromkeys(display_name(each.taker) for each in takings if not each.is_measured))
+
+
+def _sentence(taking: Taking) -> str:
+    name = display_name(taking.taker)
+    if not taking.is_measured:
+        return f"{name} took it, and what it made of it is not on record."
+    decided = f", which {taking.decided}" if taking.decided else ""
+    return f"{name}: {_effect(taking)}{decided}."
+
+
+def _effect(taking: Taking) -> str:
+    is_nan = "nan" in taking.elements
+    kind = "NaN" if is_nan else "infinity"
+    taker = taking.taker
+    if taker == "Cast":
+        return f"the integer of {'a NaN' if is_nan else 'an infinity'} is undefined"
+    if taker == "NotEqual":
+        return "each number is unequal to NaN"
+    if taker in _CHOOSING:
+        return f"what it chooses among {kind} is arbitrary"
+    if taker in op_kinds.COMPARING:
+        return "a comparison with NaN is false"
+    if taker in _SATURATED:
+        return f"it saturated at {kind}"
+    if taker in op_kinds.DIVISORS:
+        return f"a division by {kind} gives 0"
+    if taker in op_kinds.SHOWING | _TEXT:
+        return f"it shows {kind}"
+    return f"it made finite values of {kind}"
+
 
 # Says what was born: NaN or an infinity.
 #
@@ -100,6 +154,10 @@ _KIND_UNCOUNTED: Final = 'Record with tensor_debug_mode="FULL_HEALTH" to tell Na
 _KIND_UNMEASURED: Final = "The value itself was not measured: what it was follows from what came of it."
 _UNMEASURED: Final = "Record what {} made of it, without a filter, to know whether it did harm."
 #: Other ops of the same line that are named.
+# Says what swallowed a bad value, and what that made of it.
+#
+# Takes what took a value; returns sentences for findings, and for values that the table expects.
+
 _MAX_NAMED: Final = 3
 _PASSED: Final = "Check what the program passes in, for example with numpy.isfinite."
 _HELP: Final = {

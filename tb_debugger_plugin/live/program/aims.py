@@ -14,14 +14,14 @@ from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
-from tb_debugger_plugin.live.program.conditions import Condition
-from tb_debugger_plugin.live.program.filters import Filter
-from tb_debugger_plugin.live.program.gate_rules import (
+from tb_debugger_plugin.live.program.conditions import (
     UNTIL_CONDITION,
     UNTIL_TENSOR,
+    Condition,
     gate_rule,
     measuring_rule,
 )
+from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.places import Place, described
 from tb_debugger_plugin.live.program.tensors import known_numbers

@@ -9,7 +9,8 @@ Not thread-safe: the controller holds its lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,13 +19,75 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
-from tb_debugger_plugin.live.program.births import Births
-from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
+from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, parse_condition
 from tb_debugger_plugin.live.program.filters import Filter
-from tb_debugger_plugin.live.program.gate_rules import gate_rule
 from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
 from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
 from tb_debugger_plugin.native.arguments import GateRule
+
+# Tells where a condition begins to hold from where it is carried on: for the first of each origin only.
+#
+# A value is carried if an input of its op fulfils the condition as well; or if its op only passes on what
+# came from elsewhere, such as an argument or a variable, and the condition has held before.
+#
+# Invariant: tensors come in the order in which they are computed, each before those that are computed from
+# it.
+
+#: Ops whose outputs come from other graphs or from earlier calls.
+_PASSES_ON: Final = frozenset(
+    (
+        *("Placeholder", "ReadVariableOp", "VariableV2", "ResourceGather", "PartitionedCall"),
+        *("StatefulPartitionedCall", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"),
+        *("Enter", "Exit", "Merge", "Switch", "NextIteration", "TensorListGetItem", "TensorListStack"),
+    )
+)
+
+#: Calls that are remembered: as many as threads may run at the same time.
+_MOST_CALLS: Final = 64
+
+
+class Births:
+    """Where the condition of one breakpoint began to hold. Not thread-safe: the controller holds its lock."""
+
+    def __init__(self) -> None:
+        #: Ids of tensors, by call: of the last ones.
+        self._holding: OrderedDict[int, set[int]] = OrderedDict()
+        self._has_held = False
+
+    def is_birth(self, tensor: TensorOfGraph, call: int, is_known: Callable[[int], bool]) -> bool:
+        """Take in a tensor of a graph for which the condition holds; return whether it begins there.
+
+        Args:
+          tensor: The tensor.
+          call: The number of its call.
+          is_known: Whether a tensor passes the gate, by its id.
+        """
+        holding = self._holding.setdefault(call, set())
+        if len(self._holding) > _MOST_CALLS:
+            self._holding.popitem(last=False)
+        is_carried = self._is_carried(tensor, holding, is_known)
+        holding.add(tensor.tensor_id)
+        self._has_held = True
+        return not is_carried
+
+    def _is_carried(self, tensor: TensorOfGraph, holding: set[int], is_known: Callable[[int], bool]) -> bool:
+        if tensor.op_type in _PASSES_ON:
+            return self._has_held
+        if not all(map(is_known, tensor.inputs)):
+            return bool(holding)
+        return any(one in holding for one in tensor.inputs)
+
+    def is_eager_birth(self, op_type: str, inputs: Iterable[bool]) -> bool:
+        """Take in an output of an eager op for which the condition holds; return whether it begins there.
+
+        Args:
+          op_type: The type of the op.
+          inputs: For each input, whether the condition holds for it.
+        """
+        is_carried = self._has_held if op_type in _PASSES_ON else any(inputs)
+        self._has_held = True
+        return not is_carried
+
 
 #: Most breakpoints of a program.
 MOST: Final = 200

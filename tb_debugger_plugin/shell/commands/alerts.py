@@ -19,9 +19,8 @@ from tb_debugger_plugin.analysis.verdict import verdict
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.shell.command import Answer, Command
-from tb_debugger_plugin.shell.lazy_lines import LazyLines
+from tb_debugger_plugin.shell.lazy_lines import LazyLines, Pages
 from tb_debugger_plugin.shell.links import command_line, graph_option, node_command, source_command
-from tb_debugger_plugin.shell.pages import Pages
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.shell.command import Answer, Command
-from tb_debugger_plugin.shell.commands.node_dumps import bad_words
-from tb_debugger_plugin.shell.commands.node_traceback import stack_lines
+from tb_debugger_plugin.shell.commands.node_info import bad_words, stack_lines
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.links import command_line
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain

@@ -12,9 +12,6 @@ from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
-from tb_debugger_plugin.shell.commands.node_attributes import attribute_lines
-from tb_debugger_plugin.shell.commands.node_dumps import dump_lines
-from tb_debugger_plugin.shell.commands.node_traceback import traceback_lines
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
 from tb_debugger_plugin.shell.links import command_line, node_command
 from tb_debugger_plugin.shell.names import literal
@@ -23,6 +20,160 @@ from tb_debugger_plugin.shell.value_screen import op_changes
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
+from typing import Any, NamedTuple
+
+from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
+from tb_debugger_plugin.analysis.sources import USER, stack_frames, stack_of
+from tb_debugger_plugin.index.tensors import BAD
+from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
+from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.shell.links import source_command
+
+#: The first tensors are listed; `lt` pages through all of them.
+_SHOWN: Final = 1000
+
+
+def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
+    """Return a line for each recorded tensor of an op, in the order of time, after an empty line."""
+    sites = {site.number: site.slot for site in snapshot.catalog.op_sites.get(op.number, ())}
+    count = int(tensor_counts(snapshot).tensors[op.number])
+    begin = first_time(snapshot)
+    others = _other_dumps(snapshot, op, begin)
+    lines: list[Line] = [(), plain(f"{count + len(others):,} dumped tensor(s):", Style.HEADING), ()]
+    lines += [_line(row, sites[row[1]], begin) for row in _rows(snapshot, list(sites))]
+    if count > _SHOWN:
+        rest = link("lt lists all of them", command_line("lt", "-n", f"{literal(op.name)}$"))
+        lines.append((Part(f"  ({count - _SHOWN:,} more; "), rest, Part(")")))
+    return lines + others
+
+
+def first_time(snapshot: Snapshot) -> float:
+    """Return when the first tensor of the run was computed; 0 if there is none."""
+    rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
+    return float(rows[0][0]) if rows else 0.0
+
+
+def _rows(snapshot: Snapshot, sites: list[int]) -> list[tuple[Any, ...]]:
+    return snapshot.rows(
+        "SELECT idx, site, wall_time, health, nan, neg_inf, pos_inf FROM graph_executions"
+        f" WHERE site IN (SELECT unnest(?::INTEGER[])) ORDER BY idx LIMIT {_SHOWN}",
+        [sites],
+    )
+
+
+def _line(row: tuple[Any, ...], slot: int, begin: float) -> Line:
+    index, _, time, health, *counts = row
+    text = f"Slot {slot} @ {(time - begin) * 1e3:.3f} ms"
+    style = Style.BAD if health == BAD else Style.PLAIN
+    words = bad_words(*counts)
+    return (Part("  "), link(text, f"pt #{index}", style), Part(f"  {words}" if words else "", style))
+
+
+def bad_words(nan: float | None, neg_inf: float | None, pos_inf: float | None) -> str:
+    """Return how many elements are bad, such as ``2 NaN, 1 -inf``; empty if none, or if not counted."""
+    counts = ((nan, "NaN"), (neg_inf, "-inf"), (pos_inf, "+inf"))
+    return ", ".join(f"{count:,.0f} {name}" for count, name in counts if count and count == count)
+
+
+def _other_dumps(snapshot: Snapshot, op: Op, begin: float) -> list[Line]:
+    """Return the dumps of debug ops that give no tensor of the program, such as `DebugNumericSummary`."""
+    rows = snapshot.rows(
+        "SELECT watch_key, time FROM dump_files WHERE idx IS NULL AND starts_with(watch_key, ?)"
+        f" ORDER BY time LIMIT {_SHOWN}",
+        [f"{op.name}:"],
+    )
+    lines: list[Line] = []
+    for key, time in rows:
+        _, slot, debug_op = key.rsplit(":", 2)
+        text = f"Slot {slot} @ {debug_op} @ {time / 1e3 - begin * 1e3:.3f} ms"
+        lines.append((Part("  "), link(text, command_line("pt", key))))
+    return lines
+
+
+class _Frame(NamedTuple):
+    depth: int
+    path: str
+    line: int
+    function: str
+    text: str | None
+    is_user: bool
+
+
+def traceback_lines(snapshot: Snapshot, op: Op) -> list[Line]:
+    """Return the frames that made an op, after a heading."""
+    return [(), (), plain("Traceback of node construction:", Style.HEADING), *_lines_of(snapshot, op.stack)]
+
+
+def _lines_of(snapshot: Snapshot, stack: int) -> list[Line]:
+    frames = stack_lines(snapshot, stack)
+    return frames or [plain("(Not recorded: TensorFlow's own dumps hold no stacks.)")]
+
+
+def stack_lines(snapshot: Snapshot, stack: int) -> list[Line]:
+    """Return the frames of a stack, four lines each; nothing if it was not recorded."""
+    frames = _frames(snapshot, stack)
+    own = [line for frame in frames if frame.is_user for line in _frame_lines(frame)]
+    libraries = [line for frame in frames if not frame.is_user for line in _frame_lines(frame)]
+    if own and libraries:
+        libraries = [plain("Frames of libraries:", Style.MUTED), *libraries]
+    return [*own, *libraries]
+
+
+def _frames(snapshot: Snapshot, stack: int) -> list[_Frame]:
+    _, ids = stack_of(snapshot, stack)
+    found = stack_frames(snapshot, ids)
+    return [
+        _Frame(depth, path or "?", line, function, detail["text"], detail["origin"] == USER)
+        for depth, ((_, path, line, function), detail) in enumerate(
+            zip(found["stack_frames"], found["details"], strict=True)
+        )
+    ]
+
+
+def _frame_lines(frame: _Frame) -> list[Line]:
+    style = Style.PLAIN if frame.is_user else Style.MUTED
+    text = "None" if frame.text is None else f'"{frame.text.strip()}"'
+    return [
+        plain(f"{frame.depth}: {frame.path}", style),
+        (Part("  "), link(f"Line:     {frame.line}", source_command(frame.path, frame.line), style)),
+        plain(f"  Function: {frame.function}", style),
+        plain(f"  Text:     {text}", style),
+        (),
+    ]
+
+
+def attribute_lines(run: Run, snapshot: Snapshot, op: Op) -> list[Line]:
+    """Return two lines for each attribute, after a heading."""
+    lines: list[Line] = [(), plain("Node attributes:", Style.HEADING)]
+    attributes = _recorded(snapshot, op) if op.attributes else _dumped(run, snapshot, op)
+    if attributes is None:
+        return [*lines, plain("  Not recorded: only this package's recorder and dump folders hold them.")]
+    for name, value in attributes:
+        lines += [plain(f"  {name}:"), plain(f"    {value}"), ()]
+    return lines
+
+
+def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[Any, ...]]:
+    host = snapshot.catalog.graphs[op.graph].host
+    return snapshot.rows(
+        "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ? ORDER BY name",
+        [host, op.attributes],
+    )
+
+
+def _dumped(run: Run, snapshot: Snapshot, op: Op) -> list[tuple[str, str]] | None:
+    """Return what the graph in a dump folder says; None in a recording."""
+    rows = snapshot.rows(
+        "SELECT c.folder, g.device FROM dump_graphs g JOIN dump_calls c USING (call)"
+        " WHERE g.graph = ? ORDER BY call LIMIT 1",
+        [op.graph],
+    )
+    if not rows:
+        return None
+    ((folder, device),) = rows
+    with DebugDumpDir(run.folder, call=folder) as dump:
+        attributes = dump.node_attributes(op.name, device_name=op.device or device)
+    return [(name, " ".join(str(attributes[name]).split())) for name in sorted(attributes)]
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.live.program.conditions import Condition, parse_condition
-from tb_debugger_plugin.live.program.gate_rules import gate_rule
-from tb_debugger_plugin.live.program.numbers import numbers_of
+from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.tensors import numbers_of
 from tests.support.conditions import conditions
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="the gate is in the native library")

@@ -23,10 +23,9 @@ from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
-from tb_debugger_plugin.index.hosts import HostTraces
+from tb_debugger_plugin.index.hosts import HostTraces, RemotePool
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.remote_pool import RemotePool
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.source import Batch, FileState
 from tests.support.asking import Asker

@@ -1,11 +1,11 @@
-"""`server/static.py`: files of the built front end are served, and no others."""
+"""`server/plugin.py`: files of the built front end are served, and no others."""
 
 from __future__ import annotations
 
 import pytest
 
 from tb_debugger_plugin.errors import NotFoundError
-from tb_debugger_plugin.server.static import HASHED_SECONDS, static_file
+from tb_debugger_plugin.server.plugin import HASHED_SECONDS, static_file
 
 
 @pytest.fixture

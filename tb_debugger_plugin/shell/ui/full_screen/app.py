@@ -23,15 +23,65 @@ from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
 from tb_debugger_plugin.shell.ui.full_screen.jobs import Jobs
 from tb_debugger_plugin.shell.ui.full_screen.keys import press
-from tb_debugger_plugin.shell.ui.full_screen.layout import CSS
 from tb_debugger_plugin.shell.ui.full_screen.menu import TYPED, menu_line
 from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, Output
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
 from tb_debugger_plugin.shell.ui.full_screen.prompt import Prompt
 from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
-from tb_debugger_plugin.shell.ui.full_screen.window import at_window
 from tb_debugger_plugin.shell.ui.history import History
+
+# The window of the terminal, as large as it is now.
+#
+# Textual believes the variables COLUMNS and LINES, which a shell may have exported, and which stay as they
+# are when the window changes.
+
+
+def at_window(driver: type[Driver]) -> type[Driver]:
+    """Return a driver that asks the terminal for its size; the same one if it does not ask for sizes.
+
+    Args:
+      driver: The driver that Textual chose.
+    """
+    if not hasattr(driver, "_get_terminal_size"):
+        return driver
+
+    def _get_terminal_size(self: Driver) -> tuple[int, int]:
+        columns, rows = _window()
+        return (columns, rows) if columns and rows else driver._get_terminal_size(self)
+
+    return type(driver.__name__, (driver,), {"_get_terminal_size": _get_terminal_size})
+
+
+def _window() -> tuple[int, int]:
+    """Return the size of the window; zeros if the terminal has none."""
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno())  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 0, 0
+
+
+CSS: Final = """
+Screen, Output, Bar, Prompt { background: ansi_default; color: ansi_default; }
+Bar { height: 1; }
+#candidates { height: auto; display: none; }
+Output {
+    height: 1fr;
+    overflow-x: hidden;
+    overflow-y: scroll;
+    scrollbar-size-vertical: 1;
+    scrollbar-color: ansi_blue;
+    scrollbar-color-hover: ansi_bright_blue;
+    scrollbar-color-active: ansi_bright_blue;
+    scrollbar-background: ansi_default;
+    scrollbar-background-hover: ansi_default;
+    scrollbar-background-active: ansi_default;
+}
+#line { height: 1; }
+Prompt, Prompt:focus { border: none; height: 1; padding: 0; width: 1fr; background-tint: transparent 0%; }
+#sign { width: 7; }
+"""
+
 
 #: Lines of candidates above the prompt, in a window that has room for them.
 _CANDIDATES: Final = 4

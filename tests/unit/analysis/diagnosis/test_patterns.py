@@ -17,11 +17,10 @@ from tb_debugger_plugin.analysis.diagnosis.advising import (
     words_for,
 )
 from tb_debugger_plugin.analysis.diagnosis.around import Scene
-from tb_debugger_plugin.analysis.diagnosis.causes import causes_of
+from tb_debugger_plugin.analysis.diagnosis.causes import causes_of, plain_type
 from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.op_types import plain_type
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.role import Role

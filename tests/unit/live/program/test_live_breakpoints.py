@@ -12,8 +12,7 @@ from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
-from tb_debugger_plugin.live.program.births import Births
-from tb_debugger_plugin.live.program.breakpoints import MOST, Breakpoints, place_of
+from tb_debugger_plugin.live.program.breakpoints import MOST, Births, Breakpoints, place_of
 from tb_debugger_plugin.live.program.places import Place, described, make_target
 from tests.support.fake_gate import tensor_of_graph
 

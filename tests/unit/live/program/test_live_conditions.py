@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.live.messages.presets import PRESETS
 from tb_debugger_plugin.live.program.conditions import MAX_TEXT, parse_condition
 from tb_debugger_plugin.live.program.postfix import COLUMNS
+from tests.support.checkout import ROOT
 
 NUMBERS = dict(zip(COLUMNS, (10.0, 1.0, 0.0, 2.0, 3.0, 0.0, 4.0, -2.0, 8.0, 3.0, 4.0), strict=True))
 GOOD = dict(zip(COLUMNS, (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 2.0, 1.5, 0.25), strict=True))
 EMPTY = {**dict.fromkeys(COLUMNS, 0.0), **dict.fromkeys(("min", "max", "mean", "var"), math.nan)}
+
+
+def _presets(value: float) -> list[str]:
+    """The ready-made conditions of the page, with a reference value."""
+    page = (ROOT / "frontend" / "src" / "model" / "live" / "conditions.ts").read_text("utf-8")
+    presets = re.findall(r'^  (contains|above|below)\(".*", "(.*)"\),$', page, re.MULTILINE)
+    signs = {"contains": "> 0", "above": f"> {value}", "below": f"< {value}"}
+    return [f"{text} {signs[kind]}" for kind, text in presets]
 
 
 @pytest.mark.parametrize(
@@ -42,8 +51,8 @@ def test_a_condition_holds_or_not(text, expected):
 
 
 def test_no_comparison_with_the_numbers_of_an_empty_tensor_holds():
-    for preset in PRESETS:
-        assert not parse_condition(preset.text(0.0)).holds(EMPTY)
+    for condition in _presets(0):
+        assert not parse_condition(condition).holds(EMPTY)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +108,6 @@ def test_a_text_that_is_no_condition_gets_a_sentence(text, sentence):
         parse_condition(text)
 
 
-def test_there_are_the_thirteen_presets_of_the_first_debugger():
-    assert len(PRESETS) == 13
-    assert [preset.has_value for preset in PRESETS] == [False] * 3 + [True] * 10
-    assert PRESETS[3].text(1e-7) == "max > 9.9999999999999995e-08"
-    for preset in PRESETS:
-        assert parse_condition(preset.text(-1.5)).steps
+def test_the_thirteen_presets_of_the_page_are_conditions():
+    assert len(_presets(-1.5)) == 13
+    assert all(parse_condition(condition).steps for condition in _presets(-1.5))

@@ -14,9 +14,8 @@ from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.live.program.arrays import parts_of, short_text
 from tb_debugger_plugin.live.program.commands import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
-from tb_debugger_plugin.live.program.numbers import _with_numpy, numbers_of
 from tb_debugger_plugin.live.program.postfix import COLUMNS
-from tb_debugger_plugin.live.program.tensors import Tensors
+from tb_debugger_plugin.live.program.tensors import Tensors, _with_numpy, numbers_of
 from tests.support.fake_gate import tensor_of_graph
 
 NUMBER_OF = dtypes.NUMBER_OF

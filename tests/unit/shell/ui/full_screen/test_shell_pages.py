@@ -10,8 +10,7 @@ import pytest
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, text_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import fitting, in_columns
-from tb_debugger_plugin.shell.ui.full_screen.made_lines import MadeLines
-from tb_debugger_plugin.shell.ui.full_screen.pages import MAX_PAGES, Page, Pages
+from tb_debugger_plugin.shell.ui.full_screen.pages import MAX_PAGES, MadeLines, Page, Pages
 from tb_debugger_plugin.shell.ui.full_screen.search import compiled, found
 from tb_debugger_plugin.shell.ui.full_screen.strips import Marks, strip_of
 
