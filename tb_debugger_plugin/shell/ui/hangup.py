@@ -38,6 +38,9 @@ def survived_hangup(*, is_wanted: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        # The end of the input may come before the signal, which then comes here, and is no news.
+        with contextlib.suppress(TerminalClosed):
+            signal.signal(signal.SIGHUP, before)
         signal.signal(signal.SIGHUP, before)
         streams.replace_closed()
 
