@@ -23,7 +23,7 @@ def test_a_signal_that_comes_after_the_end_of_the_input_changes_nothing(monkeypa
         return set_handler(number, handler)
 
     monkeypatch.setattr(signal, "signal", interrupted)
-    monkeypatch.setattr(TerminalStreams, "replace_closed", replaced.append)
+    monkeypatch.setattr(TerminalStreams, "replace_closed", lambda streams: replaced.append(streams))
     set_handler(signal.SIGHUP, signal.SIG_DFL)
     with survived_hangup(is_wanted=True):
         pass
