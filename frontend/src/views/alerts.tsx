@@ -3,16 +3,18 @@ import type { Alert } from "../api/answers";
 import { type AlertIndex, alertIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
-import { alertSummary } from "../model/alert_summary";
 import { gapsOf, gapsWords } from "../model/gaps";
+import type { Summary } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { processOf } from "../model/processes";
 import { roleOf, roleWords } from "../model/role";
+import { firstCauseLabel } from "../model/verdict";
 import type { Store } from "../store/store";
-import { Cause } from "./cause";
+import { Elements, Explanation } from "./cause_parts";
 import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName } from "./numbers";
+import { ExpectedOrigins, OriginCard } from "./origin_card";
 import { Failure, Hint, Panel } from "./panel";
 import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
@@ -233,4 +235,53 @@ function alertDetails(alert: Alert): string {
   const role = roleWords(alert.op_name ?? "", roleOf(alert, alert.gradient_of));
   const details = `${alert.op_type}${func} · #${alert.graph_execution_trace_index}`;
   return role === undefined ? details : `${role} · ${details}`;
+}
+
+export function Cause({ store }: { readonly store: Store }) {
+  const loaded = store.originList.value;
+  const { shown: origin, expected } = store.origins.value;
+  if (origin !== undefined) return <OriginCard store={store} origin={origin} />;
+  if (loaded === undefined || (loaded.kind === "loading" && loaded.stale === undefined))
+    return loaded === undefined ? null : <Hint>Looking for the cause …</Hint>;
+  return (
+    <>
+      {loaded.kind === "failed" && <Failure message={loaded.message} />}
+      {expected.length > 0 && <AllExpected store={store} />}
+      <FirstCause store={store} isBadExplained={expected.length > 0} />
+    </>
+  );
+}
+
+/** Bad values that harm nothing, and no others. */
+function AllExpected({ store }: { readonly store: Store }) {
+  return (
+    <div class="all-expected" data-testid="all-expected">
+      <ExpectedOrigins store={store} />
+    </div>
+  );
+}
+
+interface FirstCauseProps {
+  readonly store: Store;
+  /** Whether bad values are explained already, so that only an alert of another kind is left. */
+  readonly isBadExplained: boolean;
+}
+
+/** The diagnosis of the first cause: what it is, why it is bad, and which line of the program computes it. */
+function FirstCause({ store, isBadExplained }: FirstCauseProps) {
+  const loaded = store.firstBad.value;
+  const diagnosis = shown(loaded);
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  if (diagnosis === undefined) return loaded?.kind === "ready" ? null : <Hint>Looking for the cause …</Hint>;
+  if (isBadExplained && diagnosis.alert?.bad !== false) return null;
+  return (
+    <div class="first-bad" data-testid="first-bad">
+      <Explanation store={store} diagnosis={diagnosis} label={firstCauseLabel(diagnosis)} />
+      <Elements store={store} loaded={store.firstBadValue.value} />
+    </div>
+  );
+}
+
+export function alertSummary({ size, num_neg_inf, num_pos_inf, num_nan, bad }: Alert): Summary {
+  return { size, counts: { neg_inf: num_neg_inf, pos_inf: num_pos_inf, nan: num_nan }, bad };
 }

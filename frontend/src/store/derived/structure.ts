@@ -1,15 +1,14 @@
 /** The execution or op in focus, and the graph around it. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { ExecutionData, OpInfo } from "../../api/answers";
+import type { ExecutionData, OpInfo, OpInput } from "../../api/answers";
 import type { Api } from "../../api/routes";
-import type { GraphId, RunName } from "../../base/ids";
+import type { GraphExecutionIndex, GraphId, RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
-import type { OpSeen } from "../../model/passed_on";
+import { isPassedOn, type OpSeen } from "../../model/passed_on";
 import type { Deps } from "../deps";
 import type { Facts, OpFocus } from "../facts";
-import { opSeen } from "../passed_on";
 import { type ByKey, both, ready } from "./keyed";
 
 export type Structure = ReturnType<typeof createStructure>;
@@ -114,4 +113,37 @@ function inputGraphExecutions(facts: Facts, info: OpSeen | undefined): ReadonlyS
     return data?.outputs[output_slot]?.health?.graph_execution_index;
   });
   return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
+}
+
+/** Limits for inputs and for steps along a chain, because each step is a request. */
+const MOST_INPUTS = 12;
+const LONGEST = 8;
+
+interface OpAt {
+  readonly graph: GraphId;
+  readonly opName: string;
+  readonly trace: GraphExecutionIndex | undefined;
+}
+
+/** `known` is the description of the op itself, if it came with another answer. */
+export async function opSeen(
+  api: Api,
+  run: RunName,
+  { graph, opName, trace: at }: OpAt,
+  signal: AbortSignal,
+  known?: OpInfo,
+): Promise<OpSeen> {
+  const info = known ?? (await api.op(run, graph, opName, at, signal));
+  const origin = async ({ data, op_name, output_slot }: OpInput): Promise<OpInput | undefined> => {
+    if (!isPassedOn(data, output_slot)) return undefined;
+    let passing: OpInfo = await api.op(run, graph, op_name, at, signal);
+    for (let step = 0; step < LONGEST; step++) {
+      const [input] = passing.inputs;
+      if (!isPassedOn(input?.data, input?.output_slot ?? 0)) return input;
+      passing = await api.op(run, graph, input?.op_name ?? "", at, signal);
+    }
+    return undefined;
+  };
+  const same = await Promise.all(info.inputs.slice(0, MOST_INPUTS).map(origin));
+  return { ...info, inputs: info.inputs.map((input, slot) => ({ ...input, same: same[slot] })) };
 }

@@ -8,9 +8,9 @@ import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
 import { Hint } from "../panel";
-import { Editor } from "./breakpoint_editor";
 import { BreakpointForm } from "./breakpoint_form";
-import { goTo, isOnePlace } from "./go_to";
+import { ConditionField, conditionOfDraft, draftOf, FirstOnly } from "./condition_field";
+import { NumberField } from "./number_field";
 
 export function Breakpoints({ store }: { readonly store: Store }) {
   const { program, readOnly, state } = store.live;
@@ -156,6 +156,79 @@ function Counts({ breakpoint: { hits, ignore, num_tensors, where } }: Pick<RowPr
       {grouped(hits)} {hits === 1 ? "hit" : "hits"}
       {ignore > 0 && `, lets ${grouped(ignore)} pass`}
       {!where.calls && ` · at ${grouped(num_tensors)} ${num_tensors === 1 ? "tensor" : "tensors"}`}
+    </span>
+  );
+}
+
+/** Whether the place is one in the recording; a pattern is many. */
+export function isOnePlace({ path, op_name }: Where): boolean {
+  return path !== "" || op_name !== "";
+}
+
+export function goTo(store: Store, { path, line, op_name, function_regex }: Where): void {
+  if (path !== "") void store.focusPath(path, line);
+  else if (op_name !== "") void store.focusOpNamed(op_name, function_regex);
+}
+
+interface EditorProps {
+  readonly store: Store;
+  readonly breakpoint: Breakpoint;
+  readonly close: () => void;
+}
+
+export function Editor({ store, breakpoint, close }: EditorProps) {
+  const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
+  const [ignore, setIgnore] = useState(breakpoint.ignore);
+  const [first_only, setFirst] = useState(breakpoint.first_only);
+  const [failure, setFailure] = useState<string>();
+  const condition = conditionOfDraft(draft);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (condition === undefined) return;
+    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore, first_only })) close();
+    else setFailure(store.live.refusal.peek());
+  };
+  return (
+    <form class="breakpoint-editor" onSubmit={(event) => void save(event)}>
+      {!breakpoint.where.calls && (
+        <>
+          <span>if</span>
+          <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
+        </>
+      )}
+      {condition !== undefined && condition !== "" && (
+        <FirstOnly isOn={first_only} change={setFirst} testId="edit" />
+      )}
+      <Ignore ignore={ignore} setIgnore={setIgnore} />
+      <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
+        Save
+      </button>
+      {failure !== undefined && (
+        <span class="failure" role="alert" data-testid="edit-failure">
+          {failure}
+        </span>
+      )}
+    </form>
+  );
+}
+
+interface IgnoreProps {
+  readonly ignore: number;
+  readonly setIgnore: (ignore: number) => void;
+}
+
+function Ignore({ ignore, setIgnore }: IgnoreProps) {
+  return (
+    <span class="breakpoint-ignore">
+      let
+      <NumberField
+        label="Hits that do not stop"
+        value={ignore}
+        least={0}
+        change={setIgnore}
+        testId="edit-ignore"
+      />
+      {ignore === 1 ? "hit" : "hits"} pass
     </span>
   );
 }

@@ -2,21 +2,25 @@
 import { useEffect, useRef } from "preact/hooks";
 import { npyAddress } from "../../api/values";
 import { shown } from "../../base/loaded";
-import { bytes, counted } from "../../base/text";
+import { bytes, counted, significant } from "../../base/text";
 import { recordOf } from "../../model/changed_values";
 import { fromWire } from "../../model/health";
 import { displayName, shapeText } from "../../model/names";
+import { scaleOf } from "../../model/values/colours";
+import { NAN, NEG_INF, POS_INF } from "../../model/values/grid";
 import { hasNumbers, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
+import { textBlock, textOf } from "../../store/values/texts";
+import type { ValuePicture } from "../../store/values/values";
 import { ChangedTag } from "../changed_tag";
 import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
 import { Failure, Hint, Panel } from "../panel";
 import { HistoryPart, TimeSlider } from "./history";
-import { Legend } from "./legend";
+import { gradientOf, usePalette } from "./palette";
 import { Plot } from "./plot";
 import { RangeFields } from "./range";
-import { Scalar } from "./scalar";
+import { kindOf } from "./scene";
 import { SliceBar } from "./slice_bar";
 import { SummaryPart } from "./summary";
 import { ValueTable } from "./table";
@@ -213,5 +217,65 @@ function Elements({ store, view }: BodyProps) {
       <Legend picture={picture} />
       <Plot store={store} picture={picture} />
     </>
+  );
+}
+
+const KINDS = [
+  { name: "nan", symbol: "NaN", bit: NAN },
+  { name: "pos-inf", symbol: "+∞", bit: POS_INF },
+  { name: "neg-inf", symbol: "−∞", bit: NEG_INF },
+] as const;
+
+export function Legend({ picture }: { readonly picture: ValuePicture }) {
+  const inks = usePalette();
+  const { grid, range } = picture;
+  const scale = scaleOf(range);
+  const isMap = kindOf(picture) === "map";
+  const isTiled = grid.tileRows * grid.tileColumns > 1;
+  return (
+    <p class="value-legend" data-testid="value-legend">
+      {range === undefined ? (
+        <span class="dim">no finite element</span>
+      ) : isMap ? (
+        <>
+          <span>{significant(scale.low)}</span>
+          <i class="value-scale" style={{ background: gradientOf(inks, scale.isDiverging) }} />
+          <span>{significant(scale.high)}</span>
+        </>
+      ) : (
+        <span class="dim">
+          {significant(range.low)} to {significant(range.high)}
+        </span>
+      )}
+      {KINDS.map(({ name, symbol, bit }) => (
+        <span key={name} class={grid.kinds.some((kind) => (kind & bit) !== 0) ? "" : "dim"}>
+          <i class={`value-key value-key-${name}`} />
+          {symbol}
+        </span>
+      ))}
+      {isTiled && (
+        <span class="dim value-tiles">
+          {isMap ? "a pixel is the mean of its elements, and bad if one is" : "band from smallest to largest"}
+        </span>
+      )}
+    </p>
+  );
+}
+
+const ONLY = { row: 0, column: 0 } as const;
+
+export function Scalar({ store, view }: { readonly store: Store; readonly view: ValueView }) {
+  const run = store.run.value;
+  void store.valueTexts.edition.value;
+  const failure = store.valueTexts.failure.value;
+  useEffect(() => {
+    if (run !== undefined) store.valueTexts.want([textBlock(run, view, ONLY)]);
+  }, [run, view]);
+  if (failure !== undefined) return <Failure message={failure} />;
+  const text = run === undefined ? undefined : textOf(store.valueTexts, run, view, ONLY);
+  return (
+    <pre class="value-scalar" data-testid="value-scalar">
+      {text ?? "…"}
+    </pre>
   );
 }
