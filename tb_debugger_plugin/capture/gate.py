@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tb_debugger_plugin.native.arguments import GateRule
@@ -324,6 +325,20 @@ class InteractiveRecording(Protocol):
     @property
     def watched(self) -> Sequence[TensorOfGraph]:
         """All watched tensors so far. A copy."""
+
+    @property
+    def dump_root(self) -> str:
+        """The folder of the recording."""
+
+    @property
+    def does_not_stop(self) -> str:
+        """A sentence on what a debugger cannot stop at, because it was made before; often empty."""
+
+    def note_running_stack(self, frame: FrameType) -> None:
+        """Record the running stack of this thread, from its innermost frame, with its sources."""
+
+    def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
+        """Note that a user has changed a value; see `Recording.note_changed_value`."""
 
     def call_at_new_tensors(self, call: AtNewTensors | None) -> None:
         """Call a function with the tensors of each graph that gets watch ops from now on; None: no more."""

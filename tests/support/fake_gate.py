@@ -253,10 +253,18 @@ class FakeRecording:
     dump_root: str
     watched: list[TensorOfGraph] = field(default_factory=list)
     isolated: list[frozenset[int]] = field(default_factory=list)
+    changed: list[tuple[str, str, int, str]] = field(default_factory=list)
+    does_not_stop: str = ""
     _call: Any = None
 
     def call_at_new_tensors(self, call: Any) -> None:
         self._call = call
+
+    def note_running_stack(self, frame: Any) -> None:
+        """The test has no sources."""
+
+    def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
+        self.changed.append((graph_id, op_name, slot, expression))
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
         self.isolated.append(tensor_ids)

@@ -188,11 +188,10 @@ class CallStops:
     def _isolate(self, wanted: frozenset[int] | None) -> None:
         """Give tensors watch ops of their own, or do nothing if it is None. The caller has no lock."""
         status = self._status
-        isolate = getattr(status.program.recording, "isolate", None)
-        if isolate is None or wanted is None:
+        if wanted is None:
             return
         try:
-            isolate(wanted)
+            status.program.recording.isolate(wanted)
         except Exception as error:  # stops are then where they were
             _log.debug("Tensors cannot get watch ops of their own:", exc_info=error)
             with status.lock:

@@ -242,9 +242,9 @@ class Commands:
         """Note in the recording that a value is not the one that the program computed."""
         with self._status.lock:
             (tensor, expression), self._change = self._change, (None, "")
-        note = getattr(self._status.program.recording, "note_changed_value", None)
-        if note is not None and tensor is not None:
-            note(tensor.graph_id, tensor.op_name, tensor.slot, expression)
+        if tensor is not None:
+            recording = self._status.program.recording
+            recording.note_changed_value(tensor.graph_id, tensor.op_name, tensor.slot, expression)
 
     def _replace(self, value: npt.NDArray[Any]) -> None:
         """Give the tensor at which the program is paused another value."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from tb_debugger_plugin.capture.gate import InteractiveRecording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Call, Message
 
@@ -170,8 +171,8 @@ class Program(Protocol):
     """What a controller may do to its program. All methods may be called by any thread."""
 
     @property
-    def recording(self) -> Any:
-        """The `capture.recording.Recording` of the program."""
+    def recording(self) -> InteractiveRecording:
+        """The recording of the program."""
 
     def flush(self) -> None:
         """Write out what was recorded so far, so that the page sees everything up to a pause."""

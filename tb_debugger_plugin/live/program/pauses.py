@@ -191,10 +191,8 @@ class Pauses:
 
     def _note_sources(self) -> None:
         """Record the sources of the lines that run, before an op of theirs is on record."""
-        note = getattr(self._status.program.recording, "note_running_stack", None)
         try:
-            if note is not None:
-                note(sys._getframe())
+            self._status.program.recording.note_running_stack(sys._getframe())
         except Exception as error:  # the program must not see any error
             _log.debug("The running stack cannot be recorded:", exc_info=error)
 

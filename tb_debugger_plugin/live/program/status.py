@@ -110,7 +110,7 @@ class Status:
         self.clock = clock
         self.eager = eager
         self.lock = threading.Condition()
-        self.gate: Gate | None = getattr(program.recording, "gate", None)
+        self.gate: Gate | None = program.recording.gate
         self.aims = Aims(self.gate, settings.filters)
         self.tensors = Tensors(self.gate, settings.max_held_bytes, eager.read)
         self.followers = Followers(settings.when_alone, clock)

@@ -68,7 +68,7 @@ class Stops:
         self._closed = threading.Event()
         self._prepare()
         self._know_tensors()
-        if getattr(program.recording, "does_not_stop", ""):
+        if program.recording.does_not_stop:
             self._status.notices.add(program.recording.does_not_stop)
         with self._lock:
             self._status.settle()
@@ -82,9 +82,8 @@ class Stops:
 
     def _know_tensors(self) -> None:
         recording = self._status.program.recording
-        if getattr(recording, "call_at_new_tensors", None) is not None:
-            recording.call_at_new_tensors(self._take_in)
-            self._take_in(recording.watched)
+        recording.call_at_new_tensors(self._take_in)
+        self._take_in(recording.watched)
 
     def _take_in(self, tensors: Sequence[TensorOfGraph]) -> None:
         with self._lock:
