@@ -70,10 +70,6 @@ class RuleWatch:
         except IndexError:
             return None
 
-    def take_all(self) -> list[Broken]:
-        """Return all that waits."""
-        return [one for one in iter(self.take, None) if one is not None]
-
     def finish(self) -> None:
         """Ask once more, of all that was recorded, and end. What is found waits to be taken."""
         self._asks_last = True

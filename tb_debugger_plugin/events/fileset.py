@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -240,19 +240,6 @@ def _size(path: Location) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def read_file_set(files: FileSet) -> Iterator[tuple[str, FileContents]]:
-    """Read all files of a set, in the order of :data:`SUFFIXES`.
-
-    Args:
-      files: The set.
-
-    Yields:
-      ``(suffix, contents)`` for each of :data:`SUFFIXES`.
-    """
-    for suffix in SUFFIXES:
-        yield suffix, read_with_tail(files, suffix)
 
 
 def _open_for_append(path: str) -> BinaryIO:

@@ -21,8 +21,6 @@ from tb_debugger_plugin.events.dtypes import numpy_dtype
 MAX_RANK: Final = 254
 #: Elements of a tensor; a tensor with more has no size. A float64 represents every count up to this one.
 MAX_SIZE: Final = 1 << 53
-#: How often :func:`whole_tensor` repeats the last value of a tensor at most.
-_MAX_REPEATS: Final = 1 << 24
 #: Dtypes whose bits stand in ``half_val``.
 _HALVES: Final = (dtypes.NUMBER_OF["float16"], dtypes.BFLOAT16)
 _VALUE_FIELDS: Final = (
@@ -47,21 +45,6 @@ class Stored:
     def size(self) -> int:
         """The number of elements of the tensor."""
         return len(self.values) + self.repeats
-
-
-def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
-    """Return all values of a ``TensorProto`` as a flat array.
-
-    Args:
-      proto: As for :func:`stored`.
-
-    Returns:
-      The values; None when :func:`stored` returns None, and when few values stand for a huge tensor.
-    """
-    tensor = stored(proto)
-    if tensor is None or tensor.repeats > _MAX_REPEATS:
-        return None
-    return np.concatenate([tensor.values, np.repeat(tensor.values[-1:], tensor.repeats)])
 
 
 def stored(proto: Any) -> Stored | None:

@@ -7,10 +7,11 @@ from playwright.sync_api import expect
 
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tests.support.debugger_page import open_page
 from tests.support.events import small_program, vector
 from tests.support.serving import tensorboard
+from tests.support.tails import build_tail
 
 pytestmark = pytest.mark.browser
 

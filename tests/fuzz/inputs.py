@@ -23,6 +23,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.fuzz import damage
 from tests.fuzz.hostile import hostile_event
 from tests.support.events import Recording, small_program, whole
+from tests.support.tails import build_tail
 
 Files = dict[str, bytes]
 _MASKS: Final = (0x01, 0x80, 0xFF)
@@ -155,7 +156,7 @@ def _with_tails(rng: random.Random) -> Files:
         payloads = _payloads(files[suffix])
         kept = rng.randrange(len(payloads) + 1)
         files[suffix] = damage.framed(payloads[:kept])
-        content = tail.build_tail(
+        content = build_tail(
             payloads[kept:],
             mode=rng.choice(list(tail.TailMode)),
             file_size=rng.choice((len(files[suffix]), len(files[suffix]), 0, 10, 2**63)),

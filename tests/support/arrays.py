@@ -1,10 +1,13 @@
-"""Arrays in place of the elements of a recorded tensor."""
+"""Arrays in place of the elements of a recorded tensor, and of its message."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+
+from tb_debugger_plugin.index.values import stored
 
 Array = npt.NDArray[Any]
 
@@ -20,3 +23,18 @@ class ArrayElements:
 
     def read(self, begin: int, end: int) -> Array:
         return self._flat[begin:end]
+
+
+def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
+    """Return all values of a ``TensorProto`` as a flat array.
+
+    Args:
+      proto: As for :func:`stored`.
+
+    Returns:
+      The values; None when :func:`stored` returns None, and when few values stand for a huge tensor.
+    """
+    tensor = stored(proto)
+    if tensor is None or tensor.repeats > 1 << 24:
+        return None
+    return np.concatenate([tensor.values, np.repeat(tensor.values[-1:], tensor.repeats)])

@@ -112,7 +112,8 @@ def read_each(root: Path) -> list[Recorded]:
 
 def _read(files: fileset.FileSet) -> Recorded:
     events: dict[str, list[Any]] = {}
-    for suffix, contents in fileset.read_file_set(files):
+    for suffix in fileset.SUFFIXES:
+        contents = fileset.read_with_tail(files, suffix)
         assert not contents.damages
         events[suffix] = [record.event for record in contents.records]
     names, ops = {}, {}

@@ -26,6 +26,7 @@ from tests.support.asking import PREFIX
 from tests.support.checkout import ROOT
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
 from tests.support.serving import fetch, tensorboard
+from tests.support.tails import build_tail
 
 _COUNTS = ("num_executions", "num_graph_executions", "num_bad_graph_executions", "num_alerts")
 
@@ -108,7 +109,7 @@ def _turn(ring: Recording, turn: int) -> None:
     traces = [ring.trace_event("g1", "Log", full_health([1.0] * (3 * turn + n))) for n in range(3)]
     path = ring.files.tail_path("graph_execution_traces")
     path.with_suffix(".new").write_bytes(
-        tail.build_tail(
+        build_tail(
             [trace.SerializeToString() for trace in traces],
             mode=tail.TailMode.RING,
             file_size=ring.files.path("graph_execution_traces").stat().st_size,

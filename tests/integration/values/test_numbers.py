@@ -13,8 +13,8 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MOMENTS, TensorDebugMode
-from tb_debugger_plugin.index.values import whole_tensor
 from tb_debugger_plugin.native import twin
+from tests.support.arrays import whole_tensor
 from tests.support.recorded import Summary, counts, read, summary
 
 pytestmark = pytest.mark.tensorflow

@@ -21,8 +21,9 @@ from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tests.support.events import Recording, full_health, loaded, small_program, vector
+from tests.support.tails import build_tail
 
 BAD = full_health([math.nan])
 GOOD = full_health([1.0])

@@ -17,10 +17,11 @@ from tb_debugger_plugin.analysis.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
+from tests.support.tails import build_tail
 
 BAD = full_health([math.nan])
 

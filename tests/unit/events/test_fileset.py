@@ -8,18 +8,19 @@ import pytest
 
 from tb_debugger_plugin.events.fileset import (
     EXECUTION,
+    SUFFIXES,
     FileSet,
     FileSetWriter,
     find_file_sets,
     parse_metadata_name,
     read_file,
-    read_file_set,
     read_with_tail,
 )
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tests.support.events import Recording, small_program
+from tests.support.tails import build_tail
 
 
 def test_a_metadata_file_announces_a_set_also_when_the_host_has_dots(tmp_path):
@@ -52,7 +53,7 @@ def test_what_is_written_can_be_read_before_the_writer_is_closed(tmp_path):
     recording = small_program(tmp_path, steps=1)
     kinds = {
         suffix: [record.event.WhichOneof("what") for record in contents.records]
-        for suffix, contents in read_file_set(recording.files)
+        for suffix, contents in ((suffix, read_with_tail(recording.files, suffix)) for suffix in SUFFIXES)
     }
     recording.close()
     assert kinds["metadata"] == ["debug_metadata"]

@@ -21,11 +21,12 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.locations import RemotePath, location
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, find_runs, has_debug_events
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tests.support.events import PATIENCE_S, full_health, loaded, small_program
+from tests.support.tails import build_tail
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.framing import frame
-from tb_debugger_plugin.events.tail import HEADER_SIZE, MAGIC, Tail, TailMode, build_tail, read_tail
+from tb_debugger_plugin.events.tail import HEADER_SIZE, MAGIC, Tail, TailMode, read_tail
+from tests.support.tails import build_tail
 
 
 def test_records_come_back_from_every_position_in_the_ring(tmp_path):

@@ -14,12 +14,13 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, full_health, small_program, vector, whole
+from tests.support.tails import build_tail
 
 
 class _Checked(Indexer):

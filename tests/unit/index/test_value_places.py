@@ -8,10 +8,11 @@ import pytest
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.source import ring_position
 from tb_debugger_plugin.index.value_places import Place, open_elements
 from tests.support.events import Recording, whole
+from tests.support.tails import build_tail
 
 _FLOAT32 = 1
 

@@ -16,7 +16,7 @@ from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import cut, lay_out
@@ -25,6 +25,7 @@ from tests.support.answers import QUERIES, answers_of
 from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program
 from tests.support.jobs import write_job
+from tests.support.tails import build_tail
 
 
 def _convert(

@@ -8,11 +8,12 @@ import pytest
 from tb_debugger_plugin.analysis.lists import session_runs
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.events.fileset import SESSION_RUNS
-from tb_debugger_plugin.events.tail import TailMode, build_tail
+from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.pipeline.layout import lay_out
 from tests.support.asking import Asker
 from tests.support.dumps import DumpedCall, node
 from tests.support.events import Recording, loaded, small_program
+from tests.support.tails import build_tail
 
 _RUNS = "SELECT run, in_ring FROM session_runs ORDER BY end_time, run"
 
