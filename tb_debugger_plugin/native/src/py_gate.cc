@@ -199,7 +199,7 @@ PyObject* ForgetValues(PyObject* self, PyObject* value) {
 PyObject* BeginRun(PyObject* self, PyObject* number) {
   const long long call = PyLong_AsLongLong(number);
   if (call == -1 && PyErr_Occurred()) return nullptr;
-  WithoutGil([&] { GateOf(self)->calls().Begin(call); });
+  WithoutGil([&] { GateOf(self)->calls().Begin(call, GateOf(self)->wanted()); });
   Py_RETURN_NONE;
 }
 

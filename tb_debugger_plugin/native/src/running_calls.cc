@@ -4,13 +4,13 @@
 
 namespace tbdbg {
 
-void RunningCalls::Begin(int64_t call) {
+void RunningCalls::Begin(int64_t call, bool shows_steps) {
   if (abandoned_) return;
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!told_apart_.wait_for(lock, kPatience, [&] { return IsToldApart(); })) {
+  if (shows_steps && !told_apart_.wait_for(lock, kPatience, [&] { return IsToldApart(); })) {
     for (Run& run : runs_) run.is_waited_for = false;
   }
-  runs_.push_back({call});
+  runs_.push_back({call, 0, shows_steps});
   Changed();
 }
 

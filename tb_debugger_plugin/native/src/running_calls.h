@@ -24,7 +24,8 @@ constexpr int64_t kNoCall = -1;
 class RunningCalls {
  public:
   // The calling thread is about to run a graph. Waits at most kPatience for other runs. `call`: from 0.
-  void Begin(int64_t call);
+  // `shows_steps`: whether tensors of the run are asked about; if not, nothing waits for it.
+  void Begin(int64_t call, bool shows_steps = true);
   // The graph has run.
   void End(int64_t call);
   // The call of a step, or kNoCall. `step`: from TensorFlow; 0 if it is not known.
