@@ -28,6 +28,7 @@ _TAKE_TERMINAL = """
 import fcntl, os, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as a terminal has it, also under nohup
 os.execvp(sys.argv[1], sys.argv[1:])
 """
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=$]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][A-Z0-9]?)")
