@@ -8,7 +8,15 @@ subclasses).
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
+
+#: Where the texts of TensorFlow's errors name an op.
+_FAILING: Final = (
+    re.compile(r"\{\{(?:function_)?node ([^}\s]+)\}\}"),
+    re.compile(r"\[\[node ([^\s\]]+)"),
+    re.compile(r"Original stack trace for '([^']+)'"),
+)
 
 
 class DebuggerError(Exception):
@@ -87,3 +95,13 @@ def user_message(error: Exception) -> str:
     if isinstance(error, (DebuggerError, OSError)):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def failing_node(error: BaseException) -> str | None:
+    """Return the name of the op that an error of TensorFlow is about; None if it does not say."""
+    op = getattr(error, "op", None)
+    name = getattr(op, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    found = (pattern.findall(str(error)) for pattern in _FAILING)
+    return next((names[-1] for names in found if names), None)

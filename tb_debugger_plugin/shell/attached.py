@@ -16,8 +16,8 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.expressions.names import TensorName
 from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.shell.tensor_names import TensorName
 
 #: A message as a JSON-like value.
 Facts: TypeAlias = Mapping[str, Any]

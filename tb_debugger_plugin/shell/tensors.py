@@ -14,12 +14,12 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.expressions.names import TensorName
 from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.dump_source import DumpSource
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
 from tb_debugger_plugin.reading.run import Run
-from tb_debugger_plugin.shell.tensor_names import TensorName
 
 _NEAR: Final = (
     "SELECT o.name || ':' || s.slot AS tensor,"

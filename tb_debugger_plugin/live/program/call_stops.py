@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
-from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.errors import failing_node, user_message
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import after_call, before_call, failure, op_of
 from tb_debugger_plugin.live.program.status import Status, Stop
-from tb_debugger_plugin.shell.commands.run_info import failing_node
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Errors that end loops or programs, and are no mistakes.

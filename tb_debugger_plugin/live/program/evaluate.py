@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.expressions.evaluate import evaluate
+from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
+from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
 from tb_debugger_plugin.live.messages.messages import Evaluation, Message
 from tb_debugger_plugin.live.program.arrays import short_text
 from tb_debugger_plugin.live.program.tensors import Tensors, Value
-from tb_debugger_plugin.shell.expressions.evaluate import evaluate
-from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
-from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 
 Array = npt.NDArray[Any]
 #: Results have numbers from here on, which no tensor has.

@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.expressions.evaluate import evaluate
+from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
+from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell.attached import Attached, ElementsSource, tensors_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.print_tensor import chosen_number, value_at
-from tb_debugger_plugin.shell.expressions.evaluate import evaluate
-from tb_debugger_plugin.shell.expressions.functions import MAX_ELEMENTS
 from tb_debugger_plugin.shell.screen import Mood, Screen, Style, of_text, plain
-from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, add_display_options, value_screen
 

@@ -10,9 +10,9 @@ from tb_debugger_plugin.analysis.catalog import Catalog, Graph
 from tb_debugger_plugin.analysis.graph.named_ops import graphs_named
 from tb_debugger_plugin.analysis.graph.tensor_counts import GroupCounts, counts_by
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.expressions.names import literal
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.links import command_line
-from tb_debugger_plugin.shell.names import literal
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, table
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.expressions.names import parse_tensor_name
 from tb_debugger_plugin.shell.attached import Attached, Facts
 from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
 from tb_debugger_plugin.shell.screen import (
@@ -22,7 +23,6 @@ from tb_debugger_plugin.shell.screen import (
     plain,
     table,
 )
-from tb_debugger_plugin.shell.tensor_names import parse_tensor_name
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell

@@ -11,10 +11,10 @@ from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.expressions.names import literal
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
 from tb_debugger_plugin.shell.links import command_line, node_command
-from tb_debugger_plugin.shell.names import literal
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.value_screen import op_changes
 

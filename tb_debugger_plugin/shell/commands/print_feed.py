@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.expressions.names import parse_tensor_name
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
-from tb_debugger_plugin.shell.tensor_names import parse_tensor_name
 from tb_debugger_plugin.shell.value_screen import ArraySource, add_value_options, value_screen, wanted
 
 if TYPE_CHECKING:

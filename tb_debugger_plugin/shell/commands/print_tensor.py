@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
@@ -20,7 +21,6 @@ from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, t
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
-from tb_debugger_plugin.shell.tensor_names import TensorName, parse_tensor_name
 from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import TYPE_CHECKING, Final
 
+from tb_debugger_plugin.errors import failing_node
 from tb_debugger_plugin.shell.command import Answer, Command, Needs
 from tb_debugger_plugin.shell.commands.run_status import status_lines
 from tb_debugger_plugin.shell.links import command_line
@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 
 _BAR: Final = "-" * 38
 _HINT_WIDTH: Final = 28
+
+
 #: How TensorFlow names the failing op inside the text of an error.
-_FAILING: Final = (
-    re.compile(r"\{\{(?:function_)?node ([^}\s]+)\}\}"),
-    re.compile(r"\[\[node ([^\s\]]+)"),
-    re.compile(r"Original stack trace for '([^']+)'"),
-)
-
-
 def run_info(shell: Shell, args: argparse.Namespace | None = None) -> Screen:
     """Return the screen of a stopped program, or of a recording.
 
@@ -161,16 +156,6 @@ def _error(call: Call, error: BaseException) -> list[Line]:
         *(plain(line, Style.ERROR) for line in str(error).splitlines()),
     ]
     return [*lines, plain(_BAR)]
-
-
-def failing_node(error: BaseException) -> str | None:
-    """Return the name of the op that an error of TensorFlow is about; None if it does not say."""
-    op = getattr(error, "op", None)
-    name = getattr(op, "name", None)
-    if isinstance(name, str) and name:
-        return name
-    found = (pattern.findall(str(error)) for pattern in _FAILING)
-    return next((names[-1] for names in found if names), None)
 
 
 COMMAND: Final = Command(

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.errors import failing_node
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.shell.commands.general import GROUPS
-from tb_debugger_plugin.shell.commands.run_info import failing_node
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Resume, RunRequest
 from tb_debugger_plugin.shell.screen import Mood, Screen, Style, text_of

@@ -1,4 +1,4 @@
-"""`shell/expressions`: expressions compute what NumPy computes, and nothing gets out of the language."""
+"""`expressions`: expressions compute what NumPy computes, and nothing gets out of the language."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.errors import DebuggerError, UsageError
-from tb_debugger_plugin.shell.expressions.evaluate import evaluate
-from tb_debugger_plugin.shell.expressions.functions import BUILTINS, FUNCTIONS, METHODS
-from tb_debugger_plugin.shell.expressions.parse import parse
+from tb_debugger_plugin.expressions.evaluate import evaluate
+from tb_debugger_plugin.expressions.functions import BUILTINS, FUNCTIONS, METHODS
+from tb_debugger_plugin.expressions.parse import parse
 
 A = np.float32([[1, 2, 3], [4, np.nan, -np.inf]])
 B = np.int64([1, 2, 3])

@@ -77,3 +77,11 @@ def _position(name: TensorName) -> TensorName:
             f"{name.text} is no position: write #12 for a graph execution, #e5 or #e5:1 for an execution."
         )
     return name._replace(execution=int(match[1]), slot=int(match[2] or 0))
+
+
+def literal(name: str) -> str:
+    """Return a regular expression that matches a name only, for Python and for RE2."""
+    return "".join(
+        letter if letter.isalnum() or letter in "_/" or not letter.isascii() else f"\\{letter}"
+        for letter in name
+    )

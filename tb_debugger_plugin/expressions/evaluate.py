@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import DebuggerError, UsageError
-from tb_debugger_plugin.shell.expressions import functions
-from tb_debugger_plugin.shell.expressions.functions import (
+from tb_debugger_plugin.expressions import functions
+from tb_debugger_plugin.expressions.functions import (
     ATTRIBUTES,
     BUILTINS,
     CONSTANTS,
@@ -32,7 +32,7 @@ from tb_debugger_plugin.shell.expressions.functions import (
     Function,
     check_size,
 )
-from tb_debugger_plugin.shell.expressions.parse import TENSOR, Expression, parse
+from tb_debugger_plugin.expressions.parse import TENSOR, Expression, parse
 
 #: Bits of a whole number; NumPy has no more.
 MAX_BITS: Final = 64
