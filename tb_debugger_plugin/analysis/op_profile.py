@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import UserLine, user_lines
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
 
 #: The ends of a graph, which TensorFlow times too.
 _ENDS: Final = ("_SOURCE", "_SINK")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
-from tb_debugger_plugin.analysis.sources import USER, whose_code
+from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 
 
 class SourceCounts(NamedTuple):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tb_debugger_plugin.analysis import catalog
-from tb_debugger_plugin.analysis import sources as source_files
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.source import sources as source_files
 from tb_debugger_plugin.errors import UsageError
 
 if TYPE_CHECKING:

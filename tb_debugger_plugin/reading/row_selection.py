@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import sources as source_files
 from tb_debugger_plugin.analysis.lists import tables
 from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, Order, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.source import sources as source_files
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 
 _FILTERS: Final = frozenset(one.name for one in fields(Filter))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis import line_ops, search, sources
+from tb_debugger_plugin.analysis import line_ops, search
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.pages import rule_json
@@ -28,6 +28,7 @@ from tb_debugger_plugin.analysis.lists.tables import Page
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.verdict import known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tb_debugger_plugin.analysis import sources
+from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
 from tb_debugger_plugin.server import forgery

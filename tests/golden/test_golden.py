@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.graph import graphs
 from tb_debugger_plugin.analysis.lists import executions, graph_executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.events.fileset import find_file_sets
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
 from tests.support.events import loaded

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settin
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import layer_of, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import user_line
+from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
 
 #: Answers that are kept for a commit.

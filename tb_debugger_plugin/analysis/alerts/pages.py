@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.alerts.settings import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import user_lines
+from tb_debugger_plugin.analysis.source.user_lines import user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: Names of tensors that an alert lists.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_debugger_plugin.analysis.compare.outline import Node
-from tb_debugger_plugin.analysis.user_lines import UserLine
+from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 
 @dataclass(frozen=True)

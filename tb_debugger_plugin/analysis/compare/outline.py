@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import UserLine, user_lines
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 _NUMBER: Final = re.compile(r"_\d+(?=$|/|_)")

@@ -29,7 +29,7 @@ from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
-from tb_debugger_plugin.analysis.user_lines import UserLine, user_line, user_line_of
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line, user_line_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import display_name

@@ -19,8 +19,8 @@ from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.sources import stack_frames
-from tb_debugger_plugin.analysis.user_lines import user_line_of
+from tb_debugger_plugin.analysis.source.sources import stack_frames
+from tb_debugger_plugin.analysis.source.user_lines import user_line_of
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.index.tensors import GOOD
 

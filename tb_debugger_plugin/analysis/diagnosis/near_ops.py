@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, Pro
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import user_line
+from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import is_gradient

@@ -10,7 +10,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.surroundings import ProgramFacts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import USER, whose_code
+from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that change a variable by a step, or scale a loss: no program that only predicts has them.

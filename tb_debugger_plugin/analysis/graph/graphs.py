@@ -13,7 +13,7 @@ from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
-from tb_debugger_plugin.analysis.sources import NO_STACK, stacks_of
+from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.sources import stacks_of
+from tb_debugger_plugin.analysis.source.sources import stacks_of
 from tb_debugger_plugin.analysis.values import health
 
 

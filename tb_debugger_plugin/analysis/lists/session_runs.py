@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.sources import NO_STACK, stacks_of
+from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.dumps.names import parse_call_folder
 

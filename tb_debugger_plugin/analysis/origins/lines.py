@@ -15,8 +15,8 @@ from tb_debugger_plugin.analysis.graph.forward_op import differentiated_type
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import stack_of
-from tb_debugger_plugin.analysis.user_lines import UserLine, innermost, lines_of
+from tb_debugger_plugin.analysis.source.sources import stack_of
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, innermost, lines_of
 
 #: The stack of a run of a session that was fed a tensor, by a time within the run.
 _FED: Final = """

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
-from tb_debugger_plugin.analysis.user_lines import UserLine
+from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
 Certainty: TypeAlias = Literal["proven", "likely", "possible"]

@@ -24,7 +24,7 @@ from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Range
-from tb_debugger_plugin.analysis.user_lines import UserLine
+from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.precision.shares import Share, share_below
 from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, TensorPrecision, Verdict
 from tb_debugger_plugin.analysis.precision.words import sentence
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.user_lines import UserLine, user_line
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 

@@ -13,9 +13,9 @@ from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import source_file, source_list
+from tb_debugger_plugin.analysis.source.sources import source_file, source_list
+from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.user_lines import UserLine
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 
 MAX_ORIGINS: Final = 24

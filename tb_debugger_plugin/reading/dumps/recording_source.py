@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import stack_frames, stack_of
+from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.values.slicing import slicing_of

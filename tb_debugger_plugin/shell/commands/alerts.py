@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_al
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
-from tb_debugger_plugin.analysis.user_lines import user_line
+from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.verdict import verdict
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.source_lines import recorded_file
+from tb_debugger_plugin.analysis.source.source_lines import recorded_file
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.reading.rows import Execution, Rows

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 from typing import Any, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
-from tb_debugger_plugin.analysis.sources import USER, stack_frames, stack_of
+from tb_debugger_plugin.analysis.source.sources import USER, stack_frames, stack_of
 from tb_debugger_plugin.index.tensors import BAD
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import Run

@@ -11,7 +11,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.op_profile import OpTime
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source_lines import RecordedFile
+from tb_debugger_plugin.analysis.source.source_lines import RecordedFile
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, filtered, unit_of
 from tb_debugger_plugin.shell.links import command_line
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis import sources
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.calls import call_health
@@ -17,6 +16,7 @@ from tb_debugger_plugin.analysis.graph import graphs
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
 from tb_debugger_plugin.analysis.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
+from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES

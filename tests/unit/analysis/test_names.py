@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis import search, sources
+from tb_debugger_plugin.analysis import search
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.graph import graphs, neighbours
@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.lists import graph_executions, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.origins import Origin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set

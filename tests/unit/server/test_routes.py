@@ -500,7 +500,7 @@ def test_answers_are_not_kept_by_browsers(page):
 
 
 def test_a_failure_of_ours_is_a_sentence_without_a_traceback(page, monkeypatch, caplog):
-    monkeypatch.setattr("tb_debugger_plugin.analysis.sources.source_list", lambda view: 1 / 0)
+    monkeypatch.setattr("tb_debugger_plugin.analysis.source.sources.source_list", lambda view: 1 / 0)
     status, sentence = page.refusal("/source_files/list", **_RUN)
     assert status == 500 and "Zero" not in sentence
     assert "ZeroDivisionError" in caplog.text

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.sources import LIBRARY, stack_frames, whose_code
+from tb_debugger_plugin.analysis.source.sources import LIBRARY, stack_frames, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
 #: The tables of :data:`_QUERY`.
