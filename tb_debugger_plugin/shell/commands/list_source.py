@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.analysis.source_ops import SourceCounts, source_counts
+from tb_debugger_plugin.analysis.graph.source_ops import SourceCounts, source_counts
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.links import source_command
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, table

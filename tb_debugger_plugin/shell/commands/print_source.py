@@ -9,10 +9,15 @@ import argparse
 import enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tb_debugger_plugin.analysis.graph.source_ops import (
+    Place,
+    executions_by_line,
+    ops_by_line,
+    tensors_by_line,
+)
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.source_lines import RecordedFile, recorded_file
-from tb_debugger_plugin.analysis.source_ops import Place, executions_by_line, ops_by_line, tensors_by_line
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.source_costs import add_cost_arguments, cost_screen, wants_costs

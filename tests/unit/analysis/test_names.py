@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis import search
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.calls.call_owner import owners
-from tb_debugger_plugin.analysis.graph import graphs, neighbours
+from tb_debugger_plugin.analysis.graph import graphs, neighbours, search
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.lists import graph_executions, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter

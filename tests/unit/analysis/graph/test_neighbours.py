@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tb_debugger_plugin.analysis.graph.neighbours import neighbours
-from tb_debugger_plugin.analysis.search import find
+from tb_debugger_plugin.analysis.graph.search import find
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tests.support.events import Recording, full_health, loaded

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.graph.source_ops import executions_by_stack, ops_by_stack
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
-from tb_debugger_plugin.analysis.source_ops import executions_by_stack, ops_by_stack
 from tb_debugger_plugin.errors import NotFoundError
 
 #: The most ops that are named of a line.
