@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.missing import files, missing, num_held, num_seen
+from tb_debugger_plugin.analysis.lists.missing import files, missing, num_held, num_seen
 from tb_debugger_plugin.analysis.origins.origins import origins_generation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import changed_values

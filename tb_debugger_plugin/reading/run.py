@@ -30,6 +30,7 @@ from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
 from tb_debugger_plugin.analysis.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.graph.graphs import op_info
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, Order
+from tb_debugger_plugin.analysis.lists.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.lists.selection import select_at
 from tb_debugger_plugin.analysis.lists.tables import Page, graph_executions_page
 from tb_debugger_plugin.analysis.origins.origin import Origin
@@ -38,7 +39,6 @@ from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.html_page import page
 from tb_debugger_plugin.analysis.report.markdown import markdown
-from tb_debugger_plugin.analysis.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.changed_values import changed_values

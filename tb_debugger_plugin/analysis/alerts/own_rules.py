@@ -47,7 +47,7 @@ from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.select_statement import check_select
+from tb_debugger_plugin.analysis.lists.select_statement import check_select
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
 from tb_debugger_plugin.index.schema import TABLES

@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.compare.outline import Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.missing import is_cut
+from tb_debugger_plugin.analysis.lists.missing import is_cut
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.loader import RunLoader

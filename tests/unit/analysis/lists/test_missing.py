@@ -1,4 +1,4 @@
-"""`analysis/missing.py`: missing parts of a copy are named, unlike parts that may come or were dropped."""
+"""`analysis/lists/missing.py`: missing parts of a copy are named, unlike parts that may come or were dropped."""
 
 from __future__ import annotations
 
