@@ -27,7 +27,6 @@ from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
-from tb_debugger_plugin.analysis.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.graph.graphs import op_info
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, Order
 from tb_debugger_plugin.analysis.lists.select_statement import check_select, run_select
@@ -42,6 +41,7 @@ from tb_debugger_plugin.analysis.report.markdown import markdown
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
+from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotReadyError, UsageError

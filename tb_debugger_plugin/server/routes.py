@@ -18,7 +18,6 @@ from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import Settings
 from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
-from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.graph import graphs, line_ops, neighbours, op_columns, search
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
@@ -29,6 +28,7 @@ from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.verdict import known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     finite_in,
 )
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.float_formats import limit_of
+from tb_debugger_plugin.analysis.values.float_formats import limit_of
 
 #: Rounding on the way may carry a result this much farther.
 _MARGIN: Final = 1.01

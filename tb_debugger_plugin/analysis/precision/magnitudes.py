@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.search import LARGEST
-from tb_debugger_plugin.analysis.float_formats import Format
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values.float_formats import Format
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import EXPONENTS
 

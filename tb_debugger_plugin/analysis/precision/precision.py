@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.analysis.precision import magnitudes
 from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
 from tb_debugger_plugin.analysis.precision.shares import Share, share_below
@@ -21,6 +20,7 @@ from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, T
 from tb_debugger_plugin.analysis.precision.words import sentence
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
+from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 

@@ -24,8 +24,8 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
-from tb_debugger_plugin.analysis.float_formats import FORMATS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.values.float_formats import FORMATS
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 
 #: The dtypes whose limits programs meet.

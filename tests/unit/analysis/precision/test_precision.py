@@ -12,10 +12,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.float_formats import TARGETS
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.precision.tensor import Verdict
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.analysis.values.float_formats import TARGETS
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
