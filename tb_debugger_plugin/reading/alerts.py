@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
 from tb_debugger_plugin.analysis.alerts.settings import Settings
-from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.value import Value

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.explain import diagnose
 from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import Settings
-from tb_debugger_plugin.analysis.diagnosis.explain import diagnose
 from tb_debugger_plugin.analysis.graph import graphs, line_ops, neighbours, op_columns, search
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
+from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict, verdicts
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.alerts.settings import Settings
-from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
-from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
+from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot

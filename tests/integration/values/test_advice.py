@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
-from tb_debugger_plugin.analysis.diagnosis.explain import Diagnosis, diagnose_alert
+from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tests.support.events import loaded
 from tests.support.one_line_bugs import BUGS, Bug, results

@@ -14,7 +14,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
-from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.capture import own_recording
 from tests.support.events import loaded

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis.diagnosis.explain import diagnose_alert
+from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.events import loaded
