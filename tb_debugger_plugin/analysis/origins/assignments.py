@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.record import Record
 from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, sites_of, spans_before
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value

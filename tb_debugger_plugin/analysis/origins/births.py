@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import ChainMap, deque
 from typing import Final, NamedTuple
 
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.expected import INFINITIES, BadElement, row_of
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.steps import Steps

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 
 BadElement: TypeAlias = Literal["nan", "neg_inf", "pos_inf"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.assignments import Assignments
 from tb_debugger_plugin.analysis.origins.record import Record
 from tb_debugger_plugin.analysis.origins.structure import Source, Structure

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.lists.missing import is_cut
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth, Births, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines

@@ -6,7 +6,7 @@ Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`. What was not
 from __future__ import annotations
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.eager import Eager
 from tb_debugger_plugin.analysis.origins.structure import Structure
 from tb_debugger_plugin.analysis.origins.traces import Traces

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.captures import Given, arguments, given_by_python
 from tb_debugger_plugin.analysis.origins.values import Relation
 from tb_debugger_plugin.analysis.snapshot import Snapshot

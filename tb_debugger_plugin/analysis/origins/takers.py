@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.expected import (
     BRANCH,
     DATA_SET,

@@ -12,8 +12,8 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Targe
 from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions
-from tb_debugger_plugin.analysis.origins import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.chains import Chains
 from tb_debugger_plugin.analysis.origins.feeds import Feeds

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.origins import op_kinds
+from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
