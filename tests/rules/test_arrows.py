@@ -19,15 +19,17 @@ _ROW = re.compile(
 )
 
 
+_ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+
 def _may_import() -> dict[str, tuple[set[str], bool]]:
     """Of each room: the rooms it may import, and whether TensorFlow."""
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     return {
         row["room"]: (
             set(re.findall(r"`([\w/]+)`", row["may"].partition(";")[0])),
             "TensorFlow" in row["may"],
         )
-        for row in _ROW.finditer(text)
+        for row in _ROW.finditer(_ARCHITECTURE)
         if row["room"] not in ("protos", "frontend/src")
     }
 
@@ -85,10 +87,9 @@ def test_tensorflow_is_imported_only_where_the_table_allows_it(room):
     assert not wrong
 
 
-def _floors_of_capture() -> dict[str, int]:
-    """The folders and files of the recorder, by how far up they stand in its table."""
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("Inside `capture/`")[2]
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
+def _floors(table: str) -> dict[str, int]:
+    """The folders and files of a room, by how far up they stand in its table."""
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
     return {
         name: -row
         for row, line in enumerate(rows)
@@ -96,17 +97,28 @@ def _floors_of_capture() -> dict[str, int]:
     }
 
 
-def test_inside_the_recorder_imports_go_down():
-    floors = _floors_of_capture()
-    prefix = f"{_OURS}capture."
+_COLUMNS = {
+    "capture": _floors(_ARCHITECTURE.partition("Inside `capture/`")[2]),
+    "analysis": _floors((PACKAGE / "analysis" / "README.md").read_text("utf-8")),
+}
+
+
+@pytest.mark.parametrize("room", _COLUMNS)
+def test_inside_a_room_with_a_column_imports_go_down(room):
+    floors, prefix = _COLUMNS[room], f"{_OURS}{room}."
     wrong = []
-    for module in modules_of("capture"):
-        here = module.relative_to(PACKAGE / "capture").with_suffix("").parts[0]
+    for module in modules_of(room):
+        here = module.relative_to(PACKAGE / room).with_suffix("").parts[0]
         for name in imports_of(module):
             inner = name.removeprefix(prefix).partition(".")[0]
             if name.startswith(prefix) and here != "__init__" and floors[inner] > floors[here]:
                 wrong.append(f"{module.relative_to(ROOT)} imports {inner}")
     assert not wrong
+
+
+def test_the_column_of_analysis_has_a_row_for_each_of_its_rooms():
+    on_disk = {module.relative_to(PACKAGE / "analysis").parts[0] for module in modules_of("analysis")}
+    assert {name.removesuffix(".py") for name in on_disk} - {"__init__"} == set(_COLUMNS["analysis"])
 
 
 def test_the_recorder_reads_recordings_in_one_module_only_and_imports_that_late():
