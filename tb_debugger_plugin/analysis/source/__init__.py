@@ -1,1 +1,1 @@
-"""The source files of the program: their lines, stack frames, and the line of the user that a stack ends in."""
+"""Source files of the program: their lines, stack frames, and the user's line that a stack ends in."""

@@ -1,4 +1,4 @@
-"""`analysis/lists/missing.py`: missing parts of a copy are named, unlike parts that may come or were dropped."""
+"""`analysis/lists/missing.py`: what a copy lacks is named, unlike parts that may come or were lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`analysis/lists/select_statement.py`: queries of users read the tables of a run, and no file of the machine."""
+"""`analysis/lists/select_statement.py`: queries of users read the tables of a run, and no file."""
 
 from __future__ import annotations
 
