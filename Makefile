@@ -18,7 +18,7 @@ NPM := $(PY) -m build_steps.node
 
 # What has to be compiled or installed again when it changes; Python sources need nothing.
 BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto \
-              tb_debugger_plugin/events/modes.py \
+              tb_debugger_plugin/events/modes.py tb_debugger_plugin/events/gate_table.py \
               tb_debugger_plugin/native/src/*.cc tb_debugger_plugin/native/src/*.h \
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 

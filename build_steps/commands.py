@@ -15,21 +15,21 @@ from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 from build_steps.frontend import build_frontend
-from build_steps.modes import build_modes
 from build_steps.protos import build_descriptors
+from build_steps.tables import build_tables
 from build_steps.wire import build_wire
 
 
-def _build_tables() -> None:
+def _build_sources() -> None:
     build_descriptors()
-    build_modes()
+    build_tables()
     build_wire()
 
 
 class BuildGenerated(Command):
-    """Makes the descriptors, the modules of the table of modes and the front end in the source tree."""
+    """Makes the descriptors, the modules of the tables and the front end in the source tree."""
 
-    description = "generate the protobuf descriptors, the table of modes and the front end"
+    description = "generate the protobuf descriptors, the tables and the front end"
     user_options: ClassVar[list[tuple[str, str | None, str]]] = []
     # Set by setuptools for `pip install -e`.
     editable_mode = False
@@ -44,7 +44,7 @@ class BuildGenerated(Command):
 
     def run(self) -> None:
         """Generate what is out of date."""
-        _build_tables()
+        _build_sources()
         build_frontend()
         self._remove_earlier_front_end()
 
@@ -59,7 +59,7 @@ class BuildExt(build_ext):
 
     def run(self) -> None:
         """Generate the headers and compile."""
-        _build_tables()
+        _build_sources()
         super().run()
 
 

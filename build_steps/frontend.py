@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from build_steps.freshness import PACKAGE, files_below, is_fresh
-from build_steps.modes import build_modes
 from build_steps.node import FROM_PYPI, FRONTEND, find_node, run_npm
+from build_steps.tables import build_tables
 
 RESULT = PACKAGE / "static" / "index.js"
 _NOT_SOURCES = frozenset({"node_modules", "dist", "coverage", "test-results"})
@@ -19,7 +19,7 @@ def frontend_is_fresh() -> bool:
 
 def build_frontend() -> None:
     """Build the front end if a source is newer than the result."""
-    build_modes()
+    build_tables()
     if not (FRONTEND / "src" / "main.ts").exists():
         print("frontend/src/main.ts is missing: the package will have no page.")
         return

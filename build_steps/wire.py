@@ -11,8 +11,8 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
 
 from build_steps.freshness import PACKAGE, write_if_stale
-from build_steps.modes import camel_case
 from build_steps.protos import EVENTS as DESCRIPTOR
+from build_steps.tables import camel_case
 
 WIRE_HEADER = PACKAGE / "native" / "src" / "generated" / "wire.h"
 

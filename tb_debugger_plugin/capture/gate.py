@@ -11,66 +11,15 @@ a forked child, no thread is held.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.native.arguments import GateRule
-
-#: The numbers of a tensor, in the order in which conditions name them by index: those of FULL_NUMERICS.
-#: Counts of elements, then the moments of the finite elements. Integers and booleans have them too, strings
-#: only `size`. What is not known of a tensor makes a condition that names it false.
-NUMBERS = ("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "min", "max", "mean", "var")
 
 #: The number of a call that is not known.
 NO_CALL = -1
-#: Most steps of a condition, and most values that it may have on its stack.
-MAX_STEPS, MAX_DEPTH = 256, 64
-
-
-class StepKind(enum.IntEnum):
-    """What a step of a condition does: push one value, or replace the last one or two by a result.
-
-    All values are float64 and follow IEEE 754: a division by zero is an infinity or NaN, the root of a
-    negative number is NaN, and a comparison with NaN is false except for `NE`. A truth value is 1 or 0; every
-    number but 0 counts as true, NaN too. A condition holds when its last value counts as true.
-    """
-
-    CONSTANT = 0
-    NUMBER = 1
-    NEGATIVE = 2
-    ADD = 3
-    SUBTRACT = 4
-    MULTIPLY = 5
-    DIVIDE = 6
-    LT = 7
-    LE = 8
-    GT = 9
-    GE = 10
-    EQ = 11
-    NE = 12
-    AND = 13
-    OR = 14
-    NOT = 15
-    ABS = 16
-    SQRT = 17
-
-
-class CannotChange(enum.IntEnum):
-    """Why the value of a tensor cannot be replaced where its thread is held."""
-
-    CAN_CHANGE = 0
-    #: Its consumers do not wait for the watch op.
-    BESIDE = 1
-    #: Other tensors were computed from it before it was recorded.
-    COALESCED = 2
-    #: It is on another device.
-    OTHER_DEVICE = 3
-    #: XLA compiled its function, which has run.
-    COMPILED = 4
-    #: Its elements are not numbers.
-    NO_NUMBERS = 5
 
 
 class Passed(NamedTuple):
@@ -82,8 +31,8 @@ class Passed(NamedTuple):
       occurrence: How often the tensor was computed in its call, this time included.
       dtype: TensorFlow's DataType number; 0 if not known.
       shape: Its shape; None if not known.
-      numbers: The numbers that were computed, in the order of `NUMBERS`, None for those that were not; None
-        if there are none.
+      numbers: The numbers that were computed, in the order of `gate_table.NUMBERS`, None for those that were
+        not; None if there are none.
       num_bytes: Bytes of its elements.
       is_held: Whether its elements can be read.
       was_changed: Whether its value was replaced.

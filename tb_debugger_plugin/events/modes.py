@@ -1,7 +1,7 @@
 """The table of tensor debug modes and of the columns that their summaries have.
 
 A summary is a float64 vector. `MODES` says which columns each mode has, what it measures, and what
-TensorFlow's own ops can do of it. `build_steps/modes.py` makes the C++ header and the TypeScript module of
+TensorFlow's own ops can do of it. `build_steps/tables.py` makes the C++ header and the TypeScript module of
 this table, so that no other module knows that element 7 of a full health summary counts NaN.
 
 This module imports nothing of the package: the build imports it before the package is complete.

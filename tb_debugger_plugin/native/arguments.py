@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tb_debugger_plugin.events.gate_table import StepKind
+
 
 class TraceTarget(NamedTuple):
     """The parts of a tensor's records that are known before it is computed.
@@ -96,11 +98,11 @@ class ConditionStep(NamedTuple):
     """One step of a condition in postfix order.
 
     Attributes:
-      kind: A `StepKind` (`capture/gate.py`), as in `src/condition.h`.
-      value: The constant of `CONSTANT`, the index in `NUMBERS` of `NUMBER`; else 0.
+      kind: What it does.
+      value: The constant of `CONSTANT`, the index in `gate_table.NUMBERS` of `NUMBER`; else 0.
     """
 
-    kind: int
+    kind: StepKind
     value: float = 0.0
 
 

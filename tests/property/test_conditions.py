@@ -1,4 +1,4 @@
-"""`live/program/postfix.py`: a condition in postfix notation holds when Python says so of its text."""
+"""`live/program/conditions.py`: a condition in postfix notation holds when Python says so of its text."""
 
 from __future__ import annotations
 

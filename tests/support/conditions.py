@@ -6,8 +6,8 @@ import math
 
 from hypothesis import strategies as st
 
+from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.program.conditions import NAMES
-from tb_debugger_plugin.live.program.postfix import COLUMNS
 
 _numbers = st.one_of(st.sampled_from(NAMES), st.integers(0, 9).map(str), st.just("0.5"))
 
@@ -36,5 +36,5 @@ _counts = st.integers(0, 3).map(float)
 _moments = st.one_of(st.floats(-4, 4), st.sampled_from((math.nan, math.inf, 0.0, -0.0, 1.0)))
 #: Numbers of tensors, by name.
 tensors = st.fixed_dictionaries(
-    {name: _moments if name in ("min", "max", "mean", "var") else _counts for name in COLUMNS}
+    {name: _moments if name in ("min", "max", "mean", "var") else _counts for name in NUMBERS}
 )

@@ -14,16 +14,14 @@ import numpy as np
 
 from tb_debugger_plugin.capture.gate import (
     NO_CALL,
-    NUMBERS,
-    CannotChange,
     GateCounts,
     Hit,
     Passed,
-    StepKind,
     TensorOfGraph,
 )
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
 from tb_debugger_plugin.live.program.tensors import numbers_of
 from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
 
@@ -56,7 +54,7 @@ def holds(condition: Sequence[ConditionStep], numbers: dict[str, float]) -> bool
         if step.kind == StepKind.CONSTANT:
             stack.append(step.value)
         elif step.kind == StepKind.NUMBER:
-            name = NUMBERS[int(step.value)]
+            name = tuple(NUMBERS)[int(step.value)]
             if name not in numbers:
                 return False
             stack.append(numbers[name])

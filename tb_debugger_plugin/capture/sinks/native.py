@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
-from tb_debugger_plugin.capture.gate import NO_CALL, CannotChange, Elements, GateCounts, Hit, Passed
+from tb_debugger_plugin.capture.gate import NO_CALL, Elements, GateCounts, Hit, Passed
 from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import (
@@ -33,6 +33,7 @@ from tb_debugger_plugin.capture.sinks.protocol import (
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
+from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
 from tb_debugger_plugin.native import arguments

@@ -5,20 +5,23 @@ returns it in postfix notation, which the native gate evaluates for tensors of g
 evaluated here for eager tensors.
 
 Invariants: nothing of a text is ever run as Python. A condition has at most `MAX_STEPS` steps and needs at
-most `MAX_STACK` numbers at a time.
+most `MAX_STACK` numbers at a time. A comparison with NaN, such as the mean of a tensor without finite
+elements, does not hold (but ``!=`` does). Truth is 1 or 0.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.capture.gate import StepKind
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.live.program.postfix import COLUMNS, Step, depth_of, holds_only_for_bad, value_of
+from tb_debugger_plugin.events.gate_table import MAX_STACK, MAX_STEPS, NUMBERS, StepKind
+from tb_debugger_plugin.events.modes import MOMENTS
 from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
 
 #: Numbers of rules that are no breakpoints.
@@ -27,25 +30,35 @@ UNTIL_TENSOR: Final = 1_000_000_002
 WATCHED: Final = 1_000_000_003
 #: Hits of the rule that only makes the gate compute numbers.
 _NEVER: Final = 1 << 31
+MAX_TEXT: Final = 500
 
-_KINDS: Final = {
-    "minus": StepKind.NEGATIVE,
-    "+": StepKind.ADD,
-    "-": StepKind.SUBTRACT,
-    "*": StepKind.MULTIPLY,
-    "/": StepKind.DIVIDE,
-    "<": StepKind.LT,
-    "<=": StepKind.LE,
-    ">": StepKind.GT,
-    ">=": StepKind.GE,
-    "==": StepKind.EQ,
-    "!=": StepKind.NE,
-    "and": StepKind.AND,
-    "or": StepKind.OR,
-    "not": StepKind.NOT,
-    "abs": StepKind.ABS,
-    "sqrt": StepKind.SQRT,
+_NUMBERS: Final = tuple(NUMBERS)
+#: Other names, by the texts that they stand for.
+_DERIVED: Final = {
+    "inf": "ninf + pinf",
+    "bad": "ninf + pinf + nan",
+    "std": "sqrt(var)",
+    "range": "max - min",
 }
+#: Names that count elements; one alone is a condition: that the count is above 0.
+_COUNTS: Final = frozenset(("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "inf", "bad"))
+NAMES: Final = (*NUMBERS, *_DERIVED)
+
+_ARITHMETIC: Final[dict[type[ast.operator], StepKind]] = {
+    ast.Add: StepKind.ADD,
+    ast.Sub: StepKind.SUBTRACT,
+    ast.Mult: StepKind.MULTIPLY,
+    ast.Div: StepKind.DIVIDE,
+}
+_COMPARISONS: Final[dict[type[ast.cmpop], StepKind]] = {
+    ast.Lt: StepKind.LT,
+    ast.LtE: StepKind.LE,
+    ast.Gt: StepKind.GT,
+    ast.GtE: StepKind.GE,
+    ast.Eq: StepKind.EQ,
+    ast.NotEq: StepKind.NE,
+}
+_FUNCTIONS: Final = {"abs": StepKind.ABS, "sqrt": StepKind.SQRT}
 
 
 def gate_rule(
@@ -59,53 +72,77 @@ def gate_rule(
       condition: What must hold of them.
       ignore: Hits that do not stop the program.
     """
-    return GateRule(number, tensor_ids, tuple(map(_step, condition.steps)), condition.only_bad, ignore)
-
-
-def _step(step: Step) -> ConditionStep:
-    if isinstance(step, float):
-        return ConditionStep(StepKind.CONSTANT, step)
-    if step in _KINDS:
-        return ConditionStep(_KINDS[step])
-    return ConditionStep(StepKind.NUMBER, COLUMNS.index(step))
+    return GateRule(number, tensor_ids, condition.steps, condition.only_bad, ignore)
 
 
 def measuring_rule(tensor_ids: frozenset[int]) -> GateRule:
     """Return a rule that holds no thread, and for which the gate computes all numbers of some tensors."""
-    never = (_step("var"), _step(-1.0), _step("<"))
-    return GateRule(WATCHED, tensor_ids, never, ignore=_NEVER)
+    return GateRule(WATCHED, tensor_ids, parse_condition("var < -1").steps, ignore=_NEVER)
 
 
-MAX_TEXT: Final = 500
-MAX_STEPS: Final = 64
-MAX_STACK: Final = 16
+def _quotient(left: float, right: float) -> float:
+    try:
+        return left / right
+    except ZeroDivisionError:
+        is_defined = left != 0 and not math.isnan(left)
+        return math.copysign(math.inf, left) * math.copysign(1.0, right) if is_defined else math.nan
 
-_INF: Final[tuple[Step, ...]] = ("ninf", "pinf", "+")
-#: Names that stand for steps.
-_DERIVED: Final[dict[str, tuple[Step, ...]]] = {
-    "inf": _INF,
-    "bad": (*_INF, "nan", "+"),
-    "std": ("var", "sqrt"),
-    "range": ("max", "min", "-"),
+
+#: What the steps that take values compute.
+_RESULTS: Final[dict[StepKind, Callable[..., float]]] = {
+    StepKind.NEGATIVE: operator.neg,
+    StepKind.ADD: operator.add,
+    StepKind.SUBTRACT: operator.sub,
+    StepKind.MULTIPLY: operator.mul,
+    StepKind.DIVIDE: _quotient,
+    StepKind.LT: operator.lt,
+    StepKind.LE: operator.le,
+    StepKind.GT: operator.gt,
+    StepKind.GE: operator.ge,
+    StepKind.EQ: operator.eq,
+    StepKind.NE: operator.ne,
+    StepKind.AND: lambda left, right: left != 0 and right != 0,
+    StepKind.OR: lambda left, right: left != 0 or right != 0,
+    StepKind.NOT: operator.not_,
+    StepKind.ABS: abs,
+    StepKind.SQRT: lambda value: math.sqrt(value) if value >= 0 else math.nan,
 }
-#: Names that count elements; one alone is a condition: that the count is above 0.
-_COUNTS: Final = frozenset(("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "inf", "bad"))
-NAMES: Final = (*COLUMNS, *_DERIVED)
 
-_ARITHMETIC: Final[dict[type[ast.operator], str]] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-}
-_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
+
+def _value(steps: Sequence[ConditionStep], numbers: Mapping[str, float | None]) -> float | None:
+    """Return what steps compute; None if that depends on a number that is None."""
+    stack: list[float | None] = []
+    for kind, value in steps:
+        if kind is StepKind.CONSTANT:
+            stack.append(value)
+        elif kind is StepKind.NUMBER:
+            stack.append(numbers[_NUMBERS[int(value)]])
+        else:
+            operands = stack[-kind.operands :]
+            stack[-kind.operands :] = [_result(kind, operands)]
+    return stack[-1]
+
+
+def _result(kind: StepKind, operands: Sequence[float | None]) -> float | None:
+    if None not in operands:
+        return float(_RESULTS[kind](*operands))
+    if kind is StepKind.AND and 0 in operands:
+        return 0.0
+    is_true = any(value is not None and value != 0 for value in operands)
+    return 1.0 if kind is StepKind.OR and is_true else None
+
+
+def _depth(steps: Sequence[ConditionStep]) -> int:
+    """Return the most numbers that are on the stack at a time."""
+    height = most = 0
+    for step in steps:
+        height += 1 - step.kind.operands
+        most = max(most, height)
+    return most
+
+
+#: What is known of each tensor without infinity and NaN.
+_OF_GOOD: Final = {name: 0.0 if name in ("ninf", "pinf", "nan") else None for name in NUMBERS}
 
 
 @dataclass(frozen=True)
@@ -115,12 +152,13 @@ class Condition:
     Attributes:
       text: Its text.
       steps: It in postfix notation; empty for a condition that always holds.
-      only_bad: Whether it can hold only for tensors with an infinity or NaN.
+      only_bad: Whether it can hold only for tensors with an infinity or NaN. A no, where that is not certain,
+        costs the gate time and nothing else.
       reads_moments: Whether it needs minimum, maximum, mean or variance.
     """
 
     text: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ConditionStep, ...] = ()
     only_bad: bool = False
     reads_moments: bool = False
 
@@ -133,12 +171,16 @@ class Condition:
         """Return whether it holds for a tensor.
 
         Args:
-          numbers: The numbers of the tensor by the names of `postfix.COLUMNS`. A condition that names one
-            that is not known, such as the mean of strings, does not hold.
+          numbers: The numbers of the tensor by the names of `NUMBERS`. A condition that names one that is not
+            known, such as the mean of strings, does not hold.
         """
-        if any(step in COLUMNS and step not in numbers for step in self.steps):
+        if not _named_by(self.steps) <= numbers.keys():
             return False
-        return self.is_always or value_of(self.steps, numbers) != 0
+        return self.is_always or _value(self.steps, numbers) != 0
+
+
+def _named_by(steps: Sequence[ConditionStep]) -> set[str]:
+    return {_NUMBERS[int(step.value)] for step in steps if step.kind is StepKind.NUMBER}
 
 
 @functools.lru_cache(maxsize=256)
@@ -162,10 +204,10 @@ def parse_condition(text: str) -> Condition:
     if len(text) > MAX_TEXT:
         raise UsageError(f"The condition is longer than {MAX_TEXT} characters.")
     steps = tuple(_truth(_tree(text)))
-    if len(steps) > MAX_STEPS or depth_of(steps) > MAX_STACK:
+    if len(steps) > MAX_STEPS or _depth(steps) > MAX_STACK:
         raise UsageError("The condition is too long: use two breakpoints instead.")
-    moments = any(step in ("min", "max", "mean", "var") for step in steps)
-    return Condition(text, steps, holds_only_for_bad(steps), moments)
+    reads_moments = any(NUMBERS[name] in MOMENTS for name in _named_by(steps))
+    return Condition(text, steps, _value(steps, _OF_GOOD) == 0, reads_moments)
 
 
 def _tree(text: str) -> ast.expr:
@@ -178,34 +220,35 @@ def _tree(text: str) -> ast.expr:
         raise UsageError("The condition cannot be parsed: it is nested too deeply.") from None
 
 
-def _truth(node: ast.expr) -> list[Step]:
+def _truth(node: ast.expr) -> list[ConditionStep]:
     """Return the steps of what is true or false."""
     if isinstance(node, ast.BoolOp):
-        sign = "and" if isinstance(node.op, ast.And) else "or"
+        sign = ConditionStep(StepKind.AND if isinstance(node.op, ast.And) else StepKind.OR)
         first, *others = map(_truth, node.values)
         return first + [step for other in others for step in (*other, sign)]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return [*_truth(node.operand), "not"]
+        return [*_truth(node.operand), ConditionStep(StepKind.NOT)]
     if isinstance(node, ast.Compare):
         return _comparison(node)
     if isinstance(node, ast.Name) and node.id in _COUNTS:
-        return [*_number(node), 0.0, ">"]
+        return [*_number(node), _constant(0), ConditionStep(StepKind.GT)]
     _number(node)  # a name that is not known, or something else that no condition has, is told first
     text = ast.unparse(node)[:50]
     raise UsageError(f"{text!r} is a number, not a condition: compare it, such as {text} > 0.")
 
 
-def _comparison(node: ast.Compare) -> list[Step]:
+def _comparison(node: ast.Compare) -> list[ConditionStep]:
     if any(type(sign) not in _COMPARISONS for sign in node.ops):
         raise UsageError("A condition compares with <, <=, >, >=, == and !=.")
     numbers = [_number(one) for one in (node.left, *node.comparators)]
-    steps: list[Step] = []
+    steps: list[ConditionStep] = []
     for at, sign in enumerate(node.ops):
-        steps += [*numbers[at], *numbers[at + 1], _COMPARISONS[type(sign)]] + (["and"] if at else [])
+        steps += [*numbers[at], *numbers[at + 1], ConditionStep(_COMPARISONS[type(sign)])]
+        steps += [ConditionStep(StepKind.AND)] if at else []
     return steps
 
 
-def _number(node: ast.expr) -> list[Step]:
+def _number(node: ast.expr) -> list[ConditionStep]:
     """Return the steps of a number."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         if isinstance(node.value, bool):
@@ -214,34 +257,36 @@ def _number(node: ast.expr) -> list[Step]:
     if isinstance(node, ast.Name):
         return _named(node.id)
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        return [*_number(node.left), *_number(node.right), _ARITHMETIC[type(node.op)]]
+        sign = ConditionStep(_ARITHMETIC[type(node.op)])
+        return [*_number(node.left), *_number(node.right), sign]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
-        return [*_number(node.operand), *(["minus"] if isinstance(node.op, ast.USub) else [])]
+        is_negative = isinstance(node.op, ast.USub)
+        return _number(node.operand) + [ConditionStep(StepKind.NEGATIVE)] * is_negative
     if isinstance(node, ast.Call):
         return _call(node)
     raise UsageError(_misplaced(node))
 
 
-def _constant(value: float) -> float:
+def _constant(value: float) -> ConditionStep:
     try:
-        return float(value)
+        return ConditionStep(StepKind.CONSTANT, float(value))
     except OverflowError:
         raise UsageError("A number in the condition is too large.") from None
 
 
-def _named(name: str) -> list[Step]:
-    if name in COLUMNS:
-        return [name]
+def _named(name: str) -> list[ConditionStep]:
+    if name in NUMBERS:
+        return [ConditionStep(StepKind.NUMBER, _NUMBERS.index(name))]
     if name in _DERIVED:
-        return list(_DERIVED[name])
+        return _number(_tree(_DERIVED[name]))
     raise UsageError(f"A condition has no {name[:50]!r}: there is {', '.join(NAMES)}.")
 
 
-def _call(node: ast.Call) -> list[Step]:
+def _call(node: ast.Call) -> list[ConditionStep]:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
-    if name not in ("abs", "sqrt") or len(node.args) != 1 or node.keywords:
+    if name not in _FUNCTIONS or len(node.args) != 1 or node.keywords:
         raise UsageError("A condition calls only abs(...) and sqrt(...), of one number.")
-    return [*_number(node.args[0]), name]
+    return [*_number(node.args[0]), ConditionStep(_FUNCTIONS[name])]
 
 
 def _misplaced(node: ast.expr) -> str:

@@ -13,7 +13,8 @@ import logging
 import sys
 import threading
 
-from tb_debugger_plugin.capture.gate import NO_CALL, CannotChange, Hit
+from tb_debugger_plugin.capture.gate import NO_CALL, Hit
+from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.breakpoints import Entry

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Final
 
-from tb_debugger_plugin.capture.gate import CannotChange
+from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Tensor
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall
 

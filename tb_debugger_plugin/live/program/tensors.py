@@ -26,13 +26,13 @@ import numpy.typing as npt
 from tb_debugger_plugin.capture.gate import Gate, Passed, TensorOfGraph
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import FLOATING
+from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.events.messages import TensorProto
-from tb_debugger_plugin.events.modes import MEASURED, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import count_values, moments_of, widened
 from tb_debugger_plugin.live.messages.messages import Message, Number, Tensor
 from tb_debugger_plugin.live.program.arrays import array_of, short_text
 from tb_debugger_plugin.live.program.places import Place
-from tb_debugger_plugin.live.program.postfix import COLUMNS
 from tb_debugger_plugin.native import module_without_tensorflow
 
 # The numbers of a held tensor: those of FULL_NUMERICS, under the names that conditions use.
@@ -40,11 +40,10 @@ from tb_debugger_plugin.native import module_without_tensorflow
 # The native library counts, if it is there and knows the dtype; else NumPy does.
 
 _MODE: Final = TensorDebugMode.FULL_NUMERICS
-_NAME_OF: Final = dict(zip(MEASURED, COLUMNS, strict=True))
 
 
 def numbers_of(array: npt.NDArray[Any], dtype: int) -> dict[str, float]:
-    """Return the numbers of a tensor by the names of `postfix.COLUMNS`; of strings only ``size``.
+    """Return the numbers of a tensor by the names of `NUMBERS`; of strings only ``size``.
 
     Args:
       array: Its elements.
@@ -70,14 +69,14 @@ def _natively(native: Any, array: npt.NDArray[Any], dtype: int) -> dict[str, flo
     encoded = native.encode_summary(array.reshape(-1).view(np.uint8).data, dtype, array.shape, int(_MODE), 0)
     vector = np.frombuffer(TensorProto.FromString(encoded).tensor_content, "<f8").tolist()
     columns = dict(zip(SUMMARY_COLUMNS[_MODE], vector, strict=True))
-    return {ours: columns[name] for name, ours in _NAME_OF.items()}
+    return {name: columns[column] for name, column in NUMBERS.items()}
 
 
 def _with_numpy(array: npt.NDArray[Any]) -> dict[str, float]:
     values = widened(array.reshape(-1))
     ordered = values.view(np.uint8) if values.dtype.kind == "b" else values
     columns = {**count_values(values), **moments_of(ordered)}
-    return {ours: float(columns.get(name, math.nan)) for name, ours in _NAME_OF.items()}
+    return {name: float(columns.get(column, math.nan)) for name, column in NUMBERS.items()}
 
 
 Array: TypeAlias = "npt.NDArray[Any]"
@@ -338,7 +337,7 @@ class Tensors:
             try:
                 value = self.value(number)
                 message.text = short_text(value.array)
-                if number in self._changed or len(numbers or ()) < len(COLUMNS):
+                if number in self._changed or len(numbers or ()) < len(NUMBERS):
                     numbers = self._numbers(number, value)
             except Exception as error:  # a dtype without arrays, a device that fails
                 message.has_value, message.no_value = False, f"Its value cannot be read: {error}"
@@ -455,5 +454,5 @@ def _static_shape(tensor: TensorOfGraph | None) -> tuple[int, ...] | None:
 
 def known_numbers(passed: Passed) -> dict[str, float]:
     """Return the numbers that the gate has computed of a tensor."""
-    pairs = zip(COLUMNS, passed.numbers or (None,) * len(COLUMNS), strict=True)
+    pairs = zip(NUMBERS, passed.numbers or (None,) * len(NUMBERS), strict=True)
     return {name: value for name, value in pairs if value is not None}

@@ -22,7 +22,8 @@ from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import FormatError, NotFoundError, QueryError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
-from tb_debugger_plugin.events.modes import MEASURED, TensorDebugMode
+from tb_debugger_plugin.events.gate_table import NUMBERS
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.index.stored_tensor import Elements
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
@@ -35,14 +36,6 @@ _PAGE: Final = 2000
 _MAX_PAGES: Final = 100
 #: Seconds after which the occurrences that were found are enough.
 _SEARCH_S: Final = 10.0
-#: Names of the numbers in messages; the others are named as in the tables.
-_NUMBERS: Final = {
-    "neg_inf": "ninf",
-    "pos_inf": "pinf",
-    "negative": "neg",
-    "positive": "pos",
-    "variance": "var",
-}
 
 
 @dataclass(frozen=True)
@@ -136,7 +129,7 @@ class LiveValue:
             "dtype": dtype_name(self.tensor.dtype),
             "rank": None if shape is None else len(shape),
             "shape": shape,
-            **{name: finite(numbers.get(name)) for name in MEASURED},
+            **{name: finite(numbers.get(name)) for name in NUMBERS.values()},
             "bad": health_of(self.tensor) == BAD,
         }
 
@@ -215,8 +208,7 @@ def _identity(tensor: Message) -> tuple[str, str, int]:
 
 def _numbers(tensor: Message) -> dict[str, float]:
     given = {one.name: one.value for one in tensor.numbers}
-    names = ((name, _NUMBERS.get(name, name)) for name in MEASURED)
-    return {name: given[short] for name, short in names if short in given}
+    return {column: given[name] for name, column in NUMBERS.items() if name in given}
 
 
 def health_of(tensor: Message) -> int:

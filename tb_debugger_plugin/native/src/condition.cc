@@ -6,18 +6,7 @@
 namespace tbdbg {
 namespace {
 
-// How many values a step takes.
-int Operands(StepKind kind) {
-  switch (kind) {
-    case StepKind::kConstant:
-    case StepKind::kNumber: return 0;
-    case StepKind::kNegative:
-    case StepKind::kNot:
-    case StepKind::kAbs:
-    case StepKind::kSqrt: return 1;
-    default: return 2;
-  }
-}
+int Operands(StepKind kind) { return kOperands[static_cast<int>(kind)]; }
 
 double OfOne(StepKind kind, double a) {
   switch (kind) {
@@ -60,7 +49,7 @@ std::string Condition::Problem(const std::vector<Step>& steps) {
     if (!IsKnown(step)) return "the condition has a step that is not known";
     depth -= Operands(step.kind);
     if (depth < 0) return "the condition has a step that lacks a value";
-    if (++depth > kMaxDepth) return "the condition is nested too deeply";
+    if (++depth > kMaxStack) return "the condition is nested too deeply";
   }
   return steps.empty() || depth == 1 ? "" : "the condition has more than one result";
 }
@@ -73,7 +62,7 @@ Condition::Condition(std::vector<Step> steps) : steps_(std::move(steps)) {
 
 bool Condition::Holds(const Numbers& numbers) const {
   if (empty()) return true;
-  double stack[kMaxDepth];
+  double stack[kMaxStack];
   double* end = stack;
   for (const Step& step : steps_) {
     if (step.kind == StepKind::kConstant) {

@@ -1,7 +1,6 @@
 // Conditions over the numbers of a tensor, in postfix order.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,30 +8,6 @@
 #include "numbers.h"
 
 namespace tbdbg {
-
-// The numbers of StepKind in capture/gate.py, which says what each does.
-enum class StepKind : int {
-  kConstant,
-  kNumber,
-  kNegative,
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kLt,
-  kLe,
-  kGt,
-  kGe,
-  kEq,
-  kNe,
-  kAnd,
-  kOr,
-  kNot,
-  kAbs,
-  kSqrt,
-};
-
-constexpr int kNumStepKinds = 18;
 
 struct Step {
   StepKind kind;
@@ -44,9 +19,6 @@ struct Step {
 // A condition. Constant after it is made.
 class Condition {
  public:
-  static constexpr size_t kMaxSteps = 256;
-  static constexpr int kMaxDepth = 64;
-
   // A condition that always holds.
   Condition() = default;
   // Only if Problem(steps) is empty.

@@ -38,9 +38,6 @@ struct GateRule {
   bool operator==(const GateRule& other) const;
 };
 
-// The numbers of CannotChange in capture/gate.py, which says what each means.
-enum class CannotChange : int { kCanChange, kBeside, kCoalesced, kOtherDevice, kCompiled, kNoNumbers };
-
 // A tensor that was computed, for the time of Gate::Pass.
 struct Passing {
   int64_t tensor_id = 0;

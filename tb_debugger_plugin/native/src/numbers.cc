@@ -20,19 +20,6 @@ enum IntegerType : int {
   kUint64 = 23,
 };
 
-struct NumberColumn {
-  Number number;
-  Column column;
-};
-
-constexpr NumberColumn kColumns[] = {
-    {Number::kSize, Column::kSize},         {Number::kNegInf, Column::kNegInf},
-    {Number::kPosInf, Column::kPosInf},     {Number::kNan, Column::kNan},
-    {Number::kNegative, Column::kNegative}, {Number::kZero, Column::kZero},
-    {Number::kPositive, Column::kPositive}, {Number::kMin, Column::kMin},
-    {Number::kMax, Column::kMax},           {Number::kMean, Column::kMean},
-    {Number::kVariance, Column::kVariance}};
-
 // Calls `visit` with each element as a double.
 template <typename T, typename Visit>
 void ForEach(const TensorView& tensor, Visit visit) {
@@ -104,8 +91,9 @@ Numbers NumbersOf(const TensorView& tensor) {
 
 Numbers NumbersOf(const double* columns, Mode mode) {
   Numbers numbers;
-  for (const auto& [number, column] : kColumns) {
-    if (IndexOf(mode, column) >= 0) numbers.Set(number, columns[IndexOf(mode, column)]);
+  for (int i = 0; i < kNumNumbers; ++i) {
+    const int at = IndexOf(mode, kColumnOf[i]);
+    if (at >= 0) numbers.Set(static_cast<Number>(i), columns[at]);
   }
   return numbers;
 }

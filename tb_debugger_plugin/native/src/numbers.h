@@ -4,26 +4,10 @@
 #include <array>
 #include <cstdint>
 
+#include "generated/gate_table.h"
 #include "summary.h"
 
 namespace tbdbg {
-
-// In the order of NUMBERS in capture/gate.py.
-enum class Number : int {
-  kSize,
-  kNegInf,
-  kPosInf,
-  kNan,
-  kNegative,
-  kZero,
-  kPositive,
-  kMin,
-  kMax,
-  kMean,
-  kVariance,
-};
-
-constexpr int kNumNumbers = 11;
 
 // Some of the numbers of one tensor.
 class Numbers {

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.gate import NUMBERS, CannotChange, Hit, StepKind
+from tb_debugger_plugin.capture.gate import Hit
+from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
 from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
 from tests.support.held import Debugger, Program, debugged
 from tests.support.recorded import read
@@ -31,7 +32,7 @@ Make = Callable[[], Callable[[], Any]]
 def above(name: str, limit: float) -> tuple[ConditionStep, ...]:
     """The condition `name > limit`."""
     return (
-        ConditionStep(StepKind.NUMBER, NUMBERS.index(name)),
+        ConditionStep(StepKind.NUMBER, list(NUMBERS).index(name)),
         ConditionStep(StepKind.CONSTANT, limit),
         ConditionStep(StepKind.GT),
     )

@@ -8,13 +8,13 @@ import re
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.program.conditions import MAX_TEXT, parse_condition
-from tb_debugger_plugin.live.program.postfix import COLUMNS
 from tests.support.checkout import ROOT
 
-NUMBERS = dict(zip(COLUMNS, (10.0, 1.0, 0.0, 2.0, 3.0, 0.0, 4.0, -2.0, 8.0, 3.0, 4.0), strict=True))
-GOOD = dict(zip(COLUMNS, (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 2.0, 1.5, 0.25), strict=True))
-EMPTY = {**dict.fromkeys(COLUMNS, 0.0), **dict.fromkeys(("min", "max", "mean", "var"), math.nan)}
+BAD = dict(zip(NUMBERS, (10.0, 1.0, 0.0, 2.0, 3.0, 0.0, 4.0, -2.0, 8.0, 3.0, 4.0), strict=True))
+GOOD = dict(zip(NUMBERS, (4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 2.0, 1.5, 0.25), strict=True))
+EMPTY = {**dict.fromkeys(NUMBERS, 0.0), **dict.fromkeys(("min", "max", "mean", "var"), math.nan)}
 
 
 def _presets(value: float) -> list[str]:
@@ -47,7 +47,7 @@ def _presets(value: float) -> list[str]:
     ],
 )
 def test_a_condition_holds_or_not(text, expected):
-    assert parse_condition(text).holds(NUMBERS) is expected
+    assert parse_condition(text).holds(BAD) is expected
 
 
 def test_no_comparison_with_the_numbers_of_an_empty_tensor_holds():

@@ -11,10 +11,10 @@ import pytest
 from tb_debugger_plugin.capture.gate import Passed
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.program.arrays import parts_of, short_text
 from tb_debugger_plugin.live.program.commands import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
-from tb_debugger_plugin.live.program.postfix import COLUMNS
 from tb_debugger_plugin.live.program.tensors import Tensors, _with_numpy, numbers_of
 from tests.support.fake_gate import tensor_of_graph
 
@@ -106,7 +106,7 @@ def test_numpy_counts_what_the_native_library_counts(name):
     kind = dtypes.numpy_dtype(NUMBER_OF[name])
     array = np.array([0, 1, -2, np.nan, np.inf, -np.inf, 3, -0.0]).astype(kind)
     native, numpy = numbers_of(array, NUMBER_OF[name]), _with_numpy(array)
-    assert list(native) == list(COLUMNS) == list(numpy)
+    assert list(native) == list(NUMBERS) == list(numpy)
     np.testing.assert_allclose(list(native.values()), list(numpy.values()), rtol=1e-6)
 
 
