@@ -34,7 +34,7 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent, Execution
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
-from tb_debugger_plugin.native.arguments import TensorValue
+from tb_debugger_plugin.native.structs import TensorValue
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Ops that TensorFlow runs when Python drops an object, anywhere in the program, and ops of recorders.

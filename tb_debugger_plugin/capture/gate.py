@@ -15,76 +15,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from tb_debugger_plugin.events.gate_table import CannotChange
-from tb_debugger_plugin.native.arguments import GateRule
-
-#: The number of a call that is not known.
-NO_CALL = -1
-
-
-class Passed(NamedTuple):
-    """A tensor that passed the gate in the current call.
-
-    Attributes:
-      number: Names it; rises in the order of time, for the whole recording.
-      tensor_id: The tensor id of its records.
-      occurrence: How often the tensor was computed in its call, this time included.
-      dtype: TensorFlow's DataType number; 0 if not known.
-      shape: Its shape; None if not known.
-      numbers: The numbers that were computed, in the order of `gate_table.NUMBERS`, None for those that were
-        not; None if there are none.
-      num_bytes: Bytes of its elements.
-      is_held: Whether its elements can be read.
-      was_changed: Whether its value was replaced.
-      call: The number of the call that computed it, or `NO_CALL`; see `Gate.begin_run`.
-    """
-
-    number: int
-    tensor_id: int
-    occurrence: int
-    dtype: int
-    shape: tuple[int, ...] | None
-    numbers: tuple[float | None, ...] | None
-    num_bytes: int
-    is_held: bool
-    was_changed: bool
-    call: int = NO_CALL
-
-
-class Hit(NamedTuple):
-    """A thread that is held.
-
-    Attributes:
-      number: Names the hit; rises.
-      rule: Number of the rule that fitted; 0 if the next tensor was wanted.
-      tensor: The tensor that the thread has computed. Its value is held while the thread is, if there is one.
-      cannot_change: Why its value cannot be replaced, or `CAN_CHANGE`.
-      others_may_have_passed: Whether ops that use the tensor may have run already.
-      in_pipeline: Whether the thread belongs to an input pipeline.
-    """
-
-    number: int
-    rule: int
-    tensor: Passed
-    cannot_change: CannotChange
-    others_may_have_passed: bool
-    in_pipeline: bool
-
-
-class GateCounts(NamedTuple):
-    """Counts of a gate.
-
-    Attributes:
-      hits: How often each rule that is set has held, by its number, ignored hits included.
-      held_bytes: Bytes of the values that are held.
-      dropped_values: Values of the current call that were dropped because of the limit.
-      passed: Tensors that passed in the call, as far as they are noted.
-    """
-
-    hits: dict[int, int]
-    held_bytes: int
-    dropped_values: int
-    passed: int
+from tb_debugger_plugin.native.structs import NO_CALL, GateCounts, GateRule, Hit, Passed
 
 
 @runtime_checkable

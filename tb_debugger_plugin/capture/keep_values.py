@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.native.arguments import KeepLimits
+from tb_debugger_plugin.native.structs import KeepLimits
 
 #: Default size limit in bytes of one value that is recorded whole: 1 MiB.
 MAX_TENSOR_BYTES = 1 << 20

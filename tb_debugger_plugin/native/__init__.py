@@ -3,7 +3,7 @@
 `load()` finds the compiled module, registers the watch ops with the TensorFlow that the program has loaded,
 and returns the module. It returns None when there is no compiled module or TensorFlow lacks a function that
 the module needs; `unavailable_reason()` then says why, and the recorder falls back to TensorFlow's stock
-debug ops. The C++ headers in `src/` describe each part; `arguments` describes the values that the module
+debug ops. The C++ headers in `src/` describe each part; `structs` describes the values that the module
 takes from Python; `twin` defines in NumPy what the kernels must count.
 """
 

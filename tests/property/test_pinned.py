@@ -29,7 +29,7 @@ from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.schema import create_tables
 from tb_debugger_plugin.native import module_without_tensorflow
-from tb_debugger_plugin.native.arguments import TensorValue
+from tb_debugger_plugin.native.structs import TensorValue
 
 try:
     native = module_without_tensorflow()

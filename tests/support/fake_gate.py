@@ -12,18 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tb_debugger_plugin.capture.gate import (
-    NO_CALL,
-    GateCounts,
-    Hit,
-    Passed,
-    TensorOfGraph,
-)
+from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
 from tb_debugger_plugin.live.program.tensors import numbers_of
-from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
+from tb_debugger_plugin.native.structs import NO_CALL, ConditionStep, GateCounts, GateRule, Hit, Passed
 
 _UNARY: dict[int, Callable[[float], float]] = {
     StepKind.NEGATIVE: lambda one: -one,

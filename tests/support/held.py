@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
+from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.options import make_options
 from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.native.structs import Hit
 
 #: Seconds after which a test counts as hanging; then its gate is closed.
 PATIENCE = 120.0

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.first_bad import FirstBad
-from tb_debugger_plugin.capture.gate import NO_CALL, Elements, GateCounts, Hit, Passed
+from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import (
@@ -33,82 +32,11 @@ from tb_debugger_plugin.capture.sinks.protocol import (
 from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
-from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
-from tb_debugger_plugin.native import arguments
-from tb_debugger_plugin.native.arguments import GateRule
+from tb_debugger_plugin.native import structs
+from tb_debugger_plugin.native.structs import BadRecord
 from tb_debugger_plugin.version import __version__
-
-# Gives the results of the native gate their names.
-#
-# Takes the `Gate` of the native library, whose methods return plain tuples, and is the `Gate` of
-# `capture/gate.py`.
-
-
-class NativeGate:
-    """The gate of a recording. Thread-safe; see `Gate`.
-
-    Args:
-      native: `Recorder.gate` of the native library.
-    """
-
-    def __init__(self, native: Any) -> None:
-        self._native = native
-        self.stop_at_next = native.stop_at_next
-        self.let_all_pass = native.let_all_pass
-        self.close = native.close
-        self.hold_values = native.hold_values
-        self.begin_run = native.begin_run
-        self.end_run = native.end_run
-        self.replace = native.replace
-
-    def set_rules(self, rules: Sequence[GateRule]) -> None:
-        """Replace all rules."""
-        self._native.set_rules(tuple(rules))
-
-    def wait(self, timeout: float) -> Hit | None:
-        """Wait for a hit that no earlier call has returned."""
-        return _hit(self._native.wait(timeout))
-
-    def release(self, hit_number: int) -> bool:
-        """Let the thread of a hit go on; False if it is not held."""
-        return bool(self._native.release(hit_number))
-
-    def forget_values(self, calls: Sequence[int] = ()) -> None:
-        """Forget what passed so far, except for the tensors of calls that go on."""
-        self._native.forget_values(tuple(calls))
-
-    def tensors(self, after: int = 0, limit: int = 1000, call: int = NO_CALL) -> list[Passed]:
-        """Return what passed with a number above `after`, oldest first."""
-        return [Passed(*fields) for fields in self._native.tensors(after, limit, call)]
-
-    def elements(self, number: int) -> Elements | None:
-        """Return the elements of a tensor that passed; None if they are not held."""
-        elements: Elements | None = self._native.elements(number)
-        return elements
-
-    def counts(self, call: int = NO_CALL) -> GateCounts:
-        """Return the counts now."""
-        return GateCounts(*self._native.counts(call))
-
-    @property
-    def hit(self) -> Hit | None:
-        """The hit at which a thread is held."""
-        return _hit(self._native.hit)
-
-    @property
-    def held_calls(self) -> tuple[int, ...]:
-        """The call of each thread that waits because another thread is held."""
-        calls: tuple[int, ...] = self._native.held_calls
-        return calls
-
-
-def _hit(fields: Any) -> Hit | None:
-    if fields is None:
-        return None
-    number, rule, tensor, cannot_change, *more = fields
-    return Hit(number, rule, Passed(*tensor), CannotChange(cannot_change), *more)
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:
@@ -173,7 +101,7 @@ class NativeSink:
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
-        self.gate = NativeGate(self._recorder.gate)
+        self.gate: Gate = self._recorder.gate
         self._is_interactive = options.is_interactive
         self._known: set[int] = set()  # tensor ids
         self._new: list[NewTensor] = []
@@ -314,8 +242,8 @@ class NativeSink:
         node.attr["tensors"].i = number
         return node
 
-    def _described(self, tensor: CompiledTensor) -> arguments.CompiledTensor:
-        return arguments.CompiledTensor(
+    def _described(self, tensor: CompiledTensor) -> structs.CompiledTensor:
+        return structs.CompiledTensor(
             watch=self._watch(tensor.tensor),
             group=tensor.group,
             whole=tensor.whole,
@@ -373,7 +301,7 @@ class NativeSink:
         """Return the bad value that rang the alarm; None if it was too long ago."""
         return self._described_bad(self._recorder.ring(number))
 
-    def _described_bad(self, found: Any) -> FirstBad | None:
+    def _described_bad(self, found: BadRecord | None) -> FirstBad | None:
         if found is None:
             return None
         kind = "NaN" if found.is_nan else "infinity"
@@ -404,8 +332,8 @@ class NativeSink:
         self._recorder.abandon()
 
 
-def _target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
-    return arguments.TraceTarget(
+def _target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:
+    return structs.TraceTarget(
         _prefix(tensor, device),
         tensor.tensor_id,
         -1,
@@ -416,7 +344,7 @@ def _target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
     )
 
 
-def _same_target(tensor: WatchedTensor, device: str) -> arguments.TraceTarget:
+def _same_target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:
     dims = tensor.dims or ()
     return _target(tensor, device)._replace(rank=len(dims), dims=dims)
 

@@ -17,7 +17,7 @@ from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.events.messages import Message
-from tb_debugger_plugin.native.arguments import TensorValue
+from tb_debugger_plugin.native.structs import TensorValue
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution, Message, SessionRun
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.native import twin
-from tb_debugger_plugin.native.arguments import TensorValue
+from tb_debugger_plugin.native.structs import TensorValue
 
 _to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
 _log = logging.getLogger("tb_debugger_plugin")

@@ -18,7 +18,7 @@ from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.events.messages import Message, TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.native import twin
-from tb_debugger_plugin.native.arguments import TensorValue
+from tb_debugger_plugin.native.structs import TensorValue
 
 _STRING = tf.string.as_datatype_enum
 #: The dtypes with a health.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.capture.gate import Gate, Hit, TensorOfGraph
+from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
@@ -26,7 +26,7 @@ from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.places import Place, described
 from tb_debugger_plugin.live.program.tensors import known_numbers
 from tb_debugger_plugin.live.program.watched import Watched
-from tb_debugger_plugin.native.arguments import GateRule
+from tb_debugger_plugin.native.structs import GateRule, Hit
 
 _ALWAYS = Condition("")
 #: Asks the filter of a breakpoint of the held tensor.

@@ -23,7 +23,7 @@ from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, par
 from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
 from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
-from tb_debugger_plugin.native.arguments import GateRule
+from tb_debugger_plugin.native.structs import GateRule
 
 # Tells where a condition begins to hold from where it is carried on: for the first of each origin only.
 #

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
-from tb_debugger_plugin.capture.gate import NO_CALL
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
@@ -31,6 +30,7 @@ from tb_debugger_plugin.capture.stacks.frames import running_lines, user_place
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 from tb_debugger_plugin.live.program.interface import CallKind, Controller, Details, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import MakeCall
+from tb_debugger_plugin.native.structs import NO_CALL
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Feeds, fetches and targets of a call that are named; a run may have thousands.

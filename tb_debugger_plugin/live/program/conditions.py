@@ -22,7 +22,7 @@ from typing import Final
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.gate_table import MAX_STACK, MAX_STEPS, NUMBERS, StepKind
 from tb_debugger_plugin.events.modes import MOMENTS
-from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
+from tb_debugger_plugin.native.structs import ConditionStep, GateRule
 
 #: Numbers of rules that are no breakpoints.
 UNTIL_CONDITION: Final = 1_000_000_001

@@ -13,7 +13,6 @@ import logging
 import sys
 import threading
 
-from tb_debugger_plugin.capture.gate import NO_CALL, Hit
 from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import Why
@@ -28,6 +27,7 @@ from tb_debugger_plugin.live.program.sentences import (
     sentence_of_stop,
 )
 from tb_debugger_plugin.live.program.status import Status, Stop
+from tb_debugger_plugin.native.structs import NO_CALL, Hit
 
 _log = logging.getLogger("tb_debugger_plugin")
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
-from tb_debugger_plugin.capture.gate import NO_CALL, Gate, Hit
+from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.live.messages.messages import Message, Notice, State
 from tb_debugger_plugin.live.program.aims import Aims
 from tb_debugger_plugin.live.program.breakpoints import Entry
@@ -25,6 +25,7 @@ from tb_debugger_plugin.live.program.followers import Followers, Waiting
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
 from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
+from tb_debugger_plugin.native.structs import NO_CALL, Hit
 
 _MOST: Final = 20
 

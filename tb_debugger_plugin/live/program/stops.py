@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Final
 
-from tb_debugger_plugin.capture.gate import Hit, TensorOfGraph
+from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.live.messages.messages import State
 from tb_debugger_plugin.live.program import eager_ops
@@ -28,6 +28,7 @@ from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Sett
 from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.status import Status
+from tb_debugger_plugin.native.structs import Hit
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Seconds between looks at the time, and between versions of a state of which only counts have changed.

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.capture.gate import Gate, Passed, TensorOfGraph
+from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import FLOATING
 from tb_debugger_plugin.events.gate_table import NUMBERS
@@ -34,6 +34,7 @@ from tb_debugger_plugin.live.messages.messages import Message, Number, Tensor
 from tb_debugger_plugin.live.program.arrays import array_of, short_text
 from tb_debugger_plugin.live.program.places import Place
 from tb_debugger_plugin.native import module_without_tensorflow
+from tb_debugger_plugin.native.structs import Passed
 
 # The numbers of a held tensor: those of FULL_NUMERICS, under the names that conditions use.
 #

@@ -27,7 +27,7 @@
 
 namespace tbdbg {
 
-// See GateRule in native/arguments.py.
+// See GateRule in native/structs.py.
 struct GateRule {
   int64_t number = 0;
   std::optional<std::vector<int64_t>> tensor_ids;  // sorted

@@ -46,7 +46,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
-  if (module == nullptr || !tbdbg::AddRecorderTypes(module.get()) || !tbdbg::AddGateTypes(module.get()))
+  if (module == nullptr || !tbdbg::AddRecorderType(module.get()) || !tbdbg::AddGateTypes(module.get()))
     return nullptr;
   return module.release();
 }

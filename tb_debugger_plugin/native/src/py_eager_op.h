@@ -22,7 +22,7 @@ struct EagerOp {
   // next two are Rings (alarm.h), and the other bits are the rules by which they may be kept whole.
   PyObject* is_recorded;
   // Takes an output that only Python can read, and its rules; returns a TensorValue
-  // (native/arguments.py).
+  // (native/structs.py).
   PyObject* summarize;
   int thread = 0;  // number of the running thread, 0 = not known
 };

@@ -63,26 +63,35 @@ PyObject* ToTuple(const Numbers& numbers) {
   return tuple.release();
 }
 
-// The fields of Passed in capture/gate.py.
-PyObject* ToPython(const Passed& tensor) {
-  const Owned dims(tensor.dims ? ToTuple(*tensor.dims) : Py_NewRef(Py_None));
-  const Owned numbers(ToTuple(tensor.numbers));
-  if (dims == nullptr || numbers == nullptr) return nullptr;
-  return Py_BuildValue("LLLiOOLNNL", static_cast<long long>(tensor.number),
-                       static_cast<long long>(tensor.tensor_id), static_cast<long long>(tensor.occurrence),
-                       tensor.dtype, dims.get(), numbers.get(), static_cast<long long>(tensor.num_bytes),
-                       PyBool_FromLong(tensor.value != nullptr), PyBool_FromLong(tensor.was_changed),
-                       static_cast<long long>(tensor.call));
+Struct passed_struct, hit_struct, counts_struct;
+PyObject* cannot_change_type = nullptr;  // never deleted
+
+bool LoadStructs() {
+  cannot_change_type = Import("tb_debugger_plugin.events.gate_table", "CannotChange").release();
+  return cannot_change_type != nullptr &&
+         passed_struct.Load("Passed", {"number", "tensor_id", "occurrence", "dtype", "shape", "numbers",
+                                       "num_bytes", "is_held", "was_changed", "call"}) &&
+         hit_struct.Load(
+             "Hit", {"number", "rule", "tensor", "cannot_change", "others_may_have_passed", "in_pipeline"}) &&
+         counts_struct.Load("GateCounts", {"hits", "held_bytes", "dropped_values", "passed"});
 }
 
-// The fields of Hit in capture/gate.py; None if there is none.
+PyObject* ToPython(const Passed& tensor) {
+  return passed_struct.Make({PyLong_FromLongLong(tensor.number), PyLong_FromLongLong(tensor.tensor_id),
+                             PyLong_FromLongLong(tensor.occurrence), PyLong_FromLong(tensor.dtype),
+                             tensor.dims ? ToTuple(*tensor.dims) : Py_NewRef(Py_None),
+                             ToTuple(tensor.numbers), PyLong_FromLongLong(tensor.num_bytes),
+                             PyBool_FromLong(tensor.value != nullptr), PyBool_FromLong(tensor.was_changed),
+                             PyLong_FromLongLong(tensor.call)});
+}
+
+// None if there is no hit.
 PyObject* ToPython(const std::optional<Hit>& hit) {
   if (!hit) Py_RETURN_NONE;
-  PyObject* tensor = ToPython(hit->tensor);
-  if (tensor == nullptr) return nullptr;
-  return Py_BuildValue("LLNiNN", static_cast<long long>(hit->number), static_cast<long long>(hit->rule),
-                       tensor, static_cast<int>(hit->cannot_change),
-                       PyBool_FromLong(hit->others_may_have_passed), PyBool_FromLong(hit->in_pipeline));
+  return hit_struct.Make(
+      {PyLong_FromLongLong(hit->number), PyLong_FromLongLong(hit->rule), ToPython(hit->tensor),
+       PyObject_CallFunction(cannot_change_type, "i", static_cast<int>(hit->cannot_change)),
+       PyBool_FromLong(hit->others_may_have_passed), PyBool_FromLong(hit->in_pipeline)});
 }
 
 // Reads the condition of a GateRule: a sequence of ConditionStep.
@@ -92,13 +101,9 @@ bool ToCondition(PyObject* value, Condition* condition) {
   std::vector<Step> steps;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
     PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-    int kind;
+    int64_t kind;
     double number;
-    if (!PyTuple_Check(item)) {
-      PyErr_SetString(PyExc_TypeError, "a step of a condition must be a ConditionStep");
-      return false;
-    }
-    if (!PyArg_ParseTuple(item, "id", &kind, &number)) return false;
+    if (!Read(item, "kind", &kind) || !Read(item, "value", &number)) return false;
     steps.push_back({static_cast<StepKind>(kind), number});
   }
   const std::string problem = Condition::Problem(steps);
@@ -118,7 +123,7 @@ bool ToTensorIds(PyObject* value, std::optional<std::vector<int64_t>>* ids) {
   return true;
 }
 
-// Reads a GateRule (native/arguments.py).
+// Reads a GateRule (native/structs.py).
 bool ToRule(PyObject* value, GateRule* rule) {
   int64_t only_bad;
   const Owned ids(PyObject_GetAttrString(value, "tensor_ids"));
@@ -188,9 +193,11 @@ PyObject* HoldValues(PyObject* self, PyObject* max_bytes) {
   Py_RETURN_NONE;
 }
 
-PyObject* ForgetValues(PyObject* self, PyObject* value) {
+PyObject* ForgetValues(PyObject* self, PyObject* args) {
+  PyObject* value = nullptr;
+  if (!PyArg_ParseTuple(args, "|O", &value)) return nullptr;
   std::vector<int64_t> calls;
-  const Owned items(PySequence_Tuple(value));
+  const Owned items(value == nullptr ? PyTuple_New(0) : PySequence_Tuple(value));
   if (items == nullptr || !ToNumbers(items.get(), &calls)) return nullptr;
   WithoutGil([&] { GateOf(self)->Forget(calls); });
   Py_RETURN_NONE;
@@ -253,9 +260,9 @@ PyObject* Replace(PyObject* self, PyObject* args) {
   return nullptr;
 }
 
-PyObject* GetCounts(PyObject* self, PyObject* number) {
-  const long long call = PyLong_AsLongLong(number);
-  if (call == -1 && PyErr_Occurred()) return nullptr;
+PyObject* GetCounts(PyObject* self, PyObject* args) {
+  long long call = kNoCall;
+  if (!PyArg_ParseTuple(args, "|L", &call)) return nullptr;
   std::vector<std::pair<int64_t, int64_t>> hits;
   PassedTensors::Counts counts;
   WithoutGil([&] {
@@ -270,8 +277,8 @@ PyObject* GetCounts(PyObject* self, PyObject* number) {
       return nullptr;
     }
   }
-  return Py_BuildValue("NLLL", by_rule.release(), static_cast<long long>(counts.held_bytes),
-                       static_cast<long long>(counts.dropped), static_cast<long long>(counts.passed));
+  return counts_struct.Make({by_rule.release(), PyLong_FromLongLong(counts.held_bytes),
+                             PyLong_FromLongLong(counts.dropped), PyLong_FromLongLong(counts.passed)});
 }
 
 PyObject* GetHit(PyObject* self, void*) {
@@ -289,22 +296,23 @@ PyObject* GetHeldCalls(PyObject* self, void*) {
 PyMethodDef gate_methods[] = {
     {"set_rules", SetRules, METH_O, "set_rules(rules): replace all rules."},
     {"stop_at_next", StopAtNext, METH_O, "stop_at_next(wanted): stop at the next tensor."},
-    {"wait", Wait, METH_O, "wait(timeout): the fields of the next Hit, or None."},
+    {"wait", Wait, METH_O, "wait(timeout): the next Hit, or None."},
     {"release", ReleaseHit, METH_O, "release(hit): let the thread of a hit go on; whether it was held."},
     {"let_all_pass", LetAllPass, METH_NOARGS, "let_all_pass(): remove the rules, and let all threads go on."},
     {"close", Close, METH_NOARGS, "close(): let all threads go on, for ever."},
     {"hold_values", HoldValues, METH_O, "hold_values(max_bytes): hold values of the current call; 0: none."},
-    {"forget_values", ForgetValues, METH_O, "forget_values(calls): forget all but the tensors of calls."},
+    {"forget_values", ForgetValues, METH_VARARGS,
+     "forget_values(calls=()): forget all but the tensors of calls."},
     {"begin_run", BeginRun, METH_O, "begin_run(call): a graph is about to run for a call."},
     {"end_run", EndRun, METH_O, "end_run(call): the graph has run."},
-    {"tensors", Tensors, METH_VARARGS, "tensors(after=0, limit=1000, call=-1): the fields of each Passed."},
+    {"tensors", Tensors, METH_VARARGS, "tensors(after=0, limit=1000, call=-1): each Passed."},
     {"elements", ElementsOf, METH_O, "elements(number): the Elements of a tensor, or None."},
     {"replace", Replace, METH_VARARGS, "replace(hit, data): give the consumers another value."},
-    {"counts", GetCounts, METH_O, "counts(call): the fields of GateCounts."},
+    {"counts", GetCounts, METH_VARARGS, "counts(call=-1): the GateCounts."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef gate_attributes[] = {
-    {"hit", GetHit, nullptr, "The fields of the Hit at which a thread is held, or None.", nullptr},
+    {"hit", GetHit, nullptr, "The Hit at which a thread is held, or None.", nullptr},
     {"held_calls", GetHeldCalls, nullptr, "The calls of the threads that wait because another is held.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -378,8 +386,8 @@ PyType_Spec elements_spec = {"tb_debugger_plugin.native._native.Elements", sizeo
 bool AddGateTypes(PyObject* module) {
   gate_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&gate_spec));
   elements_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&elements_spec));
-  return gate_type != nullptr && elements_type != nullptr && PyModule_AddType(module, gate_type) == 0 &&
-         PyModule_AddType(module, elements_type) == 0;
+  return LoadStructs() && gate_type != nullptr && elements_type != nullptr &&
+         PyModule_AddType(module, gate_type) == 0 && PyModule_AddType(module, elements_type) == 0;
 }
 
 PyObject* ToPython(Gate* gate) {

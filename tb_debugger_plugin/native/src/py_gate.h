@@ -1,7 +1,6 @@
 // The Python types Gate, of a Recorder, and Elements, the value of a tensor that is held.
 //
-// The methods are those of Gate and Elements in capture/gate.py, with plain tuples in place of its named
-// tuples; capture/sinks/native.py names them.
+// The methods are those of Gate and Elements in capture/gate.py.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -171,39 +171,24 @@ PyObject* Abandon(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyStructSequence_Field first_bad_fields[] = {
-    {"is_execution", "Whether it is an output of an execution; else of an op of a graph."},
-    {"prefix", "The encoded fields of the Execution, or of the GraphExecutionTrace, that were known before."},
-    {"is_nan", "Whether the tensor has a NaN; in CURT_HEALTH, whether it is bad at all."},
-    {nullptr, nullptr}};
-enum { kIsExecution, kPrefix, kIsNan, kFirstBadFields };  // indices of the fields
+Struct bad_record_struct;
 
-PyStructSequence_Desc first_bad_description = {"tb_debugger_plugin.native._native.FirstBad",
-                                               "A bad value on record.", first_bad_fields, kFirstBadFields};
-PyTypeObject* first_bad_type = nullptr;  // never deleted
-
-// The FirstBad of a value; None for an empty one.
-PyObject* ToFirstBad(const std::string& prefix_bytes, bool is_execution, bool is_nan) {
-  if (prefix_bytes.empty()) Py_RETURN_NONE;
-  Owned prefix(ToBytes(prefix_bytes));
-  Owned result(PyStructSequence_New(first_bad_type));
-  if (prefix == nullptr || result == nullptr) return nullptr;
-  PyStructSequence_SetItem(result.get(), kIsExecution, PyBool_FromLong(is_execution));
-  PyStructSequence_SetItem(result.get(), kPrefix, prefix.release());
-  PyStructSequence_SetItem(result.get(), kIsNan, PyBool_FromLong(is_nan));
-  return result.release();
+// The BadRecord of a value; None for an empty one.
+PyObject* ToBadRecord(const std::string& prefix, bool is_execution, bool is_nan) {
+  if (prefix.empty()) Py_RETURN_NONE;
+  return bad_record_struct.Make({PyBool_FromLong(is_execution), ToBytes(prefix), PyBool_FromLong(is_nan)});
 }
 
 PyObject* GetFirstBad(PyObject* self, void*) {
   const FirstBad::Value value = Self(self)->first_bad();
-  return ToFirstBad(value.prefix, value.is_execution, value.is_nan);
+  return ToBadRecord(value.prefix, value.is_execution, value.is_nan);
 }
 
 PyObject* GetRing(PyObject* self, PyObject* number) {
   const long long which = PyLong_AsLongLong(number);
   if (which == -1 && PyErr_Occurred()) return nullptr;
   const Alarm::Value value = Self(self)->alarm().Get(which);
-  return ToFirstBad(value.prefix, value.is_execution, value.bad == Bad::kNan);
+  return ToBadRecord(value.prefix, value.is_execution, value.bad == Bad::kNan);
 }
 
 PyObject* GetGate(PyObject* self, void*) { return ToPython(&Self(self)->gate()); }
@@ -219,7 +204,7 @@ PyMethodDef methods[] = {
      "EagerOp in py_eager_op.h; returns -1 if recording has stopped, the number of a ring of the alarm to handle, or 0."},
     {"arm", Arm, METH_VARARGS,
      "arm(infinities, nans, spares_masks, fails_graphs): let bad values ring, see alarm.h. Before anything is recorded."},
-    {"ring", GetRing, METH_O, "ring(number): the FirstBad that rang; None if it was too long ago."},
+    {"ring", GetRing, METH_O, "ring(number): the BadRecord that rang; None if it was too long ago."},
     {"choose_keep", ChooseKeep, METH_VARARGS,
      "choose_keep(keep, num_bytes, is_bad): the rule that keeps a value, -1 if it is too large for its rules, "
      "None if no rule wants it. `keep`: the rules of the tensor, as bits."},
@@ -243,7 +228,7 @@ PyGetSetDef attributes[] = {
     {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
     {"num_bad", GetNumBad, nullptr, "Number of bad tensors on record so far.", nullptr},
-    {"first_bad", GetFirstBad, nullptr, "The FirstBad, or None.", nullptr},
+    {"first_bad", GetFirstBad, nullptr, "The first BadRecord, or None.", nullptr},
     {"gate", GetGate, nullptr, "The Gate at which threads of graphs are held.", nullptr},
     {"failure", GetFailure, nullptr, "Why recording stopped early, or ''.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -269,11 +254,9 @@ bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
   return true;
 }
 
-bool AddRecorderTypes(PyObject* module) {
+bool AddRecorderType(PyObject* module) {
   const Owned recorder(PyType_FromSpec(&recorder_spec));
-  if (recorder == nullptr) return false;
-  first_bad_type = PyStructSequence_NewType(&first_bad_description);
-  return first_bad_type != nullptr && PyModule_AddType(module, first_bad_type) == 0 &&
+  return recorder != nullptr && bad_record_struct.Load("BadRecord", {"is_execution", "prefix", "is_nan"}) &&
          PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(recorder.get())) == 0;
 }
 

@@ -1,5 +1,7 @@
 #include "py_values.h"
 
+#include <algorithm>
+
 namespace tbdbg {
 
 PyObject* ToBytes(std::string_view bytes) {
@@ -24,6 +26,13 @@ bool Read(PyObject* object, const char* attribute, int64_t* number) {
   return *number != -1 || PyErr_Occurred() == nullptr;
 }
 
+bool Read(PyObject* object, const char* attribute, double* number) {
+  const Owned value(PyObject_GetAttrString(object, attribute));
+  if (value == nullptr) return false;
+  *number = PyFloat_AsDouble(value.get());
+  return *number != -1 || PyErr_Occurred() == nullptr;
+}
+
 bool Read(PyObject* object, const char* attribute, std::string* bytes) {
   const Owned value(PyObject_GetAttrString(object, attribute));
   if (value == nullptr) return false;
@@ -38,6 +47,28 @@ bool Read(PyObject* object, const char* attribute, std::string* bytes) {
 bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers) {
   const Owned value(PyObject_GetAttrString(object, attribute));
   return value != nullptr && ToNumbers(value.get(), numbers);
+}
+
+Owned Import(const char* module, const char* name) {
+  const Owned imported(PyImport_ImportModule(module));
+  return Owned(imported == nullptr ? nullptr : PyObject_GetAttrString(imported.get(), name));
+}
+
+bool Struct::Load(const char* name, std::initializer_list<const char*> fields) {
+  type_ = Import("tb_debugger_plugin.native.structs", name).release();
+  fields_ = PyTuple_New(static_cast<Py_ssize_t>(fields.size()));
+  Py_ssize_t i = 0;
+  for (const char* field : fields) {
+    if (fields_ != nullptr) PyTuple_SET_ITEM(fields_, i++, PyUnicode_InternFromString(field));
+  }
+  return type_ != nullptr && PyErr_Occurred() == nullptr;
+}
+
+PyObject* Struct::Make(std::initializer_list<PyObject*> values) const {
+  const bool are_whole = std::find(values.begin(), values.end(), nullptr) == values.end();
+  PyObject* made = are_whole ? PyObject_Vectorcall(type_, values.begin(), 0, fields_) : nullptr;
+  for (PyObject* value : values) Py_XDECREF(value);
+  return made;
 }
 
 }  // namespace tbdbg

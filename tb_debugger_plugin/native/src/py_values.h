@@ -7,6 +7,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,7 +36,24 @@ bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers);
 // Each reads an attribute, such as a field of a NamedTuple. False if there is none, or
 // if it is of another type.
 bool Read(PyObject* object, const char* attribute, int64_t* number);
+bool Read(PyObject* object, const char* attribute, double* number);
 bool Read(PyObject* object, const char* attribute, std::string* bytes);
 bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers);
+
+// A class of native/structs.py, whose values C++ makes by the names of their fields. Lives for ever.
+class Struct {
+ public:
+  // Imports the class. False if it is not there.
+  bool Load(const char* name, std::initializer_list<const char*> fields);
+  // Makes a value of the values of the fields, which it takes over. Null if one of them is.
+  PyObject* Make(std::initializer_list<PyObject*> values) const;
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* fields_ = nullptr;  // a tuple of their names
+};
+
+// Imports an object; null if there is none.
+Owned Import(const char* module, const char* name);
 
 }  // namespace tbdbg

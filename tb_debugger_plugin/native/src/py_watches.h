@@ -13,12 +13,12 @@ namespace tbdbg {
 // add_constants(): returns the number of a new graph's constants.
 PyObject* PyAddConstants(PyObject* module, PyObject*);
 
-// add_constant(constants, prefix, value): adds a TensorValue (native/arguments.py) that is
+// add_constant(constants, prefix, value): adds a TensorValue (native/structs.py) that is
 // recorded when the graph first runs; see Constants.
 PyObject* PyAddConstant(PyObject* module, PyObject* args);
 
 // add_watch(targets, dtype, dims, constants, before): returns the number of a new watch.
-// `targets`: a list of TraceTarget (native/arguments.py), first the watched tensor, then
+// `targets`: a list of TraceTarget (native/structs.py), first the watched tensor, then
 // those that hold the same elements. `dims`: of the watched tensor, -1 for one that is
 // not known; None if the rank is not known. `constants`: of its graph. `before`: the
 // watches that its op records before it.
@@ -26,7 +26,7 @@ PyObject* PyAddWatch(PyObject* module, PyObject* args);
 
 // add_compiled_tensors(tensors): returns the number of the tensors that a compiled
 // function passes to its watch op. `tensors`: a list of CompiledTensor
-// (native/arguments.py).
+// (native/structs.py).
 PyObject* PyAddCompiledTensors(PyObject* module, PyObject* tensors);
 
 }  // namespace tbdbg

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.gate import Hit
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
-from tb_debugger_plugin.native.arguments import ConditionStep, GateRule
+from tb_debugger_plugin.native.structs import ConditionStep, GateCounts, GateRule, Hit, Passed
 from tests.support.held import Debugger, Program, debugged
 from tests.support.recorded import read
 
@@ -343,7 +342,10 @@ def test_a_condition_is_judged_by_the_numbers_of_each_tensor(stepped: Debugger) 
     values = np.frombuffer(memoryview(stepped.gate.elements(hit.tensor.number)), np.float32)  # type: ignore[arg-type]
     numbers = dict(zip(NUMBERS, hit.tensor.numbers, strict=True))
     assert numbers["max"] == values.max() > 3.0 and numbers["size"] == values.size
-    assert stepped.gate.counts().hits == {1: 3, 2: 0}
+    counts = stepped.gate.counts()
+    assert counts.hits == {1: 3, 2: 0}
+    made = (hit, hit.tensor, hit.cannot_change, counts)
+    assert [type(value) for value in made] == [Hit, Passed, CannotChange, GateCounts]
     stepped.gate.let_all_pass()
     np.testing.assert_array_equal(program.returned(), expected)
 
@@ -618,7 +620,7 @@ with debugged(sys.argv[1], patience=float(sys.argv[2]), circular_buffer_size=100
         for _ in rows:
             if ends.is_set():
                 return
-    from tb_debugger_plugin.native.arguments import GateRule
+    from tb_debugger_plugin.native.structs import GateRule
     import random
     debugger.gate.hold_values(1 << 20)
     programs = [Program(call) for call in (turns, turns, turns, rows_of_pipeline)]

@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.capture.gate import Passed
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.gate_table import NUMBERS
@@ -16,6 +15,7 @@ from tb_debugger_plugin.live.program.arrays import parts_of, short_text
 from tb_debugger_plugin.live.program.commands import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
 from tb_debugger_plugin.live.program.tensors import Tensors, _with_numpy, numbers_of
+from tb_debugger_plugin.native.structs import Passed
 from tests.support.fake_gate import tensor_of_graph
 
 NUMBER_OF = dtypes.NUMBER_OF

@@ -1,14 +1,18 @@
-"""Describes the arguments whose fields the compiled module reads by name.
+"""The values that Python and the compiled module hand each other.
 
-The names are those of the structs in `src/recorder.h`, `src/keep.h` and `src/compiled_op.h`;
-`src/py_recorder.cc` and `src/py_watches.cc` read them.
+The module reads and gives their fields by name. Their C++ structs are in `src/recorder.h`, `src/keep.h`,
+`src/compiled_op.h`, `src/condition.h`, `src/gate.h`, `src/passed.h` and `src/bad_tensors.h`; the files
+`src/py_*.cc` convert them.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tb_debugger_plugin.events.gate_table import StepKind
+from tb_debugger_plugin.events.gate_table import CannotChange, StepKind
+
+#: The number of a call that is not known.
+NO_CALL = -1
 
 
 class TraceTarget(NamedTuple):
@@ -123,3 +127,83 @@ class GateRule(NamedTuple):
     condition: tuple[ConditionStep, ...] = ()
     only_bad: bool = False
     ignore: int = 0
+
+
+class Passed(NamedTuple):
+    """A tensor that passed the gate in the current call.
+
+    Attributes:
+      number: Names it; rises in the order of time, for the whole recording.
+      tensor_id: The tensor id of its records.
+      occurrence: How often the tensor was computed in its call, this time included.
+      dtype: TensorFlow's DataType number; 0 if not known.
+      shape: Its shape; None if not known.
+      numbers: The numbers that were computed, in the order of `gate_table.NUMBERS`, None for those that were
+        not; None if there are none.
+      num_bytes: Bytes of its elements.
+      is_held: Whether its elements can be read.
+      was_changed: Whether its value was replaced.
+      call: The number of the call that computed it, or `NO_CALL`; see `Gate.begin_run` of
+        `capture/gate.py`.
+    """
+
+    number: int
+    tensor_id: int
+    occurrence: int
+    dtype: int
+    shape: tuple[int, ...] | None
+    numbers: tuple[float | None, ...] | None
+    num_bytes: int
+    is_held: bool
+    was_changed: bool
+    call: int = NO_CALL
+
+
+class Hit(NamedTuple):
+    """A thread that is held.
+
+    Attributes:
+      number: Names the hit; rises.
+      rule: Number of the rule that fitted; 0 if the next tensor was wanted.
+      tensor: The tensor that the thread has computed. Its value is held while the thread is, if there is one.
+      cannot_change: Why its value cannot be replaced, or `CAN_CHANGE`.
+      others_may_have_passed: Whether ops that use the tensor may have run already.
+      in_pipeline: Whether the thread belongs to an input pipeline.
+    """
+
+    number: int
+    rule: int
+    tensor: Passed
+    cannot_change: CannotChange
+    others_may_have_passed: bool
+    in_pipeline: bool
+
+
+class GateCounts(NamedTuple):
+    """Counts of a gate.
+
+    Attributes:
+      hits: How often each rule that is set has held, by its number, ignored hits included.
+      held_bytes: Bytes of the values that are held.
+      dropped_values: Values of the current call that were dropped because of the limit.
+      passed: Tensors that passed in the call, as far as they are noted.
+    """
+
+    hits: dict[int, int]
+    held_bytes: int
+    dropped_values: int
+    passed: int
+
+
+class BadRecord(NamedTuple):
+    """A bad value on record.
+
+    Attributes:
+      is_execution: Whether it is an output of an execution; else of an op of a graph.
+      prefix: The encoded fields of the Execution, or of the GraphExecutionTrace, that were known before.
+      is_nan: Whether the tensor has a NaN; in CURT_HEALTH, whether it is bad at all.
+    """
+
+    is_execution: bool
+    prefix: bytes
+    is_nan: bool
