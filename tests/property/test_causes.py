@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.diagnosis.cause import ANY
 from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES, causes_of
-from tb_debugger_plugin.analysis.diagnosis.evidence import Input
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input, may_be_of_one_run
+from tb_debugger_plugin.analysis.diagnosis.known import ANY
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import COMPLEX_DIVISION
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
-from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 from tests.support.oracles import (
     MATRIX_GUESSES,
     NO_INFINITY,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND
+from tb_debugger_plugin.analysis.diagnosis.known import BEYOND
 from tb_debugger_plugin.analysis.diagnosis.known.algebra import TRANSFORMS
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import MEANS, PLAIN_SUMS, SUMS_OF_PRODUCTS
 from tb_debugger_plugin.analysis.diagnosis.known.learning import NORMALISING

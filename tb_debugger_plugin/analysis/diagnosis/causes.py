@@ -1,19 +1,31 @@
-"""Finds the causes of bad values in the tables of ``known``."""
+"""Finds the causes of bad values in the tables of ``known``, and what helps in those of ``situated``."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
-from tb_debugger_plugin.analysis.diagnosis.evidence import MAYBE, Blame, Input, new_kinds
-from tb_debugger_plugin.analysis.diagnosis.known import algebra, arithmetic, functions, learning, outside
+from tb_debugger_plugin.analysis.diagnosis.advice import Advice
+from tb_debugger_plugin.analysis.diagnosis.around import Scene, producers
+from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
+from tb_debugger_plugin.analysis.diagnosis.evidence import MAYBE, Blame, Input, may_be_of_one_run, new_kinds
+from tb_debugger_plugin.analysis.diagnosis.known import (
+    ANY,
+    Cause,
+    algebra,
+    arithmetic,
+    functions,
+    learning,
+    outside,
+)
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Numbers
-from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
+from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
+from tb_debugger_plugin.analysis.diagnosis.situated import ANY_OP, Pattern, divisions, losses, training
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
 
+_Row = TypeVar("_Row", Cause, Pattern)
 _LIBRARY: Final = re.compile(r"^_(?:MklNative|Mkl)?(?:Fused)?(?=[A-Z])")
 _RENAMED: Final = {"_FusedBatchNormEx": "FusedBatchNormV3", "_FusedBatchNormGradEx": "FusedBatchNormGradV3"}
 #: Types that begin like those of a library, and are not.
@@ -60,15 +72,12 @@ class Causes:
     possible: Sequence[Cause]
 
 
-def _by_op() -> dict[str, list[Cause]]:
-    causes = defaultdict(list)
-    for cause in CAUSES:
-        for op in cause.ops:
-            causes[op].append(cause)
-    return causes
+def _by_op(rows: Sequence[_Row]) -> dict[str, list[_Row]]:
+    types = {op for row in rows for op in row.ops}
+    return {op: [row for row in rows if op in row.ops or row.ops == ANY_OP] for op in types}
 
 
-_BY_OP: Final = _by_op()
+_CAUSES_OF: Final = _by_op(CAUSES)
 
 
 def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
@@ -90,7 +99,7 @@ def causes_of(op_type: str, inputs: Sequence[Input], output: Numbers) -> Causes:
     open_kinds = set(BAD_KINDS if kinds is None else kinds)
     proven: list[Proven] = []
     possible: list[Cause] = []
-    for cause in _BY_OP.get(op_type, ()):
+    for cause in _CAUSES_OF.get(op_type, ()):
         finding = cause.check(inputs, output) if open_kinds.intersection(cause.gives) else None
         if finding is None:
             continue
@@ -111,3 +120,68 @@ def _provable(are_known: bool, inputs_are_measured: bool) -> Callable[[Cause], b
         return are_known and (inputs_are_measured or "nan" not in cause.gives)
 
     return check
+
+
+#: All situations around an op that need advice of their own. A row is looked at for the types of ops that it
+#: names: the op that made a bad value and, for a gradient, the op whose gradient it is. The first row whose
+#: situation is there counts, so special rows come before general ones.
+PATTERNS: Final = (*losses.PATTERNS, *divisions.PATTERNS, *training.PATTERNS)
+#: Steps to the lines that made an input.
+_UPSTREAM: Final = 4
+_PATTERNS_OF: Final = _by_op(PATTERNS)
+
+
+def advice_for(
+    causes: Causes, output: Numbers, surroundings: Surroundings | None, function: str | None = None
+) -> Advice | None:
+    """Return what helps; None when the op only passed on what was bad, or when nothing is known to help.
+
+    Args:
+      causes: Why the output is bad.
+      output: The bad output.
+      surroundings: What is around the op; None when that is not known.
+      function: Name of the op's graph.
+    """
+    first = next(iter([*(proven.cause for proven in causes.proven), *causes.possible]), None)
+    if first is None:
+        return None
+    pattern = None if surroundings is None else pattern_of(Scene(surroundings, output, function))
+    return first.help if pattern is None else pattern.advice
+
+
+def pattern_of(scene: Scene) -> Pattern | None:
+    """Return the first situation that is there."""
+    types = dict.fromkeys([scene.focus.type, scene.op.type])
+    for type_ in types:
+        for pattern in _PATTERNS_OF.get(type_, _PATTERNS_OF[ANY_OP[0]]):
+            if pattern.is_there(scene):
+                return pattern
+    return None
+
+
+def example_for(advice: Advice, scene: Scene) -> Example | None:
+    """Return the line of the program as it should be, in the library that the file uses; else one like it."""
+    dtype = scene.output.dtype or scene.op.attributes.get("T")
+    lines = lines_of(scene.around, upstream=advice.is_upstream)
+    return advice.example(lines, dtype, dialect_of(scene.around.program.text))
+
+
+def words_for(advice: Advice, scene: Scene) -> str:
+    """Return the sentence for the program: without learning rate in predictions, or ``tf`` in Keras."""
+    program = scene.around.program
+    words = advice.words if program.trains else advice.without_training or advice.words
+    return dialect_of(program.text).words(words)
+
+
+def lines_of(surroundings: Surroundings | None, *, upstream: bool = False) -> list[str | None]:
+    """Return Texts of the lines that may have to change: that of the op which the program wrote comes first.
+
+    Args:
+      surroundings: What is around the op.
+      upstream: Whether the lines of the ops before it count.
+    """
+    if surroundings is None:
+        return []
+    written = surroundings.forward or surroundings.op
+    makers = [near.line for near in producers(written, _UPSTREAM)] if upstream else []
+    return [*dict.fromkeys([written.line, surroundings.op.line, *makers])]

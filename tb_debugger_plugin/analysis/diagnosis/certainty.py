@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.causes import Causes
-from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs, new_kinds
+from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs, may_be_of_one_run, new_kinds
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.same_run import may_be_of_one_run
 
 #: ``proven``: the recorded numbers leave no other cause. ``likely``: one cause fits, or the value was bad in
 #: an input. ``possible``: several causes fit, or none is known.

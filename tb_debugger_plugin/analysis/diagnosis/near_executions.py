@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.diagnosis.near_ops import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
-from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts
+from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts, facts_of
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source.sources import stack_frames

@@ -14,10 +14,8 @@ from typing import Final
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.around import source
 from tb_debugger_plugin.analysis.diagnosis.causes import plain_type
-from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, ProgramFacts
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
+from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, ProgramFacts, facts_of
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot

@@ -6,19 +6,55 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from tb_debugger_plugin.analysis.diagnosis.advising import advice_for, example_for, words_for
 from tb_debugger_plugin.analysis.diagnosis.around import Scene, source
-from tb_debugger_plugin.analysis.diagnosis.cause import ANY, Cause
-from tb_debugger_plugin.analysis.diagnosis.causes import Proven, causes_of
+from tb_debugger_plugin.analysis.diagnosis.causes import Proven, advice_for, causes_of, example_for, words_for
 from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
+from tb_debugger_plugin.analysis.diagnosis.known import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code, number, text
 from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
-from tb_debugger_plugin.analysis.diagnosis.role import Role
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
-from tb_debugger_plugin.events.tensorflow_names import display_name
+from tb_debugger_plugin.events.tensorflow_names import display_name, is_gradient
+
+
+@dataclass(frozen=True)
+class Role:
+    """The role of a tensor.
+
+    Attributes:
+      layer: Path of the Keras layer, such as "encoder/dense_1".
+      variable: Path of the variable that the op is, reads or assigns.
+      gradient_of: Paths of the variables whose gradient the tensor is.
+    """
+
+    layer: str | None = None
+    variable: str | None = None
+    gradient_of: Sequence[str] = ()
+
+    def phrases(self, op_name: str) -> Phrases:
+        """Return the role as part of a sentence, after the op: ", the gradient of `dense_1/kernel`,".
+
+        Args:
+          op_name: Name of the op; empty for an eager op.
+        """
+        if self.gradient_of:
+            return (text(", the gradient of "), *_names(self.gradient_of), text(","))
+        if self.variable is not None:
+            return (text(" of the variable "), code(self.variable))
+        if self.layer is not None:
+            where = " in the backward pass of layer " if is_gradient(op_name) else " in layer "
+            return (text(where), code(self.layer))
+        return ()
+
+
+def _names(names: Sequence[str]) -> Iterator[Phrase]:
+    for i, name in enumerate(names):
+        if i:
+            yield text(" and ")
+        yield code(name)
+
 
 #: Ops whose results are never below 0.
 _NOT_NEGATIVE: Final = frozenset(

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.near_executions import around_execution
 from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, around_graph_op
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
+from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces

@@ -9,8 +9,7 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
-from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Role, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions

@@ -1,4 +1,4 @@
-"""`analysis/diagnosis/advising.py`: what is advised against real bugs, and programs changed accordingly."""
+"""`analysis/diagnosis/causes.py`: what is advised against real bugs, and programs changed accordingly."""
 
 from __future__ import annotations
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from tb_debugger_plugin.analysis.diagnosis.advising import PATTERNS
-from tb_debugger_plugin.analysis.diagnosis.cause import ANY
-from tb_debugger_plugin.analysis.diagnosis.known import algebra, arithmetic, functions, learning, outside
+from tb_debugger_plugin.analysis.diagnosis.causes import PATTERNS
+from tb_debugger_plugin.analysis.diagnosis.known import ANY, algebra, arithmetic, functions, learning, outside
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS
-from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP
+from tb_debugger_plugin.analysis.diagnosis.situated import ANY_OP
 from tests.support.checkout import ROOT
 
 _PAGE = (ROOT / "docs" / "guide" / "reasons.md").read_text("utf-8")

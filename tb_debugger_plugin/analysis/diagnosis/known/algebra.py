@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import JITTER, RANGE, Advice
-from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import finite_in, guess, holds, infinities, unless
+from tb_debugger_plugin.analysis.diagnosis.known import BEYOND, INFINITE, NAN, Cause
 
 TRANSFORMS: Final = (
     "FFT",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import DIVIDE, EMPTY, NARROW, POWER, RANGE, Advice
-from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
     all_are,
     both,
@@ -22,6 +21,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     of_dtype,
     unless,
 )
+from tb_debugger_plugin.analysis.diagnosis.known import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.ranges import (
     of_all,
     of_one,

@@ -14,7 +14,6 @@ from tb_debugger_plugin.analysis.diagnosis.advice import (
     ROOT,
     Advice,
 )
-from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
     below_zero,
     either,
@@ -27,6 +26,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     reaches,
     unless,
 )
+from tb_debugger_plugin.analysis.diagnosis.known import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.ranges import exponential, of_one, overflow
 
 POLE: Final = Advice("Keep the argument above 0, for example with tf.maximum or tf.nn.softplus.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import DIVIDE, FINITE_MASK, RANGE, ROOT, UNMASK, Advice
-from tb_debugger_plugin.analysis.diagnosis.cause import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import (
     both,
     divided_by_zero,
@@ -18,6 +17,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import (
     infinities,
     unless,
 )
+from tb_debugger_plugin.analysis.diagnosis.known import BEYOND, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import BOTH_INFINITE, BOTH_ZERO
 
 NORMALISING: Final = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import DATA, Advice
-from tb_debugger_plugin.analysis.diagnosis.cause import ANY, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, guess
+from tb_debugger_plugin.analysis.diagnosis.known import ANY, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 

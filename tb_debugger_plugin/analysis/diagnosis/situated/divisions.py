@@ -6,8 +6,8 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis import situations as there
 from tb_debugger_plugin.analysis.diagnosis.advice import UNDER_ROOT, Advice
-from tb_debugger_plugin.analysis.diagnosis.pattern import DIVISIONS, Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
+from tb_debugger_plugin.analysis.diagnosis.situated import DIVISIONS, Pattern
 
 _OPTIMIZERS: Final = ("Adam", "AdamW", "Nadam", "RMSprop", "Adagrad", "Adadelta", "Adamax")
 #: Ops that are a step of an optimizer as a whole.

@@ -13,8 +13,8 @@ from tb_debugger_plugin.analysis.diagnosis.advice import (
     UNMASK,
     Advice,
 )
-from tb_debugger_plugin.analysis.diagnosis.pattern import ANY_OP, DIVISIONS, Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
+from tb_debugger_plugin.analysis.diagnosis.situated import ANY_OP, DIVISIONS, Pattern
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 PATTERNS: Final = (

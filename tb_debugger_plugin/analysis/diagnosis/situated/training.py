@@ -6,8 +6,8 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis import situations as there
 from tb_debugger_plugin.analysis.diagnosis.advice import JITTER, WIDE_SUM, Advice
-from tb_debugger_plugin.analysis.diagnosis.pattern import Pattern
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Rewrite
+from tb_debugger_plugin.analysis.diagnosis.situated import Pattern
 from tb_debugger_plugin.analysis.diagnosis.situated.divisions import NO_EPSILON, UPDATES
 
 _IN_HALF: Final = (

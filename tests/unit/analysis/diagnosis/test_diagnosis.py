@@ -13,9 +13,8 @@ import pytest
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
-from tb_debugger_plugin.analysis.diagnosis.program_facts import facts_of
-from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.surroundings import facts_of
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.asking import Asker
 from tests.support.events import full_health, loaded, small_program

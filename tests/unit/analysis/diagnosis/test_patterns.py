@@ -1,4 +1,4 @@
-"""`analysis/diagnosis/advising.py`: situations that no small program shows, drawn op by op."""
+"""`analysis/diagnosis/causes.py`: situations that no small program shows, drawn op by op."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from dataclasses import replace
 import pytest
 
 from tb_debugger_plugin.analysis.diagnosis.advice import EMPTY, RANGE
-from tb_debugger_plugin.analysis.diagnosis.advising import (
+from tb_debugger_plugin.analysis.diagnosis.around import Scene
+from tb_debugger_plugin.analysis.diagnosis.causes import (
     PATTERNS,
     advice_for,
+    causes_of,
     example_for,
     lines_of,
     pattern_of,
+    plain_type,
     words_for,
 )
-from tb_debugger_plugin.analysis.diagnosis.around import Scene
-from tb_debugger_plugin.analysis.diagnosis.causes import causes_of, plain_type
-from tb_debugger_plugin.analysis.diagnosis.constant_values import constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
-from tb_debugger_plugin.analysis.diagnosis.role import Role
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import (
     KnownOp,
     KnownSurroundings,

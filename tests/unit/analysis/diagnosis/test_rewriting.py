@@ -11,8 +11,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.diagnosis import advice, dialect
 from tb_debugger_plugin.analysis.diagnosis.advice import Advice
-from tb_debugger_plugin.analysis.diagnosis.advising import PATTERNS
-from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES
+from tb_debugger_plugin.analysis.diagnosis.causes import CAUSES, PATTERNS
 from tb_debugger_plugin.analysis.diagnosis.dialect import dialect_of
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example, Rewrite, example_of, with_numbers
 
