@@ -14,9 +14,8 @@ from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.objects import event_objects, set_objects
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set
+from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set, event_objects, set_objects
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.

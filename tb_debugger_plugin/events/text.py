@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from google.protobuf import json_format
 from google.protobuf.descriptor import FieldDescriptor
 
 from tb_debugger_plugin.events.fileset import (
@@ -187,3 +188,35 @@ def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterat
             continue
         yield f"== {suffix if normalize else files.path(suffix).name}"
         yield from _contents_lines(contents, normalize)
+
+
+def event_objects(path: Location) -> Iterator[dict[str, Any]]:
+    """Yield the objects of one event file, without its tail file.
+
+    Args:
+      path: The file.
+
+    Raises:
+      FormatError: The file is not an event file.
+    """
+    return _objects(path.name, read_event_file(path))
+
+
+def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a whole file set, its tail files included.
+
+    Args:
+      files: The set.
+    """
+    for suffix in SUFFIXES:
+        yield from _objects(files.path(suffix).name, read_with_tail(files, suffix))
+
+
+def _objects(name: str, contents: FileContents) -> Iterator[dict[str, Any]]:
+    for record in contents.records:
+        event = json_format.MessageToDict(record.event, preserving_proto_field_name=True)
+        yield {"file": name, "offset": record.offset, "event": event}
+    for damage in contents.damages:
+        yield {"file": damage.path.name, "offset": damage.offset, "damage": damage.reason}
+    if contents.truncated_at is not None:
+        yield {"file": name, "offset": contents.truncated_at, "damage": "an unfinished record"}

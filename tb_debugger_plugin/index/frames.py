@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import framing
-from tb_debugger_plugin.index import compiled
+from tb_debugger_plugin.index import templates
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -81,7 +81,7 @@ def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
     """
-    library = compiled.load()
+    library = templates.load_library()
     return walk_in_python(data, stop) if library is None else _walk_compiled(library, data, stop)
 
 

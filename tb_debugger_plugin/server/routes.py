@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import Settings
-from tb_debugger_plugin.analysis.graph import graphs, line_ops, neighbours, op_columns, search
+from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
@@ -168,7 +168,7 @@ def _source_file(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _source_ops(snapshot: Snapshot, query: Query) -> Answer:
-    return {"lines": line_ops.line_ops(snapshot, query.position("index"))}
+    return {"lines": source_ops.line_ops(snapshot, query.position("index"))}
 
 
 def _stack_frames(snapshot: Snapshot, query: Query) -> Answer:

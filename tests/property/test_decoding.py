@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.index import compiled
 from tb_debugger_plugin.index import frames as frames_module
+from tb_debugger_plugin.index import templates
 from tb_debugger_plugin.index.frames import FrameReader, Frames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import MAX_TEMPLATES
@@ -25,11 +25,11 @@ _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 @pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
 def _walker(request):
     """Every test runs with the compiled library, where it was built, and without."""
-    if request.param == "compiled" and compiled.load() is None:
+    if request.param == "compiled" and templates.load_library() is None:
         pytest.skip("the library was not compiled")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
-            patch.setattr(compiled, "load", lambda: None)
+            patch.setattr(templates, "load_library", lambda: None)
         yield
 
 

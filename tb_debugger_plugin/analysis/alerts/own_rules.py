@@ -16,7 +16,7 @@ or a query that selects ``idx`` of ``graph_executions``, or ``idx`` and ``slot``
 Invariant: a rule reads the tables of its run and nothing else: no file, no other database, no setting. So a
 file that lies beside a recording may be read by whoever looks at it. The parse of each query is checked, and
 the database reaches no other file (`index/cache.py`). A rule that takes too long gets no answer, and other
-rules theirs. Rules in Python are code, and are read only when the user names their file; see `python_rules`.
+rules theirs. Rules in Python are code, and are read only when the user names their file; see `own_files`.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from tb_debugger_plugin.analysis.compare.elements import element_difference, rec
 from tb_debugger_plugin.analysis.compare.first import Telling
 from tb_debugger_plugin.analysis.compare.measuring import Job, Measured, Settings, measure
 from tb_debugger_plugin.analysis.compare.outline import Node
-from tb_debugger_plugin.analysis.compare.prepared import prepared
+from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.search import Search, finite
-from tb_debugger_plugin.analysis.compare.sides import side_at
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.events.dtypes import dtype_name

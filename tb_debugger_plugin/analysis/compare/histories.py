@@ -14,13 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.compare.comparison import Side
-from tb_debugger_plugin.analysis.compare.differences import differences
-from tb_debugger_plugin.analysis.compare.measuring import Settings, aligned, allowed, shared_shapes
+from tb_debugger_plugin.analysis.compare.measuring import (
+    Settings,
+    aligned,
+    allowed,
+    differences,
+    shared_shapes,
+)
 from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
 from tb_debugger_plugin.analysis.compare.places import Place
-from tb_debugger_plugin.analysis.compare.prepared import prepared
+from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.rows import NUMBERS
-from tb_debugger_plugin.analysis.compare.sides import side_at
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import NotFoundError

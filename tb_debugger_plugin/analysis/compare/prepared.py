@@ -9,11 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment, align
+from tb_debugger_plugin.analysis.compare.comparison import Side, side_of
+from tb_debugger_plugin.analysis.compare.elements import recorded
 from tb_debugger_plugin.analysis.compare.measuring import Job, Settings
-from tb_debugger_plugin.analysis.compare.outline import Outline, outline
+from tb_debugger_plugin.analysis.compare.outline import Node, Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
@@ -21,6 +23,27 @@ from tb_debugger_plugin.analysis.lists.missing import is_cut
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.loader import RunLoader
+
+
+def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | None) -> Side:
+    """Describe an output.
+
+    Args:
+      run: The run.
+      made: Its outline.
+      node: The op, or the eager executions of a line.
+      slot: The output.
+      index: The position of an occurrence, with whose summary it is described; None for none.
+    """
+    graph = made.groups[node.group].graph
+    described = run.catalog.graphs[graph] if graph >= 0 else None
+    known: dict[str, Any] = {}
+    if index is not None:
+        known["execution_index" if node.is_eager else "graph_execution_index"] = index
+        known["summary"] = recorded(run, index, slot, eager=node.is_eager).to_json()["health"]
+    graph_id, name = (None, None) if described is None else (described.graph_id, described.name)
+    return side_of(node, slot, graph_id, name, **known)
+
 
 #: Ops whose results are of the moment, so that two runs never agree.
 _OF_THE_MOMENT: Final = frozenset({"Timestamp"})

@@ -1,17 +1,162 @@
 """The record of a value: its numbers, its time, its op.
 
 Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`. What was not measured has no numbers.
+Executions and the eager tensors between them are read in parts: ids of tensors are never used twice in a
+process, and makers are mostly near.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
-from tb_debugger_plugin.analysis.origins.eager import Eager
 from tb_debugger_plugin.analysis.origins.structure import Structure
-from tb_debugger_plugin.analysis.origins.traces import Traces
+from tb_debugger_plugin.analysis.origins.traces import Traces, measured
 from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured, Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+
+#: Executions in a part.
+_PART: Final = 4_096
+_MAX_PARTS: Final = 64
+#: Parts that are searched for the maker or the takers of a tensor before the whole list is.
+_NEAR: Final = 4
+
+
+class Execution(NamedTuple):
+    """An execution.
+
+    Attributes:
+      op_type: Type of the op, or name of the function.
+      is_function: Which of the two.
+      graph: The graph that ran; -1 for none.
+      host, stack, time: As on record.
+      num_outputs: Number of its outputs.
+    """
+
+    op_type: str
+    is_function: bool
+    graph: int
+    host: int
+    stack: int
+    time: float
+    num_outputs: int
+
+
+@dataclass
+class _Part:
+    """Some consecutive executions."""
+
+    executions: dict[int, Execution] = field(default_factory=dict)
+    inputs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    outputs: dict[int, dict[int, tuple[int | None, Measured]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    makers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    takers: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+
+class Eager:
+    """The executions that a search has looked at; lives as long as the search.
+
+    Args:
+      snapshot: The run.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._parts: OrderedDict[int, _Part] = OrderedDict()
+        self._made: dict[int, tuple[int, int] | None] = {}
+
+    def execution(self, index: int) -> Execution:
+        """Return an execution by its position."""
+        return self._part(index // _PART).executions[index]
+
+    def inputs(self, index: int) -> list[int]:
+        """Return the ids of the tensors that an execution took."""
+        return self._part(index // _PART).inputs.get(index, [])
+
+    def output(self, index: int, slot: int) -> Measured:
+        """Return what was recorded of an output."""
+        return self.outputs(index).get(slot, (None, UNMEASURED))[1]
+
+    def outputs(self, index: int) -> dict[int, tuple[int | None, Measured]]:
+        """Id and numbers of each output, by slot."""
+        return self._part(index // _PART).outputs.get(index, {})
+
+    def maker(self, tensor_id: int, before: int) -> tuple[int, int] | None:
+        """Return the execution and the output slot that made a tensor; None when none is recorded."""
+        if tensor_id in self._made:
+            return self._made[tensor_id]
+        part = before // _PART
+        for number in range(part, max(-1, part - _NEAR), -1):
+            found = self._part(number).makers.get(tensor_id)
+            if found is not None:
+                break
+        else:
+            rows = self._snapshot.rows(
+                "SELECT idx, slot FROM execution_outputs WHERE tensor_id = ? AND idx < ?"
+                " ORDER BY idx DESC LIMIT 1",
+                [tensor_id, before],
+            )
+            found = rows[0] if rows else None
+        self._made[tensor_id] = found
+        return found
+
+    def takers(self, tensor_id: int, after: int) -> list[tuple[int, int]]:
+        """Return the executions soon after another one that took a tensor, and in which slot."""
+        first = after // _PART
+        return [
+            (index, slot)
+            for part in range(first, first + 2)
+            for index, slot in self._part(part).takers.get(tensor_id, ())
+            if index > after
+        ]
+
+    def _part(self, number: int) -> _Part:
+        part = self._parts.get(number)
+        if part is None:
+            part = self._parts[number] = self._read(number * _PART, (number + 1) * _PART)
+            while len(self._parts) > _MAX_PARTS:
+                self._parts.popitem(last=False)
+        else:
+            self._parts.move_to_end(number)
+        return part
+
+    def _read(self, begin: int, end: int) -> _Part:
+        part, catalog = _Part(), self._snapshot.catalog
+        for index, op_type, *rest in self._snapshot.rows(
+            "SELECT idx, op_type, graph, host, stack, wall_time, num_outputs FROM executions"
+            " WHERE idx >= ? AND idx < ?",
+            [begin, end],
+        ):
+            name, is_function = catalog.op_types[op_type]
+            part.executions[index] = Execution(name, is_function, *rest)
+        for index, slot, tensor_id in self._snapshot.rows(
+            "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
+            [begin, end],
+        ):
+            part.inputs[index].append(tensor_id)
+            part.takers[tensor_id].append((index, slot))
+        self._read_outputs(part, begin, end)
+        return part
+
+    def _read_outputs(self, part: _Part, begin: int, end: int) -> None:
+        columns = self._snapshot.columns(
+            "SELECT idx, slot, coalesce(tensor_id, -1) AS tensor_id, health, nan, neg_inf, pos_inf, size,"
+            " positive, 0.0::DOUBLE AS wall_time FROM execution_outputs WHERE idx >= ? AND idx < ?"
+            " ORDER BY idx, slot",
+            [begin, end],
+        )
+        keys = zip(*(columns[name].tolist() for name in ("idx", "slot", "tensor_id")), strict=True)
+        for row, (index, slot, tensor_id) in enumerate(keys):
+            numbers = measured(columns, row)._replace(time=part.executions[index].time)
+            known = tensor_id if tensor_id >= 0 else None
+            part.outputs[index][slot] = (known, numbers)
+            if known is not None:
+                part.makers.setdefault(known, (index, slot))
 
 
 class Record:

@@ -10,8 +10,11 @@ from html import escape
 from typing import Final
 
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.analysis.report.facts import Excerpt, History, Point, Report
-from tb_debugger_plugin.analysis.report.words import (
+from tb_debugger_plugin.analysis.report.facts import (
+    Excerpt,
+    History,
+    Point,
+    Report,
     chain_of,
     facts_of,
     label,

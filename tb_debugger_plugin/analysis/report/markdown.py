@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tb_debugger_plugin.analysis.report.facts import Excerpt, Report
-from tb_debugger_plugin.analysis.report.words import (
+from tb_debugger_plugin.analysis.report.facts import (
+    Excerpt,
+    Report,
     chain_of,
     facts_of,
     label,

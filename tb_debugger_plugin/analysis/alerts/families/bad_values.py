@@ -1,17 +1,165 @@
 """Rules about bad values: NaN and infinities.
 
-Each bad tensor has a severity of its own: whether its op made the bad value, or took it from another.
+An op with good inputs and a bad output is critical: the bad value is born there. With a bad input it is high
+if the output is worse than the input: NaN of infinities, ten times as many bad elements, or a norm ten times
+as large. Otherwise the bad value has only passed through, which is medium; so is the argument or result of a
+function, which another op computed. A constant with infinities is low: the program wrote them.
+
+Where bad values come from is known better: by `origins`. An op whose bad values harm nothing is low, and so
+is every bad tensor of a run that has none but such. Of ops with good inputs, those that are the origin of
+something are critical, and others high.
+
+Invariant: inputs are judged by the first bad value of each tensor, so this takes one look at the bad values,
+however many there are.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from tb_debugger_plugin.analysis.alerts.bad_nodes import bad_nodes
-from tb_debugger_plugin.analysis.alerts.rule import AlertRule
+from tb_debugger_plugin.analysis.alerts.places import Place, places_of
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Values
+from tb_debugger_plugin.analysis.alerts.search import NORM
 from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 from tb_debugger_plugin.index.tensors import BAD
+
+#: How much larger than its input an output is that is called worse.
+_MUCH: Final = 10.0
+_INFINITE: Final = "coalesce(neg_inf, 0) + coalesce(pos_inf, 0)"
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first bad value of a tensor; numbers that were not measured are None."""
+
+    index: int
+    nan: float | None
+    infinite: float
+    norm: float | None
+
+    def is_worse_than(self, other: _First) -> bool:
+        """Whether it is worse than an input."""
+        if self.nan and not other.nan:
+            return True
+        own, others = (self.nan or 0) + self.infinite, (other.nan or 0) + other.infinite
+        if own > _MUCH * others > 0:
+            return True
+        return self.norm is not None and other.norm is not None and self.norm > _MUCH * other.norm > 0
+
+
+def bad_nodes(snapshot: Snapshot, values: Values) -> list[Hit]:
+    """Return a hit for each tensor that was bad."""
+    hits = [*_in_graphs(snapshot), *_eager(snapshot)]
+    known = origins(snapshot)
+    if not known:
+        return hits
+    if all(origin.category == "expected" for origin in known):
+        return [hit._replace(severity=Severity.LOW) for hit in hits]
+    places = places_of(snapshot, [hit[:2] for hit in hits])
+    categories = _categories(snapshot, known)
+    return [_refined(hit, categories.get(_key(places[hit[:2]]))) for hit in hits]
+
+
+def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, ...], str]:
+    """Return the category of each op that is an origin; the most important one if it is several."""
+    eager = {
+        one.execution_index: one for one in known if one.op_name is None and one.execution_index is not None
+    }
+    places = places_of(snapshot, [(index, 0) for index in eager])
+    categories: dict[tuple[Any, ...], str] = {}
+    for one in known:
+        if one.op_name is not None:
+            categories.setdefault((one.graph_id, one.op_name), one.category)
+        elif one.execution_index is not None:
+            categories.setdefault(_key(places[one.execution_index, 0]), one.category)
+    return categories
+
+
+def _key(place: Place) -> tuple[Any, ...]:
+    if place.op_name is None:
+        return place.op_type, place.stack
+    return place.graph_id, place.op_name
+
+
+def _refined(hit: Hit, category: str | None) -> Hit:
+    if category == "expected":
+        return hit._replace(severity=Severity.LOW)
+    if category in ("origin", "came_in"):
+        return hit._replace(severity=Severity.CRITICAL)
+    return hit._replace(severity=Severity.HIGH) if hit.severity is Severity.CRITICAL else hit
+
+
+def _in_graphs(snapshot: Snapshot) -> list[Hit]:
+    rows = snapshot.rows(
+        f"SELECT site, min(idx), count(*), max(idx), arg_min(nan, idx), arg_min({_INFINITE}, idx),"
+        f" arg_min({NORM}, idx) FROM graph_executions"
+        f" WHERE health = {BAD} AND idx IN (SELECT idx FROM bad_graph_executions) GROUP BY site"
+    )
+    sites = snapshot.catalog.sites
+    first: dict[tuple[int, int], _First] = {}
+    for site, index, _, _, nan, infinite, norm in rows:
+        key = sites[site].op, sites[site].slot
+        if key not in first or index < first[key].index:
+            first[key] = _First(index, nan, infinite, norm)
+    inputs = _inputs(snapshot, sorted({op for op, _ in first}))
+    return [
+        Hit(index, IN_GRAPH, count, last, severity=_severity(snapshot, sites[site], first, inputs))
+        for site, index, count, last, *_ in rows
+    ]
+
+
+def _inputs(snapshot: Snapshot, ops: list[int]) -> dict[int, list[tuple[int, int]]]:
+    inputs: dict[int, list[tuple[int, int]]] = {}
+    query = "SELECT op, source_op, source_slot FROM edges WHERE op IN (SELECT unnest(?::INTEGER[]))"
+    for op, source, slot in snapshot.rows(query, [ops]):
+        inputs.setdefault(op, []).append((source, slot))
+    return inputs
+
+
+def _severity(
+    snapshot: Snapshot,
+    site: Any,
+    first: dict[tuple[int, int], _First],
+    inputs: dict[int, list[tuple[int, int]]],
+) -> Severity:
+    op, own = snapshot.catalog.ops[site.op], first[site.op, site.slot]
+    if op.type == "Const":
+        return Severity.LOW
+    if op.type in ARGUMENTS or snapshot.catalog.op_graphs.get(op.number):
+        return Severity.MEDIUM
+    bad = [first[key] for key in inputs.get(op.number, ()) if key in first and first[key].index <= own.index]
+    if not bad:
+        return Severity.CRITICAL
+    return Severity.HIGH if all(own.is_worse_than(one) for one in bad) else Severity.MEDIUM
+
+
+def _eager(snapshot: Snapshot) -> list[Hit]:
+    """Eager ops; a call of a function passes on what its ops computed."""
+    rows = snapshot.rows(
+        "WITH bad AS (SELECT idx, slot, host, tensor_id FROM execution_outputs WHERE health = "
+        f"{BAD}), firsts AS (SELECT min(idx) AS idx, slot, count(*) AS count, max(idx) AS last, graph, host"
+        " FROM bad JOIN (SELECT idx, op_type, stack, graph FROM executions) USING (idx)"
+        " GROUP BY op_type, stack, slot, host, graph),"
+        # Of an input, only whether it was ever bad before is asked.
+        " spoiled AS (SELECT DISTINCT f.idx FROM firsts f JOIN execution_inputs i USING (idx)"
+        " JOIN bad b ON b.tensor_id = i.tensor_id AND b.host = f.host AND b.idx < f.idx)"
+        " SELECT idx, slot, count, last, graph >= 0, idx IN (SELECT idx FROM spoiled) FROM firsts"
+    )
+    return [
+        Hit(
+            *(position, slot, times, last),
+            severity=Severity.MEDIUM if is_call or is_spoiled else Severity.CRITICAL,
+        )
+        for position, slot, times, last, is_call, is_spoiled in rows
+    ]
+
 
 NAN_OR_INFINITY: Final = AlertRule(
     id="InfNanAlert",

@@ -1,4 +1,4 @@
-"""`analysis/alerts/batches.py`: a history gives the same alerts however it is cut into parts."""
+"""`analysis/alerts/history.py`: a history gives the same alerts however it is cut into parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts import batches
 from tb_debugger_plugin.analysis.alerts.alert_rules import rule_of
 from tb_debugger_plugin.analysis.alerts.rule import Hit
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
@@ -53,7 +52,7 @@ def hits(snapshot: Snapshot, rule_id: str) -> list[Hit]:
 def test_small_parts_find_what_one_large_part_finds(history, monkeypatch, rule_id, size):
     whole = hits(history, rule_id)
     assert whole
-    monkeypatch.setattr(batches, "_PART", size)
+    monkeypatch.setattr("tb_debugger_plugin.analysis.alerts.history._PART", size)
     assert hits(history, rule_id) == whole
 
 

@@ -1,10 +1,10 @@
-"""`tb_debugger_plugin/analysis/graph/line_ops.py`: the lines of a file at which a program can stop."""
+"""`tb_debugger_plugin/analysis/graph/source_ops.py`: the lines of a file at which a program can stop."""
 
 from __future__ import annotations
 
 import pytest
 
-from tb_debugger_plugin.analysis.graph.line_ops import MOST_OPS, line_ops
+from tb_debugger_plugin.analysis.graph.source_ops import MOST_OPS, line_ops
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.errors import NotFoundError
 from tests.support.events import Recording, loaded, small_program

@@ -1,4 +1,4 @@
-"""`analysis/lists/missing.py`: what a copy lacks is named, unlike parts that may come or were lost."""
+"""`analysis/lists/missing.py`: what a copy lacks is named, not what may come or was dropped."""
 
 from __future__ import annotations
 
