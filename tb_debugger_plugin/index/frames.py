@@ -11,19 +11,53 @@ find the same records.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
+import importlib.machinery
 import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import framing
-from tb_debugger_plugin.index import templates
+
+_INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
+#: Result and arguments of each function, as in ``src/frames.h`` and ``src/templates.h``.
+_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "tbdbg_walk": (_INT, (_BYTES, _INT, _INT, _INT, _POINTER, _POINTER)),
+    "tbdbg_templates_new": (_POINTER, (ctypes.c_uint64,)),
+    "tbdbg_templates_delete": (None, (_POINTER,)),
+    "tbdbg_templates_add": (ctypes.c_int32, (_POINTER, _POINTER, _INT, _INT, _INT)),
+    "tbdbg_templates_find": (ctypes.c_int32, (_POINTER, _POINTER, _INT)),
+    "tbdbg_templates_match": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_POINTER] * 3)),
+}
+
+
+@functools.cache
+def load_library() -> ctypes.CDLL | None:
+    """Return the library; None when the package was built without a compiler."""
+    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(f"_frames{suffix}")
+        if path.exists():
+            # A library that was built from older sources lacks functions.
+            with contextlib.suppress(OSError, AttributeError):
+                return _with_types(ctypes.CDLL(str(path)))
+    return None
+
+
+def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -81,7 +115,7 @@ def walk(data: bytes, stop: int) -> tuple[Integers, Integers]:
     Returns:
       Where each payload begins, and its length, up to the first record that is damaged or not whole.
     """
-    library = templates.load_library()
+    library = load_library()
     return walk_in_python(data, stop) if library is None else _walk_compiled(library, data, stop)
 
 

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.index import frames as frames_module
-from tb_debugger_plugin.index import templates
-from tb_debugger_plugin.index.frames import FrameReader, Frames
+from tb_debugger_plugin.index.frames import FrameReader, Frames, load_library
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import MAX_TEMPLATES
 from tb_debugger_plugin.index.traces import TraceDecoder, parse_traces
@@ -25,11 +23,12 @@ _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 @pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
 def _walker(request):
     """Every test runs with the compiled library, where it was built, and without."""
-    if request.param == "compiled" and templates.load_library() is None:
+    if request.param == "compiled" and load_library() is None:
         pytest.skip("the library was not compiled")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
-            patch.setattr(templates, "load_library", lambda: None)
+            for module in ("frames", "templates"):
+                patch.setattr(f"tb_debugger_plugin.index.{module}.load_library", lambda: None)
         yield
 
 
@@ -69,7 +68,7 @@ def test_no_bytes_are_taken_for_records_by_one_reader_only(content, offset):
 
 
 def test_a_record_longer_than_what_is_read_at_once_is_read_whole(monkeypatch):
-    monkeypatch.setattr(frames_module, "_SLACK", 16)
+    monkeypatch.setattr("tb_debugger_plugin.index.frames._SLACK", 16)
     content = frame(b"a" * 1000) + frame(b"b") + frame(b"c" * 2000)
     for limit in (1, 20, 1016, 1020, None):
         assert _read(FrameReader, content, 0, limit) == _read(RecordReader, content, 0, limit)
