@@ -35,7 +35,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("value", help="print a recorded tensor, or a slice of it")
     add_arguments(parser, single=True)
     parser.add_argument("tensor", nargs="?", metavar="TENSOR", help="such as Log:0")
-    parser.add_argument("--function", help="the function that has the tensor, if several do")
+    parser.add_argument("--function", help="the function that has the tensor (default: any)")
     parser.add_argument("--occurrence", type=int, default=-1, metavar="N", help=_OCCURRENCE)
     parser.add_argument("--graph_execution", type=int, metavar="IDX", help="a position instead of a name")
     parser.add_argument("--execution", type=int, metavar="IDX", help="the same in the list of executions")

@@ -358,10 +358,11 @@ class Run:
             run.value(execution=1, slot=0)
 
         Args:
-          tensor: The name of a tensor in a graph, such as ``"Log:0"``; the slot may be left out.
+          tensor: The name of a tensor in a graph, such as ``"Log:0"``; the slot of an op with one output may
+            be left out. Or a position of the shell, such as ``"#12"`` or ``"#e5:0"``.
           occurrence: Which time it was computed, from 0; negative numbers count from the end, and -1 (the
             default) is the last time.
-          function: The name of its graph; needed if several graphs have such a tensor.
+          function: The name of its graph, or a regular expression; without it, all graphs are looked through.
           graph_id: The id of its graph, instead.
           graph_execution: Instead of a name, a position in the list of graph executions, or
           execution: a position in the list of executions.
@@ -369,7 +370,8 @@ class Run:
 
         Raises:
           BadQueryError: There is no such position, or not exactly one of the three is given.
-          NotFoundError: There is no such tensor or occurrence, or several graphs have it.
+          NotFoundError: There is no such tensor or occurrence.
+          UsageError: The name has no slot, and the op has several outputs.
         """
         if tensor is None:
             place = {"graph_execution": graph_execution, "execution": execution, "slot": slot}
@@ -387,11 +389,12 @@ class Run:
 
         Args:
           tensor: The name of the tensor, such as ``"Log:0"``.
-          function: The name of its graph; needed if several graphs have such a tensor.
+          function: The name of its graph, or a regular expression; without it, all graphs are looked through.
           graph_id: The id of its graph, instead.
 
         Raises:
-          NotFoundError: There is no such tensor, or several graphs have it.
+          NotFoundError: There is no such tensor.
+          UsageError: The name has no slot, and the op has several outputs.
         """
         return self._ask(values_of, tensor, function, graph_id)
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Slicing, parse, slicing_of
 from tb_debugger_plugin.analysis.values.statistics import statistics
-from tb_debugger_plugin.errors import BadQueryError, NotFoundError
+from tb_debugger_plugin.errors import BadQueryError, UsageError
+from tb_debugger_plugin.expressions.names import TensorName, nth, only_slot, parse_tensor_name
 from tb_debugger_plugin.index.stored_tensor import Elements
-
-_TENSOR: Final = re.compile(r"(?P<op>.+?)(?::(?P<slot>[0-9]{1,9}))?")
 
 T = TypeVar("T")
 
@@ -198,40 +197,24 @@ def value_of(
     snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None, occurrence: int
 ) -> Value:
     """Return an occurrence of a tensor of a graph; arguments as for :meth:`Run.value`."""
-    indices = _occurrences(snapshot, tensor, function, graph_id)
-    if not -len(indices) <= occurrence < len(indices):
-        raise NotFoundError(
-            f"{tensor} has {len(indices)} occurrences, so there is no occurrence {occurrence}."
-        )
-    return Value(find_value(snapshot, graph_execution=indices[occurrence]))
+    name = parse_tensor_name(tensor)
+    if name.is_position:
+        place = {"graph_execution": name.graph_execution, "execution": name.execution}
+        return Value(find_value(snapshot, **place, slot=name.slot or 0))
+    positions = _positions(snapshot, name, function, graph_id)
+    index = positions[nth(occurrence, len(positions), name.text)]
+    return Value(find_value(snapshot, graph_execution=index))
 
 
 def values_of(snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None) -> list[Value]:
     """Return every occurrence of a tensor of a graph; arguments as for :meth:`Run.values`."""
-    indices = _occurrences(snapshot, tensor, function, graph_id)
-    return [Value(find_value(snapshot, graph_execution=index)) for index in indices]
+    positions = _positions(snapshot, parse_tensor_name(tensor), function, graph_id)
+    return [Value(find_value(snapshot, graph_execution=index)) for index in positions]
 
 
-def _occurrences(snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None) -> list[int]:
-    """Return the positions of the occurrences of a tensor of a graph."""
-    match = _TENSOR.fullmatch(tensor)
-    op_name, slot = (match["op"], int(match["slot"] or 0)) if match else (tensor, 0)
-    catalog = snapshot.catalog
-    sites = [
-        site
-        for site in catalog.sites
-        if (catalog.ops[site.op].name, site.slot) == (op_name, slot)
-        and function in (None, catalog.graphs[site.graph].name)
-        and graph_id in (None, catalog.graphs[site.graph].graph_id)
-    ]
-    names = sorted({str(catalog.graphs[site.graph].name) for site in sites})
-    if not sites:
-        raise NotFoundError(f"No tensor {op_name}:{slot} is recorded; ops() lists the ops of the graphs.")
-    if len({site.graph for site in sites}) > 1:
-        what = f"the functions {', '.join(names)}" if len(names) > 1 else f"several graphs named {names[0]}"
-        raise NotFoundError(f"{op_name}:{slot} is in {what}: give function=... or graph_id=....")
-    rows = snapshot.rows(
-        "SELECT idx FROM graph_executions WHERE site IN (SELECT unnest(?)) ORDER BY idx",
-        [[site.number for site in sites]],
-    )
-    return [index for (index,) in rows]
+def _positions(snapshot: Snapshot, name: TensorName, function: str | None, graph_id: str | None) -> list[int]:
+    if name.slicing:
+        raise UsageError(f"{name.text} has a slice, {name.slicing}: take its value, and slice that.")
+    sites = sites_named(snapshot, name, function, graph_id)
+    only_slot(name, (site.slot for site in sites))
+    return positions_of(snapshot, sites)

@@ -120,9 +120,5 @@ def tensor_at_hand(attached: Attached | None, name: TensorName) -> Facts | None:
     """
     if attached is None or name.is_position or name.device or name.debug_op:
         return None
-    found = [one for one in tensors_at_hand(attached) if _means(name, one)]
+    found = [one for one in tensors_at_hand(attached) if name.fits(one["op_name"], one["slot"], name.device)]
     return found[-1] if found else None
-
-
-def _means(name: TensorName, tensor: Facts) -> bool:
-    return bool(tensor["op_name"] == name.node and name.slot in (None, tensor["slot"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.named_ops import graphs_of_ops_named
+from tb_debugger_plugin.analysis.names import graphs_of_ops_named
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 

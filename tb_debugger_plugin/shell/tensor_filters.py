@@ -6,7 +6,6 @@ that only asks for the health that is on record says so, and is then a query of 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import runpy
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
+from tb_debugger_plugin.expressions.names import suggestion
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, has_inf_or_nan
 
 # Tensor filters from a Python file that the user names.
@@ -114,7 +114,6 @@ class TensorFilters:
           UsageError: There is no such filter.
         """
         if name not in self._filters:
-            near = difflib.get_close_matches(name, self._filters, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(self._filters)}."
+            hint = suggestion(name, self._filters)
             raise UsageError(f"tensor filter {name!r} does not exist; {hint}")
         return self._filters[name]

@@ -6,7 +6,6 @@ branch and gradient is covered, and the program computes what it does without.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, GRAPHS, find_file_sets, read_with_tail
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.expressions.names import node_of, suggestion
 
 #: The value of a tensor, or its values if it was computed several times.
 Fetched: TypeAlias = "Array | list[Array]"
@@ -159,10 +159,9 @@ def _chosen(
 
 
 def _sentence(request: str, ops: set[str]) -> str:
-    close = difflib.get_close_matches(request.partition(":")[0], sorted(ops), 5, 0.4) or sorted(ops)[:5]
-    if not close:
+    if not ops:
         return f"No tensor {request!r} was computed: there is no function of TensorFlow."
     return (
-        f"No tensor {request!r} was computed; functions have ops such as {', '.join(close)}. Tensors inside "
-        "functions that XLA compiles cannot be fetched."
+        f"No tensor {request!r} was computed; {suggestion(node_of(request), ops)} Tensors inside functions"
+        " that XLA compiles cannot be fetched."
     )

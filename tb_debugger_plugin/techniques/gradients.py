@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.tf_types import Array, TfGraph, TfTensor
+from tb_debugger_plugin.expressions.names import suggestion
 from tb_debugger_plugin.techniques.places import not_converted, usage_error
 
 
@@ -85,6 +85,5 @@ def _tensors(graph: TfGraph, request: str) -> dict[str, TfTensor]:
         raise usage_error(f"{request!r} is no name of a tensor and no regular expression: {error}.") from None
     chosen = {one: tensor for one, tensor in chosen.items() if tensor.dtype.is_floating}
     if not chosen:
-        close = ", ".join(difflib.get_close_matches(name, ops, 5, 0.3) or list(ops)[:5])
-        raise usage_error(f"The function has no tensor {request!r}, but {close}.")
+        raise usage_error(f"The function has no tensor {request!r}; {suggestion(name, ops)}")
     return chosen

@@ -21,7 +21,15 @@ from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, 
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.expressions.evaluate import evaluate
 from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
-from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
+from tb_debugger_plugin.expressions.names import (
+    KnownTensor,
+    TensorName,
+    chosen,
+    nth,
+    number_in_brackets,
+    only_slot,
+    parse_tensor_name,
+)
 from tb_debugger_plugin.live.messages.messages import Evaluation, Message
 from tb_debugger_plugin.live.program.arrays import short_text
 from tb_debugger_plugin.live.program.tensors import Tensors, Value
@@ -113,25 +121,18 @@ class Results:
                 raise NotFoundError("The program is not paused at a tensor, so there is no `value`.")
             return _computable(self.value(paused_at), text)
         name = parse_tensor_name(text)
-        number = name.graph_execution if name.is_position else self._number(name)
-        if number is None:
+        if name.execution is not None:
             raise UsageError(f"`{text}`: write `#12` for the number of a tensor.")
-        return _computable(self.value(number), text)
+        number = name.graph_execution
+        return _computable(self.value(self._number(name) if number is None else number), text)
 
     def _number(self, name: TensorName) -> int:
+        wanted = number_in_brackets(name)
         with self._lock:
-            found = list(self._tensors.search(name.node, name.slot))
-        if not found:
-            raise NotFoundError(f"No tensor `{name.text}` was computed in the current call.")
-        slots = sorted({int(one.slot) for one in found})
-        if len(slots) > 1:
-            raise UsageError(f"{name.node} has several outputs: write `{name.node}:{slots[0]}`.")
-        times = name.slicing.strip("[] ")
-        if not times:
-            return int(found[-1].number)
-        if not times.removeprefix("-").isdecimal() or not -len(found) <= int(times) < len(found):
-            raise UsageError(f"`{name.text}` was computed {len(found)} times: write `{name.text}[0]`.")
-        return int(found[int(times)].number)
+            held = [KnownTensor(one.slot, None, one) for one in self._tensors.search(name.node)]
+            found = chosen(name, held, self._tensors.op_names, "computed in the current call")
+        only_slot(name, (one.slot for one in found))
+        return int(found[nth(wanted, len(found), name.text)].number)
 
 
 def _computable(value: Value, name: str) -> Array:

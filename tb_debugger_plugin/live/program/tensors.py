@@ -435,16 +435,21 @@ class Tensors:
         self._measured.pop(number, None)
         self._changed[number] = value
 
-    def search(self, op_name: str, slot: int | None) -> Iterator[Message]:
+    def search(self, op_name: str) -> Iterator[Message]:
         """Yield the held tensors of an op, in the order of time, without numbers and texts."""
         nothing = [0]
         for passed in self._passed(0, _MOST_EAGER):
             known = self._of_graphs.get(passed.tensor_id)
-            if known is not None and known.op_name == op_name and slot in (None, known.slot):
+            if known is not None and known.op_name == op_name:
                 yield self.message_of_passed(passed, nothing)
         for entry in self._eager:
-            if entry.place.op_name == op_name and slot in (None, entry.place.slot):
+            if entry.place.op_name == op_name:
                 yield self.message_of_eager(entry, nothing)
+
+    def op_names(self) -> set[str]:
+        """Return the names of the ops that have a held tensor."""
+        passed = (self._of_graphs.get(one.tensor_id) for one in self._passed(0, _MOST_EAGER))
+        return {one.place.op_name for one in self._eager} | {one.op_name for one in passed if one is not None}
 
 
 def _static_shape(tensor: TensorOfGraph | None) -> tuple[int, ...] | None:

@@ -13,14 +13,13 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.expressions.evaluate import evaluate
 from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
-from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
+from tb_debugger_plugin.expressions.names import nth, number_in_brackets, parse_tensor_name
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell.attached import Attached, ElementsSource, tensors_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command
-from tb_debugger_plugin.shell.commands.print_tensor import chosen_number, value_at
+from tb_debugger_plugin.shell.commands.print_tensor import dumps_of, has_own_dumps
 from tb_debugger_plugin.shell.screen import Mood, Screen, Style, of_text, plain
-from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.value_screen import ArraySource, Wanted, add_display_options, value_screen
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def _evaluate(shell: Shell, args: argparse.Namespace) -> Answer:
     text = " ".join(args.expression)
     if shell.attached is not None and _is_at_hand(shell.attached, text):
         return _in_program(shell.attached, text, args)
-    result = evaluate(text, lambda name: tensor_in_backticks(shell.run, name))
+    result = evaluate(text, lambda name: _tensor_in_backticks(shell.run, name))
     label = f"from eval of expression '{text}'"
     if isinstance(result, tuple) and len({np.shape(one) for one in result}) > 1:
         return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), *(plain(repr(one)) for one in result)])
@@ -54,9 +53,11 @@ def _evaluate(shell: Shell, args: argparse.Namespace) -> Answer:
 
 def _is_at_hand(attached: Attached, text: str) -> bool:
     """Whether an expression names tensors, all of which a paused program holds."""
-    names = _NAMES.findall(text)
-    held = {f"{one['op_name']}:{one['slot']}" for one in tensors_at_hand(attached)} if names else set()
-    return bool(names) and all(name.rpartition("[")[0] in held or name in held for name in names)
+    names = [parse_tensor_name(name) for name in _NAMES.findall(text)]
+    held = tensors_at_hand(attached) if names else ()
+    return bool(names) and all(
+        any(name.fits(one["op_name"], one["slot"], name.device and "") for one in held) for name in names
+    )
 
 
 def _in_program(attached: Attached, text: str, args: argparse.Namespace) -> Answer:
@@ -74,47 +75,27 @@ def _is_of_texts(array: npt.NDArray[Any]) -> bool:
     return all(isinstance(one, bytes) for one in array.flat)
 
 
-def tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
+def _tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
     """Return the array that a name in an expression means.
 
     Args:
       run: The run.
       text: ``node:slot``, with a device before it, a debug op after it and ``[k]`` for the time that it was
-        computed, from 0; or a position such as ``#12``. bfloat16 and float8 become float32.
+        computed, from 0, else the last; or a position such as ``#12``. bfloat16 and float8 become float32.
 
     Raises:
-      NotFoundError: There is no such tensor, or its value is not kept.
-      UsageError: There is no such time, or the tensor is too large.
+      NotFoundError: There is no such tensor or time, or its value is not kept.
+      UsageError: The tensor is too large.
     """
     name = parse_tensor_name(text)
-    number = _number(name)
-    if name.is_position:
-        return _array(value_at(run, name))
-    if has_own_dumps(name):
-        data = dumps_of(run, name)
-        tensor = data[chosen_number(number, len(data), name.text)].get_tensor()
-        if not isinstance(tensor, np.ndarray):
-            raise NotFoundError(f"{name.text} has no value here. {tensor}")
-        return tensor
-    sites = sites_of(run, name)
-    slots = sorted({site.slot for site in sites})
-    if len(slots) > 1:
-        raise UsageError(f"{name.node} has several outputs: write `{name.node}:{slots[0]}`.")
-    rows = occurrences(run, sites)
-    return _array(rows[chosen_number(number, len(rows), name.text)].value())
-
-
-def _number(name: TensorName) -> int:
-    """Return the number of ``[k]``; 0 without it."""
-    inner = name.slicing.strip("[] ")
-    if not name.slicing:
-        return 0
-    if name.is_position or not inner.removeprefix("-").isdecimal():
-        raise UsageError(
-            f"`{name.text}{name.slicing}`: brackets in backticks hold the time that a tensor was computed;"
-            " write slices after the backticks."
-        )
-    return int(inner)
+    number = number_in_brackets(name)
+    if not has_own_dumps(name):
+        return _array(run.value(name.text, occurrence=number))
+    data = dumps_of(run, name)
+    tensor = data[nth(number, len(data), name.text)].get_tensor()
+    if not isinstance(tensor, np.ndarray):
+        raise NotFoundError(f"{name.text} has no value here. {tensor}")
+    return tensor
 
 
 def _array(value: Value) -> npt.NDArray[Any]:

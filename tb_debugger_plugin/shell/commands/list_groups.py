@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.analysis.catalog import Catalog, Graph
-from tb_debugger_plugin.analysis.graph.named_ops import graphs_named
 from tb_debugger_plugin.analysis.graph.tensor_counts import GroupCounts, counts_by
+from tb_debugger_plugin.analysis.names import graphs_named
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.expressions.names import literal
 from tb_debugger_plugin.shell.command import Answer, Command, Completes

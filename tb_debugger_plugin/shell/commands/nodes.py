@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.named_ops import ops_named
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
+from tb_debugger_plugin.analysis.names import ops_named
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.shell.links import command_line, graph_option
 from tb_debugger_plugin.shell.screen import Part, Screen, Style, link, plain, table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tb_debugger_plugin.errors import NotFoundError
-from tb_debugger_plugin.expressions.names import parse_tensor_name
+from tb_debugger_plugin.expressions.names import node_of, parse_tensor_name, suggestion
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.value_screen import ArraySource, add_value_options, value_screen, wanted
@@ -126,9 +125,7 @@ def _found(text: str, names: Sequence[str]) -> str:
     for name in (text, f"{text}:0"):
         if name in names:
             return name
-    near = difflib.get_close_matches(text, names, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names[:5])}."
-    raise NotFoundError(f"There is no feed {text}; {hint}")
+    raise NotFoundError(f"There is no feed {text}; {suggestion(node_of(text), names)}")
 
 
 def _recorded(shell: Shell, args: argparse.Namespace) -> Screen:

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from tb_debugger_plugin.analysis.catalog import Site
-from tb_debugger_plugin.errors import NotFoundError, UsageError
-from tb_debugger_plugin.expressions.names import TensorName, parse_tensor_name
+from tb_debugger_plugin.analysis.names import sites_named
+from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.dumps.names import IDENTITY
+from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.expressions.names import TensorName, nth, parse_tensor_name
+from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
+from tb_debugger_plugin.reading.dumps.dump_source import DumpSource
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
@@ -21,7 +26,6 @@ from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, t
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
-from tb_debugger_plugin.shell.tensors import dumps_of, has_own_dumps, occurrences, sites_of
 from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import (
     ArraySource,
@@ -56,18 +60,19 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
         return _value(run, value_at(run, name), name, args)
     if has_own_dumps(name):
         return _dump(shell, name, args)
-    sites = sites_of(run, name, args.function)
+    with run.snapshot() as snapshot:
+        sites = sites_named(snapshot, name, args.function)
     if len({site.slot for site in sites}) > 1:
         return _slots(name, sites, args)
     tensor = name._replace(slot=sites[0].slot)
-    found = occurrences(run, sites)
+    found = run.graph_executions(sites=tuple(site.number for site in sites))
     if not len(found):
         raise NotFoundError(f"{_shown(tensor)} was never computed.")
     if len(found) == 1 and args.number in (None, 0, -1):
         return _value(run, found[0].value(), tensor, args)
     if args.number is None:
         return _several(shell, tensor, found, args)
-    number = chosen_number(args.number, len(found), _shown(tensor))
+    number = nth(args.number, len(found), _shown(tensor))
     return _value(run, found[number].value(), tensor, args, f" (dump #{number})")
 
 
@@ -102,22 +107,6 @@ def _value(run: Run, value: Value, name: TensorName, args: argparse.Namespace, w
     if not value.is_kept:
         return unkept_screen(value, changes)
     return value_screen(value.name, RecordedSource(value), wanted(args, name.slicing), which, changes)
-
-
-def chosen_number(number: int, count: int, what: str) -> int:
-    """Return which of several occurrences a number means.
-
-    Args:
-      number: From 0; negative numbers count from the end.
-      count: How many occurrences there are.
-      what: What has them, for the message.
-
-    Raises:
-      UsageError: There is no such occurrence.
-    """
-    if not -count <= number < count:
-        raise UsageError(f"{what} was computed {count:,} time(s), so there is no number {number}.")
-    return number % count
 
 
 def _shown(name: TensorName) -> str:
@@ -208,7 +197,7 @@ def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> Screen:
     data = dumps_of(shell.run, name)
     if len(data) > 1 and args.number is None:
         return _several_dumps(name, data, args)
-    number = chosen_number(args.number or 0, len(data), name.text)
+    number = nth(args.number or 0, len(data), name.text)
     tensor = data[number].get_tensor()
     if not isinstance(tensor, np.ndarray):
         raise NotFoundError(f"{name.text} has no value here. {tensor}")
@@ -223,6 +212,43 @@ def _several_dumps(name: TensorName, data: list[DebugTensorDatum], args: argpars
         text = f"#{number} [{(datum.timestamp - begin) / 1e3:.3f} ms] "
         lines.append((Part(text), link(datum.watch_key, _command(name, args, number))))
     return Screen(lines)
+
+
+def dumps_of(run: Run, name: TensorName) -> list[DebugTensorDatum]:
+    """Return the dumps of a debug op other than the one that dumps the tensor itself.
+
+    Args:
+      run: The run.
+      name: A name with a debug op.
+
+    Raises:
+      NotFoundError: There is none.
+    """
+    with run.snapshot() as snapshot:
+        kind = snapshot.loader.run.kind
+    if kind is not RunKind.DUMPS:
+        raise NotFoundError(
+            f"{name.debug_op} is a debug op of tfdbg v1, whose dumps this run has not: leave it out."
+        )
+    data = DumpSource(location(run.folder)).data
+    found = [
+        datum
+        for datum in data
+        if (datum.node_name, datum.output_slot, datum.debug_op) == (name.node, name.slot, name.debug_op)
+        and name.device in (None, datum.device_name)
+    ]
+    if not found:
+        ops = sorted(
+            {one.debug_op for one in data if (one.node_name, one.output_slot) == (name.node, name.slot)}
+        )
+        hint = f"there is {', '.join(ops)}." if ops else "`lt` lists the tensors."
+        raise NotFoundError(f"There is no dump {name.text}; {hint}")
+    return found
+
+
+def has_own_dumps(name: TensorName) -> bool:
+    """Whether a name means dumps that are no rows of the tables."""
+    return name.debug_op not in (None, IDENTITY)
 
 
 COMMAND: Final = Command(

@@ -19,7 +19,6 @@ _BAR: Final = "-" * 38
 _HINT_WIDTH: Final = 28
 
 
-#: How TensorFlow names the failing op inside the text of an error.
 def run_info(shell: Shell, args: argparse.Namespace | None = None) -> Screen:
     """Return the screen of a stopped program, or of a recording.
 

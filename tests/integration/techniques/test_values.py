@@ -75,7 +75,7 @@ def test_tensors_of_a_layer_of_keras_are_fetched() -> None:
 
 
 def test_a_name_that_is_nowhere_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No tensor 'hiden' was computed; functions have ops such as hidden"):
+    with pytest.raises(UsageError, match="No tensor 'hiden' was computed; did you mean 'hidden'"):
         fetch(model, "hiden")(_X)
     with pytest.raises(UsageError, match="No tensor 'x y' was computed"):
         fetch(lambda: 1, "x y")()
@@ -110,7 +110,7 @@ def test_gradients_of_tensors_by_name() -> None:
         assert gradients.keys() == {"hidden", "squares:0", "unused", "hidden:0"}
         assert gradients["hidden"] is not None and (gradients["hidden"] == [6.0, 12.0]).all()
         assert gradients["squares:0"] is not None and (gradients["squares:0"] == [1.0, 1.0]).all()
-    with pytest.raises(UsageError, match="The function has no tensor 'hiden', but hidden"):
+    with pytest.raises(UsageError, match="The function has no tensor 'hiden'; did you mean 'hidden'"):
         gradient_of(loss, "hiden")(tf.constant([1.0]))
 
 

@@ -521,7 +521,7 @@ def test_value_speaks_json_and_saves_for_numpy(tmp_path, capsys):
     ("words", "said"),
     [
         ([], "Give the name of a tensor, --graph_execution or --execution."),
-        (["Sin"], "No tensor Sin:0 is recorded"),
+        (["Sin"], "No tensor Sin is recorded; there is 'Log', 'x'."),
         (["Log", "--slice", "7"], "Index 7 is out of range for axis 0"),
         (["--execution", "6", "--slot", "2"], "more than the recording keeps"),
         (["--execution", "6", "--save", "x.npy"], "Strings have no place"),

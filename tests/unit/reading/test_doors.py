@@ -295,16 +295,15 @@ def comparison(doors: Doors) -> dict[str, Any]:
 
 
 def what_is_not_there(doors: Doors) -> dict[str, Any]:
-    """Whether a misspelt name is refused with the name."""
+    """The sentence that refuses a misspelt name."""
     with pytest.raises(DebuggerError) as refused:
         doors.run.value("Lgo:0")
-    answers = {
+    return {
         "Python": str(refused.value),
-        "tbdbg": doors.said("value", str(doors.folder), "Lgo:0"),
-        "pt": "\n".join(doors.shell("pt Lgo:0")),
-        "ni": "\n".join(doors.shell("ni Lgo")),
+        "tbdbg": doors.said("value", str(doors.folder), "Lgo:0").removeprefix("tbdbg: ").rstrip(),
+        "pt": doors.shell("pt Lgo:0")[-1].removeprefix("ERROR: "),
+        "eval": doors.shell("eval `Lgo:0`")[-1].removeprefix("ERROR: "),
     }
-    return {door: True if "Lgo" in said else said for door, said in answers.items()}
 
 
 QUESTIONS = (
@@ -338,6 +337,8 @@ def test_a_value_is_the_same_through_every_door(tmp_path: Path) -> None:
         assert elements == doors.page("values/text", graph_execution=value.index)["cells"]
         assert np.array_equal(np.array(elements, np.float32), value[...], equal_nan=True)
         printed = " ".join(doors.shell("pt Log:0 -n -1"))
+        total = f"array({np.nansum(value)!r}"
+        assert total.split("float32(")[-1].rstrip(")") in doors.shell("eval np.nansum(`Log:0`)")[-1]
         assert all(element in printed for row in elements for element in row if element[0] in "-n")
         statistics = json.loads(json.dumps(value.statistics()))
         assert doors.tbdbg("value", "Log:0", "--statistics")["statistics"] == statistics

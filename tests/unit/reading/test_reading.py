@@ -158,8 +158,14 @@ def test_a_value_outlives_its_run(logdir):
         (lambda run: run.value(), BadQueryError, "Exactly one of the parameters"),
         (lambda run: run.value("Log", execution=1), UsageError, "but not both"),
         (lambda run: run.value("Sin:0"), NotFoundError, "No tensor Sin:0 is recorded"),
-        (lambda run: run.value("Log:1"), NotFoundError, "No tensor Log:1 is recorded"),
-        (lambda run: run.value("Log", occurrence=3), NotFoundError, "has 3 occurrences"),
+        (lambda run: run.value("Log:1"), NotFoundError, "Log has no recorded output 1; it has 0."),
+        (
+            lambda run: run.value("Log", occurrence=3),
+            NotFoundError,
+            "Log was computed 3 time(s), so there is no number 3.",
+        ),
+        (lambda run: run.value("Log[0]"), UsageError, "take its value, and slice that"),
+        (lambda run: run.value("Lgo"), NotFoundError, "did you mean 'Log'?"),
         (lambda run: run.value("Log")[2], BadQueryError, "Index 2 is out of range for axis 0"),
         (lambda run: run.value("Log")["a"], BadQueryError, "'a' is not an integer, a slice or an ellipsis"),
         (lambda run: run.value("Log")[[0, 1]], BadQueryError, "read a slice and index the array"),
@@ -187,15 +193,16 @@ def test_a_recording_without_values_says_what_to_do(train):
         value[:]
 
 
-def test_a_tensor_of_several_functions_is_named_with_its_function(tmp_path):
+def test_a_tensor_of_several_functions_is_the_last_one_or_that_of_a_function(tmp_path):
     recording = small_program(tmp_path)
     recording.graph("g2", "other")
     recording.trace("g2", "Log", full_health([1.0]))
     recording.close()
     with tb_debugger_plugin.open_run(tmp_path) as run:
-        with pytest.raises(NotFoundError, match="Log:0 is in the functions loss, other: give function="):
-            run.value("Log:0")
+        assert run.value("Log:0").summary == run.value("Log:0", function="other").summary
         assert run.value("Log:0", function="other").summary["positive"] == 1
+        assert run.value("Log:0", function="^lo").index < run.value("Log").index
+        assert len(run.values("Log")) == len(run.values("Log", function="loss")) + 1
 
 
 def test_the_program_is_there_as_objects(train):

@@ -175,7 +175,7 @@ def test_a_node_of_several_graphs_lists_them(opened):
         ("ni Lgo", "ERROR: There is no node 'Lgo'; did you mean 'Log'?"),
         ("ni other/scope/Log", "ERROR: There is no node 'other/scope/Log'; did you mean 'Log'?"),
         ("ni Log -g innner", "ERROR: There is no function 'innner'; did you mean 'inner'?"),
-        ("ni call -g inner", "ERROR: 'inner' has no node 'call'; it is in outer."),
+        ("ni call -g inner", "ERROR: call is not in the function 'inner', but in outer."),
         ("li Lgo:0", "ERROR: There is no node 'Lgo'; did you mean 'Log'?"),
         ("lo -r -d 0 call", "ERROR: The depth is 0; give a whole number from 1 on."),
         ("ni", "ERROR: node_info: the following arguments are required: NAME. `help node_info` shows"),

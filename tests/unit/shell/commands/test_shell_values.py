@@ -186,13 +186,16 @@ def test_a_value_is_written(shell, tmp_path):
 @pytest.mark.parametrize(
     ("line", "part"),
     [
-        ("pt flaot:0", "No tensor flaot:0 is recorded; did you mean float:0 or flags:0?"),
-        ("pt zzzzzz", "No tensor zzzzzz is recorded; `lt` lists the tensors."),
-        ("pt lags", "did you mean flags:0"),
+        ("pt flaot:0", "No tensor flaot:0 is recorded; did you mean 'float' or 'flags'?"),
+        (
+            "pt zzzzzz",
+            "No tensor zzzzzz is recorded; there is 'brain', 'complex', 'deep', 'eight', 'flags', ….",
+        ),
+        ("pt lags", "did you mean 'flags'?"),
         ("pt float:3", "float has no recorded output 3; it has 0."),
         ("pt never", "never is a node of the graph, but none of its outputs is recorded."),
-        ("pt float:0 -g nowhere", "float:0 is not in a function 'nowhere', but in loss."),
-        ("pt float:0 -g '('", "-g ( is no regular expression"),
+        ("pt float:0 -g nowhere", "There is no function 'nowhere'; there is 'loss'."),
+        ("pt float:0 -g '('", "( is no regular expression"),
         ("pt float:0[3]", "Index 3 is out of range for axis 0, which has size 3."),
         ("pt float:0[0, 0, 0]", "The slice has 3 indices, but the tensor has 2 dimensions."),
         ("pt float:0[a]", "is not NumPy's notation"),
@@ -322,8 +325,8 @@ class TestFeeds:
         assert texts(stopped.answer("pf sparse"))[-1] == "{'not': 'an array'}"
 
     def test_an_unknown_feed_is_one_line(self, stopped):
-        assert "There is no feed loss; there is x:0, n:0" in error(stopped.answer("pf loss"))
-        assert "did you mean sparse:0?" in error(stopped.answer("pf sparce:0"))
+        assert "There is no feed loss; there is 'n:0', 's:0'" in error(stopped.answer("pf loss"))
+        assert "did you mean 'sparse:0'?" in error(stopped.answer("pf sparce:0"))
         nothing = Shell(None, call=Call(1, "Session.run()", False))
         assert error(nothing.answer("pf")) == "ERROR: Nothing is fed to Session.run()."
 
@@ -416,7 +419,7 @@ class TestDumps:
             assert texts(listed)[3:] == [f"#0 [0.000 ms] {name}", f"#1 [0.001 ms] {name}"]
             assert texts(shell.answer(links(listed)[name]))[-1] == "array([1., 2., 1.])"
             assert texts(shell.answer(f"eval `{name}[1]`[2]"))[-1] == "array(1.)"
-            assert texts(shell.answer("eval `a:0:DebugIdentity`[0]"))[-1] == "array(0., dtype=float32)"
+            assert texts(shell.answer("eval `a:0:DebugIdentity`[0]"))[-1] == "array(1., dtype=float32)"
             device = "/job:localhost/replica:0/task:0/device:CPU:0"
             assert texts(shell.answer(f"eval `{device}:a:0[1]`"))[-1] == "array([ 1., nan], dtype=float32)"
             assert "there is DebugIdentity, DebugNumericSummary" in error(
