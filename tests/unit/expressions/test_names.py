@@ -1,4 +1,4 @@
-"""`expressions.names`: what is typed means the tensors it names, or the nearest names are suggested."""
+"""`expressions/names.py`: what is typed means the tensors it names, or the nearest names are suggested."""
 
 from __future__ import annotations
 
