@@ -10,10 +10,12 @@ import shutil
 from pathlib import Path
 from typing import ClassVar
 
-from setuptools import Command
+from setuptools import Command, Extension
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
+from build_steps import native
+from build_steps.freshness import is_fresh
 from build_steps.frontend import build_frontend
 from build_steps.protos import build_descriptors
 from build_steps.tables import build_tables
@@ -61,6 +63,21 @@ class BuildExt(build_ext):
         """Generate the headers and compile."""
         _build_sources()
         super().run()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile the files that are newer than what they became, or all after a change of a header."""
+        shared = [*map(Path, ext.depends), Path(native.__file__)]
+        compile_file = self.compiler._compile
+
+        def compile_stale(obj: str, src: str, *arguments: object) -> None:
+            if self.force or not is_fresh(Path(obj), [Path(src), *shared]):
+                compile_file(obj, src, *arguments)
+
+        self.compiler._compile = compile_stale
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler._compile = compile_file
 
 
 class Build(build):
