@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all check-py check-page test-long test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
+.PHONY: help demo test test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -62,6 +62,9 @@ check-page: $(VENV)/.node frontend ## formatting, types and tests of the front e
 test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, random inputs, sanitizers
 	$(PY) -m pytest -m long $(ARGS)
 	$(PY) -m pytest --hypothesis-profile thorough tests/property $(ARGS)
+
+test-faults: $(VENV)/.dev frontend ## break the product in one line at a time; the tests that are named for it must fail (ARGS="ring gate")
+	$(PY) -m tests.faults.run $(ARGS)
 
 # What needs no TensorFlow of the native library, in a program of its own: a sanitizer wants to be there first.
 SANITIZED := tests/native/exercise.cc tests/native/exercise_gate.cc \

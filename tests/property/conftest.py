@@ -1,15 +1,10 @@
-"""What all property tests share: no test touches the user's cache; `make test-long` looks for longer."""
+"""What all property tests share: no test touches the user's cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
-
-from tests.support.examples import THOROUGH
-
-settings.register_profile("thorough", max_examples=THOROUGH)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,14 +1,20 @@
-"""Chooses how many examples a property test tries: few in each run of the tests, more in `make test-long`."""
+"""How property tests run: few examples in each run of the tests, more in `make test-long`.
+
+A pytest plugin, too: `-p tests.support.examples` has its profiles where `tests/property` is not.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 #: Hypothesis' own number of examples, and that of the profile "thorough", in which each test tries more.
 _USUAL: Final = 100
 THOROUGH: Final = 500
+settings.register_profile("thorough", max_examples=THOROUGH)
+# Of a test that is to fail, the first example is enough.
+settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate))
 
 
 def examples(usual: int) -> int:
