@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import Settings
-from tb_debugger_plugin.analysis.graph import graphs, neighbours, op_columns, search, source_ops
+from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
@@ -156,7 +156,7 @@ def _op_info(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _ops(snapshot: Snapshot, query: Query) -> Answer:
-    return of_page(op_columns.ops_page(snapshot, query.range(op_columns.num_ops(snapshot), COLUMN_ROWS)))
+    return of_page(tables.ops_page(snapshot, query.range(tables.num_ops(snapshot), COLUMN_ROWS)))
 
 
 def _source_list(snapshot: Snapshot, query: Query) -> Answer:

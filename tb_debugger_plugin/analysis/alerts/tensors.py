@@ -15,20 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
+from tb_debugger_plugin.analysis.catalog import Op, Site
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, given_to
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that return the value of a variable.
 READS: Final = frozenset({"ReadVariableOp", "Variable", "VariableV2"})
-#: Ops that add something to a variable, or subtract it: the slot of what they take.
-_CHANGES: Final = {
-    "AssignAddVariableOp": 1,
-    "AssignSubVariableOp": 1,
-    "AssignAdd": 1,
-    "AssignSub": 1,
-}
+#: Ops that add their second input to a variable, or subtract it.
+_CHANGES: Final = frozenset({"AssignAddVariableOp", "AssignSubVariableOp", "AssignAdd", "AssignSub"})
 _RELUS: Final = frozenset({"Relu", "Relu6"})
 _SMOOTH: Final = frozenset({"Tanh", "Sigmoid"})
 _ACTIVATIONS: Final = frozenset({*_SMOOTH, "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign"})
@@ -108,9 +103,8 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
         elif not is_gradient(op.name) and site.slot == 0:
             for role in _of_activation(op):
                 yield role, site.number, None
-    inputs = _inputs(snapshot)
     for op in catalog.ops:
-        yield from _around(catalog, inputs, op, trained)
+        yield from _around(snapshot, op, trained)
 
 
 def _unscaled(snapshot: Snapshot) -> dict[tuple[int, int], list[int]]:
@@ -151,20 +145,6 @@ def _is_scalar(snapshot: Snapshot, tensors: list[Neighbour]) -> bool:
     return bool(statics) and all(one is not None and catalog.dims(one.shape) == [] for one in statics)
 
 
-#: The source of an op's input, an op and a slot, by op and input slot.
-_Inputs = dict[tuple[int, int], tuple[int, int]]
-
-
-def _inputs(snapshot: Snapshot) -> _Inputs:
-    """Return the inputs of the ops whose inputs have a role, and of those that return their input."""
-    types = {*_CHANGES, *_SMOOTH, *_IDENTITIES}
-    ops = [op.number for op in snapshot.catalog.ops if op.type in types]
-    query = (
-        "SELECT op, input_slot, source_op, source_slot FROM edges WHERE op IN (SELECT unnest(?::INTEGER[]))"
-    )
-    return {(op, slot): (source, output) for op, slot, source, output in snapshot.rows(query, [ops])}
-
-
 def _is_trained(op: Op, trained: set[str]) -> bool:
     # Without gradients on record, the variables of layers may be trained; metrics and optimizers have none.
     return op.variable in trained if trained else op.layer is not None
@@ -177,27 +157,27 @@ def _of_activation(op: Op) -> Iterator[Role]:
         yield Role.ACTIVATION
 
 
-def _around(
-    catalog: Catalog, inputs: _Inputs, op: Op, trained: set[str]
-) -> Iterator[tuple[Role, int, str | None]]:
+def _around(snapshot: Snapshot, op: Op, trained: set[str]) -> Iterator[tuple[Role, int, str | None]]:
     """Yield the inputs of an op that have a role because of it."""
     if op.type in _CHANGES and op.variable is not None and (not trained or op.variable in trained):
-        for site in _sites_of_input(catalog, inputs, op, _CHANGES[op.type]):
+        for site in _sites_of_input(snapshot, op, 1):
             yield Role.UPDATE, site.number, op.variable
     elif op.type in _SMOOTH and not is_gradient(op.name):
         role = Role.TANH_INPUT if op.type == "Tanh" else Role.SIGMOID_INPUT
-        for site in _sites_of_input(catalog, inputs, op, 0):
+        for site in _sites_of_input(snapshot, op, 0):
             yield role, site.number, None
 
 
-def _sites_of_input(catalog: Catalog, inputs: _Inputs, op: Op, slot: int) -> list[Site]:
+def _sites_of_input(snapshot: Snapshot, op: Op, slot: int) -> list[Site]:
     """Return the sites of the tensor that an op takes, through ops that return their input."""
-    source = inputs.get((op.number, slot))
+    catalog, edges = snapshot.catalog, adjacency(snapshot)
+    given = edges.inputs(op.number)[slot:][:1]
     for _ in range(_MAX_IDENTITIES):
-        if source is None:
+        if not given:
             break
-        found = [site for site in catalog.op_sites.get(source[0], ()) if site.slot == source[1]]
-        if found or catalog.ops[source[0]].type not in _IDENTITIES:
+        (one,) = given
+        found = [site for site in catalog.op_sites.get(one.op, ()) if site.slot == one.slot]
+        if found or catalog.ops[one.op].type not in _IDENTITIES:
             return found
-        source = inputs.get((source[0], 0))
+        given = edges.inputs(one.op)[:1]
     return []

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient, without_gradient_scopes
 
@@ -56,14 +57,9 @@ _MAX_SCOPES: Final = 64
 _PASSIVE: Final = frozenset({"Shape", "ShapeN", "Size", "Rank", "Identity", "NoOp", "StopGradient"})
 
 
-def is_backward(op: Op) -> bool:
-    """Whether an op is part of a gradient, by its name."""
-    return is_gradient(op.name)
-
-
 def forward_op(snapshot: Snapshot, op: Op) -> Op | None:
     """Return the op whose gradient an op is part of; None when there is none, or several are possible."""
-    if not is_backward(op):
+    if not is_gradient(op.name):
         return None
     # Inside the gradient of a loop or a branch, the names of the forward ops follow the last scope.
     plain = without_gradient_scopes(op.name)
@@ -103,7 +99,7 @@ def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:
             for candidate in (scope, scope.removesuffix("_grad")):
                 number = snapshot.catalog.op_numbers.get((graph, candidate))
                 op = None if number is None else snapshot.catalog.ops[number]
-                if op is not None and op.type not in _NOT_COMPUTED and not is_backward(op):
+                if op is not None and op.type not in _NOT_COMPUTED and not is_gradient(op.name):
                     return op
     return None
 
@@ -123,20 +119,13 @@ def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) ->
     ]
     forward_type = _TYPE.sub("", op.type or "")
     same_type = [member for member in members if forward_type != op.type and member.type == forward_type]
-    sources = {
-        (source, slot)
-        for source, slot in snapshot.rows(
-            "SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number]
-        )
-        if not is_backward(snapshot.catalog.ops[source])
-    }
+    sources = {one for one in _inputs(snapshot, op) if not is_gradient(snapshot.catalog.ops[one[0]].name)}
     known = {source for source, _ in sources}
     inputs = [member for member in same_type if member.number in known]
     if inputs or same_type:
         return _only(inputs) or _only(same_type)
-    return _only(
-        [member for member in members if member.type not in _PASSIVE and _takes(snapshot, member, sources)]
-    )
+    active = [member for member in members if member.type not in _PASSIVE]
+    return _only([member for member in active if not sources.isdisjoint(_inputs(snapshot, member))])
 
 
 def _of_gradient_function(snapshot: Snapshot, op: Op, graphs: list[int]) -> Op | None:
@@ -148,16 +137,14 @@ def _of_gradient_function(snapshot: Snapshot, op: Op, graphs: list[int]) -> Op |
     found = [
         other
         for other in snapshot.catalog.ops
-        if other.graph in graphs and wanted.fullmatch(other.type or "") and not is_backward(other)
+        if other.graph in graphs and wanted.fullmatch(other.type or "") and not is_gradient(other.name)
     ]
-    rows = snapshot.rows("SELECT DISTINCT source_op FROM edges WHERE op = ?", [op.number])
-    taken = {source for (source,) in rows}
+    taken = {source for source, _ in _inputs(snapshot, op)}
     return _only([other for other in found if other.number in taken]) or _only(found)
 
 
-def _takes(snapshot: Snapshot, op: Op, sources: set[tuple[int, int]]) -> bool:
-    rows = snapshot.rows("SELECT source_op, source_slot FROM edges WHERE op = ?", [op.number])
-    return any(tuple(row) in sources for row in rows)
+def _inputs(snapshot: Snapshot, op: Op) -> list[tuple[int, int]]:
+    return [(one.op, one.slot) for one in adjacency(snapshot).inputs(op.number)]
 
 
 def _only(ops: list[Op]) -> Op | None:
@@ -172,6 +159,6 @@ def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
 def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:
     groups: dict[tuple[int, str], list[int]] = defaultdict(list)
     for op in ops:
-        if not is_backward(op):
+        if not is_gradient(op.name):
             groups[op.graph, op.name.rpartition("/")[0]].append(op.number)
     return groups

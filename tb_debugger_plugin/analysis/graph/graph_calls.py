@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Graph, Op
+from tb_debugger_plugin.analysis.graph.op_kinds import BRANCHES, CALLS, LOOPS
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
-_CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
-_LOOPS: Final = frozenset({"While", "StatelessWhile"})
-_BRANCHES: Final = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 _MAX_BRANCHES: Final = 16
 _NUMBER: Final = re.compile(r"^(.*)_\d+$", re.DOTALL)
 _OF_LOOPS: Final = re.compile(r"_(body|cond|true|false|branch\d+)_\d+$")
@@ -108,22 +106,22 @@ def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[int, int]] | None:
     graphs = snapshot.catalog.op_graphs.get(op.number)
     if graphs is None:
         return None
-    if op.type not in _CALLS | _LOOPS | _BRANCHES:
+    if op.type not in CALLS | LOOPS | BRANCHES:
         return []  # the arguments are not the op's inputs, but the elements of a data set, for example
-    return [(graph, int(op.type in _BRANCHES)) for graph in dict.fromkeys(graphs)]
+    return [(graph, int(op.type in BRANCHES)) for graph in dict.fromkeys(graphs)]
 
 
 def _graphs_of(op: Op, inner: _Inner, num_inputs: int) -> list[tuple[int, int]]:
     named = inner.named.get(op.type or "", [])
     if op.type and len(named) == 1:
         return [(named[0], 0)]
-    if op.type in _LOOPS:
+    if op.type in LOOPS:
         return [(number, 0) for number in _parts(op, inner, ("body", "cond"))]
-    if op.type in _BRANCHES:
+    if op.type in BRANCHES:
         # The first input selects the branch.
         words = ("true", "false", *(f"branch{n}" for n in range(_MAX_BRANCHES)))
         return [(number, 1) for number in _parts(op, inner, words)]
-    if op.type not in _CALLS:
+    if op.type not in CALLS:
         return []
     fitting = inner.plain.get(num_inputs, [])
     return [(fitting[0], 0)] if len(fitting) == 1 else []

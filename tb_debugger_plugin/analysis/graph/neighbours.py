@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency, after_calls, before_calls, given_to
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
-from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 MAX_HOPS: Final = 16
 MAX_OPS: Final = 1000
@@ -134,95 +133,27 @@ def _walk(snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bo
 
 
 def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
-    rows = snapshot.rows(
-        "SELECT source_op, source_slot, op, input_slot FROM edges WHERE op IN (SELECT unnest(?))"
-        " ORDER BY op, input_slot",
-        [ops],
-    )
-    known = graph_calls(snapshot)
-    edges = []
-    for edge in (Edge(*row) for row in rows):
-        ends = _ends_inside(snapshot, edge.source) if edge.source in known.graphs else []
-        edges += [Edge(end, 0, edge.target, edge.input_slot, "out") for end in ends] or [edge]
-        edges += [edge] if ends else []
-    return edges + [edge for op in ops for edge in _from_callers(snapshot, snapshot.catalog.ops[op])]
+    edges = adjacency(snapshot)
+    found: list[Edge] = []
+    for op in sorted(ops):
+        for at, source, slot in edges.numbered_inputs(op):
+            made = sorted(one.op for one in before_calls(snapshot, source) if one.call == "out")
+            found += [*(Edge(end, 0, op, at, "out") for end in made), Edge(source, slot, op, at)]
+    given = [(op, one) for op in ops for one in before_calls(snapshot, op) if one.call == "into"]
+    return found + [Edge(one.op, one.slot, op, 0, "into") for op, one in given]
 
 
 def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
-    rows = snapshot.rows(
-        "SELECT source_op, source_slot, op, input_slot FROM edges WHERE source_op IN (SELECT unnest(?))"
-        " ORDER BY op, input_slot",
-        [ops],
-    )
-    known = graph_calls(snapshot)
-    edges = [Edge(*row) for row in rows]
+    edges = adjacency(snapshot)
+    taken = sorted((taker, at, op, slot) for op in ops for slot, taker, at in edges.numbered_consumers(op))
+    direct = [Edge(op, slot, taker, at) for taker, at, op, slot in taken]
     inside = [
-        Edge(edge.source, edge.source_slot, argument, edge.input_slot, "into")
-        for edge in edges
-        for graph, first in known.graphs.get(edge.target, ())
-        for argument in _arguments(snapshot, graph)[edge.input_slot - first :][:1]
-        if edge.input_slot >= first
+        Edge(op, slot, argument, at, "into")
+        for taker, at, op, slot in taken
+        for argument in given_to(snapshot, taker, at)
     ]
-    taken = {edge.source for edge in edges}
-    outside = [
-        edge for op in ops if op not in taken for edge in _to_callers(snapshot, snapshot.catalog.ops[op])
-    ]
-    return edges + inside + outside
-
-
-def _from_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """Return the edges into an argument of a function, from the inputs of the ops that call it."""
-    if op.type not in ARGUMENTS:
-        return []
-    known = graph_calls(snapshot)
-    argument = _arguments(snapshot, op.graph).index(op.number)
-    caller_inputs = [
-        (caller, argument + first)
-        for caller in known.callers.get(op.graph, ())
-        for graph, first in known.graphs[caller]
-        if graph == op.graph
-    ]
-    return [
-        Edge(source, slot, op.number, 0, "into")
-        for caller, input_slot in caller_inputs
-        for source, slot in snapshot.rows(
-            "SELECT source_op, source_slot FROM edges WHERE op = ? AND input_slot = ?", [caller, input_slot]
-        )
-    ]
-
-
-def _to_callers(snapshot: Snapshot, op: Op) -> list[Edge]:
-    """Return the edges from an op at the end of a function to the ops that call it."""
-    return [
-        Edge(op.number, 0, caller, 0, "out") for caller in graph_calls(snapshot).callers.get(op.graph, ())
-    ]
-
-
-def _arguments(snapshot: Snapshot, graph: int) -> list[int]:
-    return [op.number for op in _graph_ops(snapshot).get(graph, ()) if op.type in ARGUMENTS]
-
-
-def _graph_ops(snapshot: Snapshot) -> dict[int, list[Op]]:
-    return snapshot.remember_of_graphs("graph_ops", lambda: _group(snapshot.catalog.ops))
-
-
-def _group(ops: Iterable[Op]) -> dict[int, list[Op]]:
-    groups: dict[int, list[Op]] = {}
-    for op in ops:
-        groups.setdefault(op.graph, []).append(op)
-    return groups
-
-
-def _ends_inside(snapshot: Snapshot, caller: int) -> list[int]:
-    graphs = [graph for graph, _ in graph_calls(snapshot).graphs[caller]]
-    return [
-        op
-        for (op,) in snapshot.rows(
-            "SELECT op FROM ops WHERE graph IN (SELECT unnest(?)) AND op IN (SELECT op FROM edges)"
-            " AND op NOT IN (SELECT source_op FROM edges) ORDER BY op",
-            [graphs],
-        )
-    ]
+    callers = [(op, one) for op in ops for one in after_calls(snapshot, op) if one.call == "out"]
+    return direct + inside + [Edge(op, 0, one.op, 0, "out") for op, one in callers]
 
 
 def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
-from tb_debugger_plugin.analysis.catalog import Catalog, Site
+from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
@@ -254,3 +254,46 @@ def _measured_by_bucket(snapshot: Snapshot, bucket: str, buckets: int) -> npt.ND
 
 def _num_unmeasured(snapshot: Snapshot) -> int:
     return int(snapshot.rows(f"SELECT count(*) FROM graph_executions WHERE health = {NOT_MEASURED}")[0][0])
+
+
+def _device(catalog: Catalog, op: Op) -> str | None:
+    """Return the device of the graph, or else one on which a tensor of the op was recorded."""
+    sites = () if op.device else catalog.op_sites.get(op.number, ())
+    return op.device or next((site.device for site in sites if site.device), None)
+
+
+_OP_COLUMNS: Final[dict[str, Callable[[Catalog, Op], str | None]]] = {
+    "op_name": lambda _, op: op.name,
+    "op_type": lambda _, op: op.type,
+    "graph_id": lambda catalog, op: catalog.graphs[op.graph].graph_id,
+    "function": lambda catalog, op: catalog.graphs[op.graph].name,
+    "layer": lambda _, op: op.layer,
+    "device": _device,
+    "host": lambda catalog, op: catalog.host_names[catalog.graphs[op.graph].host],
+}
+
+
+def num_ops(snapshot: Snapshot) -> int:
+    """Return the length of the list of ops. Ops that are only referred to are left out."""
+    return len(_known_ops(snapshot))
+
+
+def ops_page(snapshot: Snapshot, positions: Range) -> Page:
+    """Return a page of the list of ops, in the order in which they were recorded.
+
+    Args:
+      snapshot: The run.
+      positions: The positions in the list.
+    """
+    every = _known_ops(snapshot)
+    ops = every[positions.begin : positions.end]
+    builder = _Builder()
+    for name, text_of in _OP_COLUMNS.items():
+        builder.encode(name, np.arange(len(ops)), [text_of(snapshot.catalog, op) for op in ops])
+    outputs = [-1 if op.num_outputs is None else op.num_outputs for op in ops]
+    builder.columns["num_outputs"] = np.array(outputs, np.int32)
+    return Page(snapshot.generation, positions, len(every), builder.columns, builder.dictionaries)
+
+
+def _known_ops(snapshot: Snapshot) -> list[Op]:
+    return snapshot.remember_of_graphs("known_ops", lambda: [op for op in snapshot.catalog.ops if op.known])

@@ -23,7 +23,9 @@ from tb_debugger_plugin.analysis.alerts.places import Place, places_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM
 from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
+from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -108,33 +110,20 @@ def _in_graphs(snapshot: Snapshot) -> list[Hit]:
         key = sites[site].op, sites[site].slot
         if key not in first or index < first[key].index:
             first[key] = _First(index, nan, infinite, norm)
-    inputs = _inputs(snapshot, sorted({op for op, _ in first}))
     return [
-        Hit(index, IN_GRAPH, count, last, severity=_severity(snapshot, sites[site], first, inputs))
+        Hit(index, IN_GRAPH, count, last, severity=_severity(snapshot, sites[site], first))
         for site, index, count, last, *_ in rows
     ]
 
 
-def _inputs(snapshot: Snapshot, ops: list[int]) -> dict[int, list[tuple[int, int]]]:
-    inputs: dict[int, list[tuple[int, int]]] = {}
-    query = "SELECT op, source_op, source_slot FROM edges WHERE op IN (SELECT unnest(?::INTEGER[]))"
-    for op, source, slot in snapshot.rows(query, [ops]):
-        inputs.setdefault(op, []).append((source, slot))
-    return inputs
-
-
-def _severity(
-    snapshot: Snapshot,
-    site: Any,
-    first: dict[tuple[int, int], _First],
-    inputs: dict[int, list[tuple[int, int]]],
-) -> Severity:
+def _severity(snapshot: Snapshot, site: Site, first: dict[tuple[int, int], _First]) -> Severity:
     op, own = snapshot.catalog.ops[site.op], first[site.op, site.slot]
     if op.type == "Const":
         return Severity.LOW
     if op.type in ARGUMENTS or snapshot.catalog.op_graphs.get(op.number):
         return Severity.MEDIUM
-    bad = [first[key] for key in inputs.get(op.number, ()) if key in first and first[key].index <= own.index]
+    given = [(one.op, one.slot) for one in adjacency(snapshot).inputs(op.number)]
+    bad = [first[key] for key in given if key in first and first[key].index <= own.index]
     if not bad:
         return Severity.CRITICAL
     return Severity.HIGH if all(own.is_worse_than(one) for one in bad) else Severity.MEDIUM

@@ -1,4 +1,4 @@
-"""`analysis/graph/op_columns.py`: the ops of all graphs, as the route `graphs/ops` answers them."""
+"""`analysis/lists/tables.py`: the ops of all graphs, as the route `graphs/ops` answers them."""
 
 from __future__ import annotations
 
