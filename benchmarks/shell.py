@@ -24,6 +24,7 @@ from rich.table import Table
 from benchmarks import file_sets
 from benchmarks.file_sets import Program, name_of
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 
@@ -73,7 +74,7 @@ def measure(logdir: Path, lines: Sequence[str], times: int) -> Table:
     table = Table("command", "first, ms", "median, ms", "p95, ms")
     places = random.Random(1)
     everything: list[float] = []
-    with Shell(location(str(logdir))) as shell:
+    with Shell(COMMANDS, location(str(logdir))) as shell:
         shell.run.status()
         for line in lines:
             found = [answer_seconds(shell, line, places.random()) * 1e3 for _ in range(times)]

@@ -15,6 +15,7 @@ from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         attached = stack.enter_context(_attached(args.logdir, keep_s)) if args.attach else None
         settings = Settings(user_file())
-        shell = Shell(args.logdir, args.name, filters=filters, settings=settings, attached=attached)
+        shell = Shell(COMMANDS, args.logdir, args.name, filters=filters, settings=settings, attached=attached)
         stack.enter_context(shell)
         if args.commands:
             code = run_commands(shell, args.commands, sys.stdout)

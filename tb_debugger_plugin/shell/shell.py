@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,6 @@ from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell import screen, words
 from tb_debugger_plugin.shell.attached import Attached
 from tb_debugger_plugin.shell.command import Answer, Command, Needs
-from tb_debugger_plugin.shell.commands.table import COMMANDS, by_name
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Mood, Screen
 from tb_debugger_plugin.shell.settings import Settings
@@ -44,6 +43,7 @@ class Shell:
     """A shell; ``close()`` closes the run that it has open.
 
     Args:
+      commands: The commands by the groups of `help`; `commands.table` has them all.
       logdir: The folder with the runs; None for a program that has not recorded anything yet.
       name: The run to open first; None for the only one.
       call: The call at which a program is stopped; None without a program.
@@ -62,6 +62,7 @@ class Shell:
 
     def __init__(
         self,
+        commands: Mapping[str, Sequence[Command]],
         logdir: Location | None,
         name: str | None = None,
         *,
@@ -76,6 +77,10 @@ class Shell:
         self.settings = Settings() if settings is None else settings
         self.attached = attached
         self.has_screen = False
+        self._groups = commands
+        self._by_name = {
+            name: one for group in commands.values() for one in group for name in (one.name, *one.aliases)
+        }
         self._name = name
         self._run: Run | None = None
 
@@ -183,16 +188,24 @@ class Shell:
         Raises:
           UsageError: There is none.
         """
-        command = by_name().get(name)
+        command = self._by_name.get(name)
         if command is None:
-            near = difflib.get_close_matches(name, by_name(), 1)
+            near = difflib.get_close_matches(name, self._by_name, 1)
             hint = f"did you mean `{near[0]}`?" if near else "`help` lists the commands."
             raise UsageError(f"There is no command {name!r}; {hint}")
         return command
 
     def commands(self) -> list[Command]:
         """Return the commands that can be used now."""
-        return [one for one in COMMANDS if not self._misses(one.needs)]
+        return [one for group in self.groups().values() for one in group]
+
+    def groups(self) -> dict[str, list[Command]]:
+        """Return the commands that can be used now, by the groups of `help`; no group is empty."""
+        usable = {
+            title: [one for one in group if not self._misses(one.needs)]
+            for title, group in self._groups.items()
+        }
+        return {title: commands for title, commands in usable.items() if commands}
 
     def _misses(self, needs: Needs) -> bool:
         missing = {

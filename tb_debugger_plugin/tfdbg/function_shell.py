@@ -28,6 +28,7 @@ from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, Functi
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.stacks.calls import Call as Running
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate
@@ -121,7 +122,7 @@ class FunctionShell:
         thread_name_filter: str | None = None,
     ) -> None:
         self._root = None if dump_root is None else _empty_folder(dump_root)
-        self._shell = Shell(None)
+        self._shell = Shell(COMMANDS, None)
         self._converse = converse
         self._conductor = Conductor(self._shell, self._open)
         self._turns = Turns(thread_name_filter)

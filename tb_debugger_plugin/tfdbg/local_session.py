@@ -23,6 +23,7 @@ from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
 from tb_debugger_plugin.events.dumps.names import CALL_TIMES, GRAPH, device_folder
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent, Message, SessionRequest
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
@@ -151,7 +152,7 @@ class LocalDebugger:
         self.filters = TensorFilters()
         self._terminal = threading.Lock()  # there is one; guards the following fields
         settings = Settings(_settings_file(config_file_path))
-        self._shell = Shell(None, filters=self.filters, settings=settings)
+        self._shell = Shell(COMMANDS, None, filters=self.filters, settings=settings)
         self._conductor = Conductor(self._shell, self._converse)
         self._python_graph = PythonGraph()
         self._running: Running | None = None

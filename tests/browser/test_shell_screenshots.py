@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
 from tb_debugger_plugin.shell.ui.full_screen.keys import complete_line
@@ -54,7 +55,7 @@ async def _picture(shell: Shell, theme: str) -> str:
 
 @pytest.mark.parametrize("theme", _THEMES)
 def test_a_terminal_shows_the_bad_tensors_of_a_program(browser, example_logdir, keep_screenshot, theme):
-    with Shell(location(str(example_logdir))) as shell, ThreadPoolExecutor(1) as thread:
+    with Shell(COMMANDS, location(str(example_logdir))) as shell, ThreadPoolExecutor(1) as thread:
         shell.has_screen = True
         # The browser's own event loop runs in this thread.
         svg = thread.submit(asyncio.run, _picture(shell, theme)).result()

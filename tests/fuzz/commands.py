@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.shell.command import Needs
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Screen, text_of
 from tb_debugger_plugin.shell.shell import Shell
 from tests.support.asking import HOSTILE, Facts
@@ -22,7 +24,7 @@ _LINES: Final = 200
 _HOSTILE_LINES: Final = 8
 _MISTAKE: Final = "This is a mistake in the shell"
 
-#: A line for each command that needs no program, with all that makes it do something.
+#: A line for each command whose name alone does not make it do all it can.
 FITTING: Final[dict[str, Callable[[Facts], str]]] = {
     "list_tensors": lambda facts: "lt -f has_inf_or_nan -s tensor_name -r",
     "print_tensor": lambda facts: f"pt {_word(facts.op_name)}:0 -s -n 0",
@@ -31,23 +33,21 @@ FITTING: Final[dict[str, Callable[[Facts], str]]] = {
     "node_info": lambda facts: f"ni -a -d -t {_word(facts.op_name)}",
     "list_inputs": lambda facts: f"li -r -c -t {_word(facts.op_name)}",
     "list_outputs": lambda facts: f"lo -r -c -t {_word(facts.op_name)}",
-    "list_source": lambda facts: "ls",
     "print_source": lambda facts: "ps .py -t",
-    "list_profile": lambda facts: "lp",
-    "run_info": lambda facts: "ri",
-    "runs": lambda facts: "runs",
     "list_executions": lambda facts: "le -s num_inputs -r",
     "goto": lambda facts: f"goto {facts.execution}",
-    "list_alerts": lambda facts: "la",
-    "why": lambda facts: "why",
-    "list_functions": lambda facts: "lf",
-    "list_layers": lambda facts: "ll",
-    "list_variables": lambda facts: "lv",
     "config": lambda facts: "config show",
     "help": lambda facts: "help lt",
-    "version": lambda facts: "version",
     "exit": lambda facts: "exit now",
 }
+
+
+def _lines(facts: Facts) -> list[str]:
+    """Return a line for each command that needs no program."""
+    usable = [
+        one for group in COMMANDS.values() for one in group if one.needs in (Needs.RECORDING, Needs.NOTHING)
+    ]
+    return [FITTING.get(one.name, lambda _, name=one.name: name)(facts) for one in usable]
 
 
 def _word(name: str) -> str:
@@ -65,13 +65,13 @@ def type_commands(logdir: Path, facts: Facts, rng: random.Random) -> Iterator[st
     Yields:
       A sentence for each problem.
     """
-    lines = [make(facts) for make in FITTING.values()]
-    for make in rng.choices(list(FITTING.values()), k=_HOSTILE_LINES):
-        words = make(facts).split(" ")
+    lines = _lines(facts)
+    for line in rng.choices(lines, k=_HOSTILE_LINES):
+        words = line.split(" ")
         words[rng.randrange(1, len(words)) if len(words) > 1 else 0 :] = [rng.choice(HOSTILE)]
         # Whatever the word is, the answer must not go into a file.
         lines.append(" ".join(words).replace(">", ""))
-    with Shell(location(str(logdir)), facts.run) as shell:
+    with Shell(COMMANDS, location(str(logdir)), facts.run) as shell:
         for line in lines:
             yield from _problems(shell, line)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Mood
 from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
@@ -32,7 +33,10 @@ def program(tmp_path: Path) -> Iterator[ScriptedProgram]:
 
 @pytest.fixture
 def shell(tmp_path: Path, program: ScriptedProgram) -> Iterator[Shell]:
-    with closing(AttachedPrograms(tmp_path)) as attached, Shell(tmp_path, attached=attached) as shell:
+    with (
+        closing(AttachedPrograms(tmp_path)) as attached,
+        Shell(COMMANDS, tmp_path, attached=attached) as shell,
+    ):
         yield shell
 
 
@@ -48,7 +52,7 @@ def test_threads_are_named_where_there_are_several(tmp_path):
     small_program(tmp_path / "train").close()
     threaded = ScriptedProgram(threads=("worker-0", "worker-1"))
     with served(threaded, tmp_path / "train"), closing(AttachedPrograms(tmp_path)) as attached:
-        with Shell(tmp_path, attached=attached) as shell:
+        with Shell(COMMANDS, tmp_path, attached=attached) as shell:
             lines = texts(shell.answer("step"))
     assert lines[1] == "paused in loss (call 0, worker-0)"
     assert lines[-2:] == ["worker-0 is held in loss (call 0)", "worker-1 is held in loss (call 1)"]
@@ -131,7 +135,7 @@ def test_a_command_that_the_program_refuses_is_an_error(tmp_path):
     with (
         served(ScriptedProgram(read_only=True), tmp_path),
         closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(tmp_path, attached=attached) as shell,
+        Shell(COMMANDS, tmp_path, attached=attached) as shell,
     ):
         assert error(shell.answer("step")) == "ERROR: The program takes no commands (read_only)."
         screen = shell.answer("live")
@@ -144,7 +148,7 @@ def test_one_of_several_programs_is_chosen(tmp_path):
         served(first, tmp_path / "a", argv=("a.py", "x"), started=1.0),
         served(second, tmp_path / "b", argv=("b.py",), started=2.0),
         closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(tmp_path, attached=attached) as shell,
+        Shell(COMMANDS, tmp_path, attached=attached) as shell,
     ):
         lines = texts(shell.answer("live"))
         assert lines[0] == "2 programs; `live N` chooses one:"
@@ -157,13 +161,16 @@ def test_one_of_several_programs_is_chosen(tmp_path):
 
 
 def test_a_logdir_without_programs_is_a_sentence(tmp_path):
-    with closing(AttachedPrograms(tmp_path)) as attached, Shell(tmp_path, attached=attached) as shell:
+    with (
+        closing(AttachedPrograms(tmp_path)) as attached,
+        Shell(COMMANDS, tmp_path, attached=attached) as shell,
+    ):
         assert texts(shell.answer("live")) == ["No program with breakpoints runs below the logdir."]
         assert "No program with breakpoints" in error(shell.answer("step"))
 
 
 def test_a_shell_that_is_not_attached_says_how_to(tmp_path):
-    with Shell(tmp_path) as shell:
+    with Shell(COMMANDS, tmp_path) as shell:
         assert "--attach" in error(shell.answer("step"))
         assert "step" not in [command.name for command in shell.commands()]
 

@@ -18,6 +18,7 @@ _PROGRAM = """
 import signal, sys, threading
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.program import Call
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.converse import converse
 
@@ -25,7 +26,7 @@ def handlers():
     return [signal.getsignal(one) for one in signal.valid_signals()]
 
 before = handlers()
-shell = Shell(location(sys.argv[1]), call=Call(1, "step()", True))
+shell = Shell(COMMANDS, location(sys.argv[1]), call=Call(1, "step()", True))
 threading.Timer(0.5, lambda: print("a line of a thread")).start()
 answer = converse(shell, ui=sys.argv[2])
 shell.close()

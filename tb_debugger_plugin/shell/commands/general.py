@@ -17,52 +17,6 @@ from tb_debugger_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-
-class Group(NamedTuple):
-    """A group.
-
-    Attributes:
-      title: Its heading.
-      names: The names of its commands, in order.
-    """
-
-    title: str
-    names: tuple[str, ...]
-
-
-GROUPS: Final = (
-    Group("The program", ("run", "run_info", "detach", "print_feed")),
-    Group(
-        "The running program", ("live", "step", "over", "cont", "pause", "break", "breaks", "unbreak", "stop")
-    ),
-    Group("Tensors and values", ("list_tensors", "print_tensor", "eval", "list_executions", "goto")),
-    Group("What is wrong", ("list_alerts", "why")),
-    Group(
-        "The graphs",
-        (
-            *("node_info", "list_inputs", "list_outputs"),
-            *("list_functions", "list_layers", "list_variables"),
-        ),
-    ),
-    Group("Source lines and times", ("list_source", "print_source", "list_profile")),
-    Group("The screen", ("prev", "next", "mouse", "/REGEX", "@[3, 4]")),
-    Group("The shell", ("runs", "config", "help", "version", "exit")),
-)
-
-
-def in_groups(commands: Sequence[Command]) -> Iterator[tuple[str, list[Command]]]:
-    """Yield the titles of the groups with their commands; commands without a group come last."""
-    left = {command.name: command for command in commands}
-    for group in GROUPS:
-        own = [left.pop(name) for name in group.names if name in left]
-        if own:
-            yield group.title, own
-    if left:
-        yield "More", list(left.values())
-
 
 _NAME_WIDTH: Final = 22
 
@@ -75,7 +29,7 @@ def _help(shell: Shell, args: argparse.Namespace) -> Answer:
     if args.command is not None:
         return Screen(_of_command(shell.command(args.command)))
     lines: list[Line] = []
-    for title, commands in in_groups(shell.commands()):
+    for title, commands in shell.groups().items():
         lines += [plain(title, Style.HEADING), *map(_summary, commands), ()]
     lines += [
         plain("COMMAND > FILE writes the answer to a file. COMMAND @[3, 4] scrolls to an element."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tb_debugger_plugin.shell.command import Command
@@ -29,31 +29,17 @@ from tb_debugger_plugin.shell.commands import (
     runs,
 )
 
-COMMANDS: Final[tuple[Command, ...]] = (
-    list_tensors.COMMAND,
-    node_info.COMMAND,
-    *list_neighbours.COMMANDS,
-    list_source.COMMAND,
-    print_source.COMMAND,
-    list_profile.COMMAND,
-    *on_screen.COMMANDS,
-    run_info.COMMAND,
-    runs.COMMAND,
-    list_executions.COMMAND,
-    goto.COMMAND,
-    *alerts.COMMANDS,
-    *list_groups.COMMANDS,
-    *run_program.COMMANDS,
-    *live.COMMANDS,
-    config.COMMAND,
-    print_tensor.COMMAND,
-    print_feed.COMMAND,
-    evaluate.COMMAND,
-    *general.COMMANDS,
-)
-
-
-@functools.cache
-def by_name() -> dict[str, Command]:
-    """Return the commands by name and alias."""
-    return {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
+#: The groups of `help`, each with its commands in the order in which they are listed.
+COMMANDS: Final[Mapping[str, Sequence[Command]]] = {
+    "The program": (*run_program.COMMANDS, run_info.COMMAND, print_feed.COMMAND),
+    "The running program": live.COMMANDS,
+    "Tensors and values": (
+        *(list_tensors.COMMAND, print_tensor.COMMAND, evaluate.COMMAND),
+        *(list_executions.COMMAND, goto.COMMAND),
+    ),
+    "What is wrong": alerts.COMMANDS,
+    "The graphs": (node_info.COMMAND, *list_neighbours.COMMANDS, *list_groups.COMMANDS),
+    "Source lines and times": (list_source.COMMAND, print_source.COMMAND, list_profile.COMMAND),
+    "The screen": on_screen.COMMANDS,
+    "The shell": (runs.COMMAND, config.COMMAND, *general.COMMANDS),
+}

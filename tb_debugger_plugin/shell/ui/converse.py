@@ -8,6 +8,7 @@ process (signals, the terminal, `sys.stdout`, readline) is as before when it ret
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib.util
 import io
 import os
@@ -25,6 +26,8 @@ from tb_debugger_plugin.shell.ui.hangup import TerminalClosed, survived_hangup
 from tb_debugger_plugin.shell.ui.plain_lines import PlainLines
 from tb_debugger_plugin.shell.ui.styles import is_terminal
 from tb_debugger_plugin.shell.ui.typed_lines import typed_lines
+
+_TEXTUAL: Final = "the package textual (pip install 'tb-debugger-plugin[shell]')"
 
 
 class UserInterface(Protocol):
@@ -85,8 +88,8 @@ def choose_ui(name: str | None, stdin: TextIO, stdout: TextIO) -> UserInterface:
     if name is not None and name not in UIS:
         raise UsageError(f"There is no user interface {name!r}: choose one of {', '.join(UIS)}.")
     missing = _missing_for_full_screen(stdin, stdout)
-    if name == "full" and missing:
-        print(f"tbdbg: The full screen needs {missing}, so these are plain lines.", file=sys.stderr)
+    if missing and (name == "full" or (name is None and missing == _TEXTUAL)):
+        _say_once(f"tbdbg: The full screen needs {missing}, so these are plain lines.")
     return UIS["plain" if missing or name == "plain" else "full"](stdin, stdout)
 
 
@@ -105,6 +108,11 @@ def _full(stdin: TextIO, stdout: TextIO) -> UserInterface:
 UIS: Final[Mapping[str, Callable[[TextIO, TextIO], UserInterface]]] = {"full": _full, "plain": _plain}
 
 
+@functools.cache
+def _say_once(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
 def _missing_for_full_screen(stdin: TextIO, stdout: TextIO) -> str:
     """Say what is not there; empty if all is."""
     if not (is_terminal(stdin) and is_terminal(stdout)):
@@ -116,5 +124,5 @@ def _missing_for_full_screen(stdin: TextIO, stdout: TextIO) -> str:
     if asyncio._get_running_loop() is not None:
         return "a thread in which no event loop of asyncio runs"
     if importlib.util.find_spec("textual") is None:
-        return "the package textual"
+        return _TEXTUAL
     return ""

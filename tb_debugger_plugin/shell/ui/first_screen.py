@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-from tb_debugger_plugin.shell.commands.table import by_name
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Mood
 from tb_debugger_plugin.shell.shell import Shell
@@ -20,12 +19,10 @@ def first_line(shell: Shell) -> str:
       NotFoundError: There are no runs.
     """
     if shell.call is not None:
-        line = _line_of_call(shell.call)
-    elif shell.attached is not None:
-        line = "live"
-    else:
-        line = "runs" if len(shell.found_runs()) > 1 and shell.run_name is None else "run_info"
-    return line if line.split()[0] in by_name() else "help"
+        return _line_of_call(shell.call)
+    if shell.attached is not None:
+        return "live"
+    return "runs" if len(shell.found_runs()) > 1 and shell.run_name is None else "run_info"
 
 
 def _line_of_call(call: Call) -> str:

@@ -7,6 +7,7 @@ import pytest
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell import words
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.screen import text_of
 from tb_debugger_plugin.shell.shell import Shell, error_screen
@@ -19,7 +20,7 @@ from tests.support.shells import error, texts
 def shell(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("logdir")
     values_program(logdir).close()
-    with Shell(location(str(logdir))) as shell:
+    with Shell(COMMANDS, location(str(logdir))) as shell:
         yield shell
 
 

@@ -37,11 +37,8 @@ def _show(what: Completes) -> Command:
     )
 
 
-class ShowingShell(Shell):
-    """A shell with a command for each kind of thing that can be completed."""
-
-    def commands(self) -> list[Command]:
-        return [_show(what) for what in Completes]
+#: A command for each kind of thing that can be completed.
+SHOWING = {"Show": [_show(what) for what in Completes]}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +46,7 @@ def shell(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("logdir")
     values_program(logdir / "run 1").close()
     call = Call(1, "Session.run()", False, feeds={"x:0": 1, "y:0": 2})
-    with ShowingShell(location(str(logdir)), call=call) as shell:
+    with Shell(SHOWING, location(str(logdir)), call=call) as shell:
         yield shell
 
 
@@ -111,7 +108,7 @@ def test_a_tensor_may_be_sliced_so_no_space_follows(shell):
 
 
 def test_a_shell_without_runs_completes_no_tensors(tmp_path):
-    with ShowingShell(location(str(tmp_path))) as shell:
+    with Shell(SHOWING, location(str(tmp_path))) as shell:
         assert candidates(shell, "show_tensor ") == []
         assert candidates(shell, "show_filter ") == ["has_inf_or_nan"]
 
@@ -122,7 +119,7 @@ def test_sixty_thousand_ops_are_completed(tmp_path):
     for number in range(60_000):
         recording.op("g1", f"layer_{number % 100}/op_{number}", "Add", ids=[number])
     recording.close()
-    with ShowingShell(location(str(tmp_path))) as shell:
+    with Shell(SHOWING, location(str(tmp_path))) as shell:
         assert complete(shell, "show_node layer", 15).total == 60_000
         found = complete(shell, "show_node layer_7/op_1", 22)
         only_inside = complete(shell, "show_node op_59999", 18)
@@ -136,6 +133,6 @@ def test_a_long_list_of_candidates_is_cut_but_counted(tmp_path):
     for number in range(MAX_CANDIDATES + 5):
         recording.op("g1", f"op_{number:04}", "Add", ids=[number])
     recording.close()
-    with ShowingShell(location(str(tmp_path))) as shell:
+    with Shell(SHOWING, location(str(tmp_path))) as shell:
         found = complete(shell, "show_node op", 12)
     assert (len(found.candidates), found.total, found.common) == (MAX_CANDIDATES, MAX_CANDIDATES + 5, "op_0")

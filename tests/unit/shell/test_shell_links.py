@@ -50,12 +50,12 @@ def shell(request, tmp_path):
     }
     if request.param in makers:
         makers[request.param](tmp_path).close()
-    with Shell(location(str(folders.get(request.param, tmp_path)))) as shell:
+    with Shell(COMMANDS, location(str(folders.get(request.param, tmp_path)))) as shell:
         yield shell
 
 
 def test_each_link_of_each_screen_answers(shell):
-    examples = {example for command in COMMANDS for example in command.examples}
+    examples = {example for group in COMMANDS.values() for command in group for example in command.examples}
     profile = shell.answer("lp")
     begin = (*_BEGIN, "lp") if isinstance(profile, Screen) and not profile.is_error else _BEGIN
     seen = dict.fromkeys(begin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg.conductor import Conductor
@@ -21,7 +22,7 @@ class Program:
     def __init__(self, folder, *visits):
         self.folder = folder
         self.script = Script(*visits)
-        self.shell = Shell(None)
+        self.shell = Shell(COMMANDS, None)
         self.conductor = Conductor(self.shell, self.script.converse)
         self.recorded = []
         self.count = 0
@@ -143,7 +144,7 @@ def test_without_anybody_at_the_shell_the_program_goes_on_without_it(tmp_path):
 def test_of_a_recording_the_health_on_record_decides(tmp_path, exclude, stops):
     small_program(tmp_path).close()
     script = Script(go_on(till_filter="has_inf_or_nan", exclude_names=exclude))
-    conductor = Conductor(Shell(None), script.converse)
+    conductor = Conductor(Shell(COMMANDS, None), script.converse)
     request = conductor.before(Call(1, "f", False))
     conductor.after(Call(1, "f", True), request, tmp_path)
     assert len(script.calls) == 1 + stops

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell import words
-from tb_debugger_plugin.shell.command import Needs
-from tb_debugger_plugin.shell.commands.table import by_name
+from tb_debugger_plugin.shell.commands import on_screen
 from tb_debugger_plugin.shell.ui.full_screen import searching
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page
 
@@ -44,10 +43,8 @@ def action_of(line: str, page: Page | None) -> Action | None:
     if line in ("n", "N") and page is not None and page.search is not None:
         return Action(line, "")
     name, _, argument = line.partition(" ")
-    command = by_name().get(name)
-    if command is None or command.needs is not Needs.SCREEN:
-        return None
-    return Action(command.name, argument.strip())
+    command = next((one for one in on_screen.COMMANDS if name in (one.name, *one.aliases)), None)
+    return None if command is None else Action(command.name, argument.strip())
 
 
 def _move(step: int) -> Callable[[ShellApp, str], None]:

@@ -13,6 +13,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.dumps.datum import NoTensor
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Style
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
@@ -24,7 +25,7 @@ _DUMPS = ROOT / "tests" / "golden" / "dumps-tensorflow-2.21.0" / "session"
 
 
 def opened(folder) -> Shell:
-    return Shell(location(str(folder)))
+    return Shell(COMMANDS, location(str(folder)))
 
 
 @pytest.fixture(scope="module")

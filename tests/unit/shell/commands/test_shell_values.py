@@ -12,6 +12,7 @@ from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Style, text_of
 from tb_debugger_plugin.shell.shell import Shell
@@ -52,7 +53,7 @@ def shell(tmp_path_factory):
     recording.trace("g1", "texts", strings)
     recording.op("g1", "never", "Identity", ids=[91])
     recording.close()
-    with Shell(location(str(folder))) as shell:
+    with Shell(COMMANDS, location(str(folder))) as shell:
         yield shell
 
 
@@ -61,7 +62,7 @@ def steps(tmp_path_factory):
     """`values_program`: three steps with x and its logarithm."""
     folder = tmp_path_factory.mktemp("logdir")
     values_program(folder).close()
-    with Shell(location(str(folder))) as shell:
+    with Shell(COMMANDS, location(str(folder))) as shell:
         yield shell
 
 
@@ -259,7 +260,7 @@ class TestSeveral:
             recording.trace(f"g{number}", "x", whole(np.float32([number]), 1))
         recording.trace("g0", "x", whole(np.float32([7]), 1), slot=1)
         recording.close()
-        with Shell(location(str(tmp_path))) as shell:
+        with Shell(COMMANDS, location(str(tmp_path))) as shell:
             assert links(shell.answer("pt x")) == {"x:0": "pt x:0", "x:1": "pt x:1"}
             assert texts(shell.answer("pt x:1"))[-1] == "array([7.], dtype=float32)"
             assert texts(shell.answer("pt x:0"))[3:] == [
@@ -279,7 +280,7 @@ class TestNotKept:
 
     def test_the_reason_and_the_summary_are_shown(self, tmp_path):
         small_program(tmp_path).close()
-        with Shell(location(str(tmp_path))) as shell:
+        with Shell(COMMANDS, location(str(tmp_path))) as shell:
             lines = texts(shell.answer("pt Log -n 0"))
         assert lines[:3] == ['Tensor "Log:0":', "  dtype: float32", "  shape: ?"]
         assert lines[4].startswith("The recording holds the summary of mode FULL_HEALTH, but not the value")
@@ -302,7 +303,7 @@ class TestFeeds:
             "s:0": ["a", "b"],
             "sparse:0": {"not": "an array"},
         }
-        return Shell(None, call=Call(1, "Session.run()", False, feeds=feeds))
+        return Shell(COMMANDS, None, call=Call(1, "Session.run()", False, feeds=feeds))
 
     def test_feeds_of_a_stopped_program_are_listed(self, stopped):
         answer = stopped.answer("pf")
@@ -327,7 +328,7 @@ class TestFeeds:
     def test_an_unknown_feed_is_one_line(self, stopped):
         assert "There is no feed loss; there is 'n:0', 's:0'" in error(stopped.answer("pf loss"))
         assert "did you mean 'sparse:0'?" in error(stopped.answer("pf sparce:0"))
-        nothing = Shell(None, call=Call(1, "Session.run()", False))
+        nothing = Shell(COMMANDS, None, call=Call(1, "Session.run()", False))
         assert error(nothing.answer("pf")) == "ERROR: Nothing is fed to Session.run()."
 
     def test_a_recording_says_what_was_fed(self, tmp_path):
@@ -338,7 +339,7 @@ class TestFeeds:
         recording.session_run(1, 1)
         recording.trace("g1", "x", whole(np.ones((2, 3), np.float32), 1))
         recording.close()
-        with Shell(location(str(tmp_path))) as shell:
+        with Shell(COMMANDS, location(str(tmp_path))) as shell:
             answer = shell.answer("pf")
             assert texts(answer) == [
                 "2 feed(s) of the runs of sessions:",
@@ -413,7 +414,7 @@ class TestDumps:
             call.dump(
                 "a", np.float64([1, 2, number]), time=1_000_060 + number, debug_op="DebugNumericSummary"
             )
-        with Shell(location(str(tmp_path))) as shell:
+        with Shell(COMMANDS, location(str(tmp_path))) as shell:
             name = "a:0:DebugNumericSummary"
             listed = shell.answer(f"pt {name}")
             assert texts(listed)[3:] == [f"#0 [0.000 ms] {name}", f"#1 [0.001 ms] {name}"]
@@ -429,12 +430,12 @@ class TestDumps:
 
     def test_calls_of_a_session_are_occurrences(self, tmp_path):
         training(tmp_path)
-        with Shell(location(str(tmp_path))) as shell:
+        with Shell(COMMANDS, location(str(tmp_path))) as shell:
             assert texts(shell.answer("pt step"))[0] == 'Tensor "step:0" generated 3 dumps:'
             assert texts(shell.answer("eval `log:0[1]`"))[-1] == "array([-inf,   0.], dtype=float32)"
 
     def test_what_was_not_initialised_says_so(self):
-        with Shell(location(str(_DUMPS))) as shell:
+        with Shell(COMMANDS, location(str(_DUMPS))) as shell:
             assert any(
                 "not initialized" in line or "no value" in line for line in texts(shell.answer("pt variable"))
             )
@@ -512,7 +513,7 @@ def test_a_value_that_was_changed_at_a_breakpoint_says_so(tmp_path):
     recording.changed_value("Fill_3", "value * 2", graph_id="")
     recording.changed_value("Log", "np.nan_to_num(value)")
     recording.close()
-    with Shell(location(str(tmp_path))) as shell:
+    with Shell(COMMANDS, location(str(tmp_path))) as shell:
         changed = "  changed: the ops after it got np.nan_to_num(value)"
         assert changed in texts(shell.answer("pt Log -n -1"))
         assert changed not in texts(shell.answer("pt Log -n 0"))

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave
 from tb_debugger_plugin.shell.screen import Part, Screen, Style, plain
 from tb_debugger_plugin.shell.shell import Shell
@@ -66,7 +67,7 @@ def test_an_empty_style_costs_no_escape(monkeypatch):
 def test_the_end_of_the_input_lets_a_program_go_on():
     out = io.StringIO()
     lines = PlainLines(lambda shell: typed_lines(shell, io.StringIO("ver\n\n"), out), out)
-    answer = lines.converse(Shell(None))
+    answer = lines.converse(Shell(COMMANDS, None))
     assert isinstance(answer, Detach) and "numpy" in out.getvalue()
 
 
@@ -78,13 +79,13 @@ def test_ctrl_c_ends_an_answer_and_not_the_shell():
             return super().answer(line)
 
     out = io.StringIO()
-    answer = PlainLines(lambda shell: iter(["slow", "exit"]), out).converse(Interrupted(None))
+    answer = PlainLines(lambda shell: iter(["slow", "exit"]), out).converse(Interrupted(COMMANDS, None))
     assert isinstance(answer, Leave) and "(interrupted)" in out.getvalue()
 
 
 def test_commands_of_a_script_end_at_the_first_that_fails():
     out = io.StringIO()
-    assert run_commands(Shell(None), ["ver", "nonsense", "help"], out) == 1
+    assert run_commands(Shell(COMMANDS, None), ["ver", "nonsense", "help"], out) == 1
     assert "no command 'nonsense'" in out.getvalue() and "The shell" not in out.getvalue()
 
 
@@ -114,12 +115,20 @@ def test_a_thread_and_a_running_event_loop_have_plain_lines(monkeypatch, capsys)
     assert not isinstance(choose_ui(None, Tty(), Tty()), PlainLines)
 
 
+def test_without_textual_lines_are_plain_and_what_to_install_is_said_once(monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    chosen = [choose_ui(None, Tty(), Tty()) for _ in range(2)]
+    assert [type(one) for one in chosen] == [PlainLines, PlainLines]
+    assert capsys.readouterr().err.count("pip install 'tb-debugger-plugin[shell]'") == 1
+
+
 def test_a_program_without_input_goes_on(monkeypatch, capsys, tmp_path):
     closed = io.StringIO()
     closed.close()
     for stdin in (None, closed, open(tmp_path / "not_readable", "a")):
         monkeypatch.setattr(sys, "stdin", stdin)
-        shell = Shell(None, call=Call(1, "step()", False))
+        shell = Shell(COMMANDS, None, call=Call(1, "step()", False))
         assert isinstance(converse(shell, Screen([plain("stopped")])), Detach)
         assert "stopped" in capsys.readouterr().out
         if stdin is not None:
@@ -127,7 +136,7 @@ def test_a_program_without_input_goes_on(monkeypatch, capsys, tmp_path):
 
 
 def test_the_first_answer_says_what_is_at_hand():
-    assert first_line(Shell(None, call=Call(1, "f()", True))) == "lt"
-    assert first_line(Shell(None, call=Call(1, "f()", True, passed_filter="has_inf_or_nan"))) == (
+    assert first_line(Shell(COMMANDS, None, call=Call(1, "f()", True))) == "lt"
+    assert first_line(Shell(COMMANDS, None, call=Call(1, "f()", True, passed_filter="has_inf_or_nan"))) == (
         "lt -f has_inf_or_nan"
     )

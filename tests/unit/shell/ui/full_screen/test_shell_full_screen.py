@@ -12,6 +12,7 @@ import pytest
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave
 from tb_debugger_plugin.shell.screen import Line, Mood, Part, Places, Screen, link, plain
 from tb_debugger_plugin.shell.shell import Shell
@@ -123,7 +124,7 @@ def logdir(tmp_path_factory):
 
 @pytest.fixture
 def shell(logdir):
-    with Answering(logdir) as shell:
+    with Answering(COMMANDS, logdir) as shell:
         shell.has_screen = True
         yield shell
 
