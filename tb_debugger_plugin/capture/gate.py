@@ -11,9 +11,8 @@ a forked child, no thread is held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from tb_debugger_plugin.native.structs import NO_CALL, GateCounts, GateRule, Hit, Passed
 
@@ -189,51 +188,3 @@ class TensorOfGraph(NamedTuple):
     is_recorded: bool = True
     lines: tuple[Line, ...] = ()
     inputs: tuple[int, ...] = ()
-
-
-#: Takes tensors that are new. Called by a thread that makes a function, without a lock; it must not raise.
-AtNewTensors: TypeAlias = Callable[[Sequence[TensorOfGraph]], None]
-
-
-class InteractiveRecording(Protocol):
-    """What a `Recording` with `Options.is_interactive` offers to a debugger."""
-
-    @property
-    def gate(self) -> Gate | None:
-        """The gate; None without the native library."""
-
-    @property
-    def watched(self) -> Sequence[TensorOfGraph]:
-        """All watched tensors so far. A copy."""
-
-    @property
-    def dump_root(self) -> str:
-        """The folder of the recording."""
-
-    @property
-    def does_not_stop(self) -> str:
-        """A sentence on what a debugger cannot stop at, because it was made before; often empty."""
-
-    def note_running_stack(self, frame: FrameType) -> None:
-        """Record the running stack of this thread, from its innermost frame, with its sources."""
-
-    def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
-        """Note that a user has changed a value; see `Recording.note_changed_value`."""
-
-    def call_at_new_tensors(self, call: AtNewTensors | None) -> None:
-        """Call a function with the tensors of each graph that gets watch ops from now on; None: no more."""
-
-    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
-        """Give tensors watch ops of their own, for which their consumers wait, from the next call on.
-
-        The functions that have the tensors, and their callers, get new definitions; a function that XLA
-        compiles runs uncompiled meanwhile. An empty set restores the plan of the recorder. Call it between
-        calls of the program.
-
-        Args:
-          tensor_ids: All tensors that are to have such ops; those of the last call that are not among them
-            lose theirs.
-
-        Returns:
-          The tensors that have them now. Tensors of sessions keep the ops that they have.
-        """

@@ -17,11 +17,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import Any
 
 from tensorflow.python.framework import func_graph
 
@@ -29,17 +29,18 @@ from tb_debugger_plugin.capture.alarm import Alarm
 from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
-from tb_debugger_plugin.capture.gate import AtNewTensors, Gate, TensorOfGraph
+from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
 from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import AroundRun, Runs, SessionRan, Sessions
-from tb_debugger_plugin.capture.hooks.threads import BeforeOp, EveryThread
+from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import Names
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out, other_backend
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
@@ -55,10 +56,6 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
-#: See `Recording.call_after_eager_ops`.
-AfterEagerOp: TypeAlias = Callable[
-    ["str | bytes", Sequence[Any], Sequence[Any], FrameType], "Sequence[Any] | None"
-]
 
 
 class Recording:
@@ -103,7 +100,7 @@ class Recording:
             threads=threads,
             at_new_call_site=self.end_if_call_ended,
         )
-        self._tensors = WatchedTensors(self._sink, self._graphs, self._frames)
+        self._tensors = WatchedTensors(self._sink, self._graphs, self._frames, self._on_new_tensors)
         self._functions = Instrumentation(
             options, self._sink, self._graphs, self._not_recorded, self._tensors
         )
@@ -111,10 +108,9 @@ class Recording:
         self._on = True
         self._failure = self.does_not_stop = ""
         self._call: Call | None = None
-        self._at_end_of_step: Callable[[], None] | None = None
-        self._at_end: list[Callable[[], None]] = []
-        self._after_eager_op: AfterEagerOp | None = None
-        self._around_session_runs: AroundRun | None = None
+        self._observing = threading.Lock()  # guards _observers
+        self._observers: tuple[Observer, ...] = ()
+        self._sees_eager_ops: Observer | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
@@ -122,7 +118,7 @@ class Recording:
         self._threads = EveryThread(
             self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
-        runs = Runs(self._on_session_run, lambda: self._around_session_runs if self._on else None)
+        runs = Runs(self._on_session_run, self._around_session_runs)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
@@ -209,52 +205,40 @@ class Recording:
     def end_step(self) -> None:
         """Mark the end of a step of the program: see `tb_debugger_plugin.step`."""
         self._steps.end()
-        if self._at_end_of_step is not None:
-            self._at_end_of_step()
+        for observer in self._observers:
+            observer.at_end_of_step()
 
-    def call_at_end_of_step(self, call: Callable[[], None] | None) -> None:
-        """Call a function whenever the program marks the end of a step. What it raises, the program gets.
+    def observe(self, observer: Observer) -> None:
+        """Let an observer see the recording from now on. Call it again when what it `sees_` has changed."""
+        with self._observing:
+            is_new = observer not in self._observers
+            self._observers += (observer,) if is_new else ()
+            self._choose_observers()
+        if is_new:
+            self._threads.call_before_next_op(observer.before_op)
 
-        Args:
-          call: The function; None for none.
-        """
-        self._at_end_of_step = call
+    def leave(self, observer: Observer) -> None:
+        """Let an observer see nothing from now on."""
+        with self._observing:
+            self._observers = tuple(one for one in self._observers if one is not observer)
+            self._choose_observers()
 
-    def call_after_eager_ops(self, call: AfterEagerOp | None) -> None:
-        """Call a function after each eager op from now on, when it was recorded; None to call none.
-
-        Args:
-          call: Takes the type of the op, its inputs, its outputs and the frame below which the program made
-            it. It returns other outputs for the program, as many, or None for the same. What it raises, the
-            program gets.
-        """
-        self._after_eager_op = call
-
-    def call_before_next_op(self, call: BeforeOp) -> None:
-        """Call a function before the next eager op of each thread. What it raises, the program gets.
-
-        Args:
-          call: Takes the type of the op and the frame below which the program makes it. A thread calls it
-            again before each op until it has returned True once.
-        """
-        self._threads.call_before_next_op(call)
-
-    def call_around_session_runs(self, around: AroundRun | None) -> None:
-        """Let each run of a session pass through a function from now on; None for no function.
-
-        Args:
-          around: Runs the call, which is recorded inside, and returns what it returns.
-        """
-        self._around_session_runs = around
-
-    def call_around_graphs(self, around: Callable[..., Any] | None) -> None:
-        """Let each function that the program runs from Python pass through a function; None for no function.
-
-        Args:
-          around: Takes what runs it and the arguments of that, and returns what it returns.
-        """
+    def _choose_observers(self) -> None:
+        # Chosen here, not asked: each eager op and each call of a function passes.
+        self._sees_eager_ops, sees_graphs = self._last("sees_eager_ops"), self._last("sees_graphs")
         run = self._functions.around_calls
-        self._threads.around_calls = run if around is None else partial(around, run)
+        self._threads.around_calls = run if sees_graphs is None else partial(sees_graphs.around_graph, run)
+
+    def _last(self, sees: str) -> Observer | None:
+        return next((one for one in reversed(self._observers) if getattr(one, sees)), None)
+
+    def _around_session_runs(self) -> AroundRun | None:
+        observer = self._last("sees_session_runs") if self._on else None
+        return None if observer is None else observer.around_session_run
+
+    def _on_new_tensors(self, tensors: Sequence[TensorOfGraph]) -> None:
+        for observer in self._observers:
+            observer.at_new_tensors(tensors)
 
     def adopt_session(self, made: TfSession) -> None:
         """Watch a session that was made before the recording, if it has run nothing that would be lost.
@@ -264,14 +248,6 @@ class Recording:
         """
         if self._on:
             self._sessions.adopt(made)
-
-    def call_at_end(self, call: Callable[[], None]) -> None:
-        """Call a function once when the recording begins to end, for whatever reason.
-
-        Args:
-          call: The function. It must not raise, and not wait for a thread that uses the recording.
-        """
-        self._at_end.append(call)
 
     def pause(self) -> None:
         """Record no executions and no values of tensors until `resume()`; graphs and sources still are.
@@ -333,15 +309,6 @@ class Recording:
     def watched(self) -> list[TensorOfGraph]:
         """All watched tensors so far; none unless the options are interactive."""
         return self._tensors.all()
-
-    def call_at_new_tensors(self, call: AtNewTensors | None) -> None:
-        """Call a function with the tensors of each graph that gets watch ops from now on; None: no more.
-
-        Args:
-          call: Called by the thread that makes a function. A tensor may come again, when a function that XLA
-            compiles turns out to contain it.
-        """
-        self._tensors.call_at_new(call)
 
     def make_interactive(self) -> None:
         """Let a debugger stop at tensors of graphs from the next call on, as if it had begun so.
@@ -430,9 +397,9 @@ class Recording:
         rules, self._rules = self._rules, None
         if rules is not None:
             rules.end()
-        at_end, self._at_end = self._at_end, []
-        for call in at_end:
-            call()
+        observers, self._observers = self._observers, ()
+        for observer in observers:
+            observer.at_end()
         with self._lock:
             ends = self._on
             if ends:
@@ -523,8 +490,9 @@ class Recording:
             self._fail(error)
         if rang:
             self._handle(rang)
-        if self._after_eager_op is not None and graph is None and outputs and op_type not in INTERNAL_OPS:
-            others = self._after_eager_op(op_type, inputs, outputs, sys._getframe(1))
+        observer = self._sees_eager_ops
+        if observer is not None and graph is None and outputs and op_type not in INTERNAL_OPS:
+            others = observer.after_eager_op(op_type, inputs, outputs, sys._getframe(1))
             if others is not None:
                 self._threads.change(outputs, others)
         return self._threads.callback_result(outputs)

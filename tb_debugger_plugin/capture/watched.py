@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tb_debugger_plugin.capture.gate import AtNewTensors, Line, TensorOfGraph
+from tb_debugger_plugin.capture.gate import Line, TensorOfGraph
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownOps
 from tb_debugger_plugin.capture.sinks.protocol import NewTensor, Sink
 from tb_debugger_plugin.capture.stacks.frames import Frame, Frames, is_library
@@ -45,25 +45,28 @@ class WatchedTensors:
       sink: Returns the new ones.
       graphs: Knows their ops.
       frames: Knows the lines that made the ops.
+      at_new: Takes the tensors of each graph that gets watch ops.
     """
 
-    def __init__(self, sink: Sink, graphs: GraphRecords, frames: Frames) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        graphs: GraphRecords,
+        frames: Frames,
+        at_new: Callable[[Sequence[TensorOfGraph]], None],
+    ) -> None:
         self._sink = sink
         self._graphs = graphs
         self._frames = frames
         self._lock = threading.Lock()  # guards the following fields
         self._tensors: dict[int, TensorOfGraph] = {}
         self._compiled: set[str] = set()  # ids of graphs
-        self._at_new: AtNewTensors | None = None
+        self._at_new = at_new
 
     def all(self) -> list[TensorOfGraph]:
         """All tensors so far."""
         with self._lock:
             return list(self._tensors.values())
-
-    def call_at_new(self, call: AtNewTensors | None) -> None:
-        """Call a function with the tensors of each graph that gets watch ops from now on; None: no more."""
-        self._at_new = call
 
     def add_new(self, compiled: Collection[str] = ()) -> None:
         """Describe the tensors that are new to the sink, and pass them on.
@@ -83,13 +86,9 @@ class WatchedTensors:
             ]
             changed += self._described(new)
             self._tensors.update((tensor.tensor_id, tensor) for tensor in changed)
-        self._pass_on(changed)
-
-    def _pass_on(self, changed: list[TensorOfGraph]) -> None:
-        call = self._at_new
-        if call is not None and changed:
+        if changed:
             try:
-                call(changed)
+                self._at_new(changed)
             except Exception as error:  # a failure of a debugger must not end the recording
                 _log.debug("A debugger failed at new tensors:", exc_info=error)
 

@@ -26,6 +26,7 @@ import tensorflow as tf
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.stacks.calls import Call as Running
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.shell.commands.table import COMMANDS
@@ -102,7 +103,7 @@ def _terminal(ui: str | None) -> Converse | None:
     return open_shell
 
 
-class FunctionShell:
+class FunctionShell(Observer):
     """The shell around functions, from `start()` to `stop()`, or inside a block.
 
     Args:
@@ -188,7 +189,7 @@ class FunctionShell:
         self._until = until
         root = self._root or Path(tempfile.mkdtemp(prefix="tbdbg-"))
         self._records = CallRecords(root, is_temporary=self._root is None)
-        self._records.recording.call_at_end_of_step(self._at_end_of_step)
+        self._records.recording.observe(self)
         self._calls = FunctionCalls(self._around)
         atexit.register(self.stop)
 
@@ -199,6 +200,7 @@ class FunctionShell:
             self._calls.remove()
             self._calls = None
         if self._records is not None:
+            self._records.recording.leave(self)
             self._records.close()
             self._records = None
 
@@ -251,7 +253,8 @@ class FunctionShell:
 
     # Steps of a program without functions.
 
-    def _at_end_of_step(self) -> None:
+    def at_end_of_step(self) -> None:
+        """Take the end of a step."""
         has_functions = self._number > self._num_calls_at_step
         if (has_functions and self._step is None) or not self._is_here() or not self._turns.begin():
             self._num_calls_at_step = self._number

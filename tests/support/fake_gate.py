@@ -247,10 +247,10 @@ class FakeRecording:
     isolated: list[frozenset[int]] = field(default_factory=list)
     changed: list[tuple[str, str, int, str]] = field(default_factory=list)
     does_not_stop: str = ""
-    _call: Any = None
+    observer: Any = None
 
-    def call_at_new_tensors(self, call: Any) -> None:
-        self._call = call
+    def observe(self, observer: Any) -> None:
+        self.observer = observer
 
     def note_running_stack(self, frame: Any) -> None:
         """The test has no sources."""
@@ -265,8 +265,8 @@ class FakeRecording:
     def make_function(self, *tensors: TensorOfGraph) -> None:
         """Make a function with some tensors."""
         self.watched += tensors
-        if self._call is not None:
-            self._call(tensors)
+        if self.observer is not None:
+            self.observer.at_new_tensors(tensors)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.options import absolute, is_remote
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
@@ -48,7 +49,7 @@ OWN_ARGUMENTS: Final = (
 _current: Breakpoints | None = None
 
 
-class Breakpoints:
+class Breakpoints(Observer):
     """A program that debuggers can stop, until `close()`. `enable_breakpoints` returns it.
 
     Use::
@@ -100,7 +101,7 @@ class Breakpoints:
         )
         self._interrupts = Interrupts(self._controller, self._is_paused)
         self._interrupts.install()
-        recording.call_at_end(self.close)
+        recording.observe(self)
 
     @staticmethod
     def current() -> Breakpoints | None:
@@ -142,6 +143,10 @@ class Breakpoints:
                 _log.debug("Breakpoints cannot be ended as they should be:", exc_info=error)
         if self._owns_recording:
             self.recording.finish()
+
+    def at_end(self) -> None:
+        """Close: the recording ends."""
+        self.close()
 
     def _remove_file(self) -> None:
         discovery.remove(self._file, self._described)

@@ -24,6 +24,7 @@ from tb_debugger_plugin.capture.eager import INTERNAL_OPS
 from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.capture.stacks.frames import running_lines, user_place
@@ -55,7 +56,7 @@ class _Thread(threading.local):
     call = NO_CALL
 
 
-class Calls:
+class Calls(Observer):
     """The hooks of one program, from the constructor to `remove()`.
 
     Args:
@@ -77,31 +78,27 @@ class Calls:
         waits_at_ops: bool = False,
     ) -> None:
         self._recording = recording
+        self._waits_at_ops = waits_at_ops
         self._controller = controller
         self._unseen = controller.unseen
         self._before_first: Callable[[], None] | None = before_first
         self._process = os.getpid()
         self._is_on = True
-        self.is_at_first = self._tells_apart = False
+        self.is_at_first = False
+        self.sees_session_runs = True
         self._thread = _Thread()
         self._numbers = itertools.count()
         self._num_functions = self._num_functions_at_step = self._num_steps = 0
         self._step: _Begun | None = None
-        recording.call_around_session_runs(self._around_session_run)
-        recording.call_at_end_of_step(self._at_end_of_step)
+        recording.observe(self)
         self._functions = FunctionCalls(self._around_function)
-        if waits_at_ops:
-            recording.call_before_next_op(self._before_op)
 
     def remove(self) -> None:
         """Remove the hooks. Calls that run go on without."""
         self._is_on = False
         self._functions.remove()
-        self._recording.call_around_session_runs(None)
-        self._recording.call_at_end_of_step(None)
-        self._recording.call_after_eager_ops(None)
-        self._recording.call_around_graphs(None)
-        self._tells_apart = False
+        self._recording.leave(self)
+        self.sees_graphs = False
 
     def see_eager_ops(self, wanted: bool) -> None:
         """Hand eager ops to the controller, or do not.
@@ -109,7 +106,8 @@ class Calls:
         Args:
           wanted: Whether they are handed over.
         """
-        self._recording.call_after_eager_ops(self._after_eager_op if wanted and self._is_on else None)
+        self.sees_eager_ops = wanted
+        self._observe()
 
     def tell_calls_apart(self, wanted: bool) -> None:
         """Let the gate know for which call a graph runs, or do not.
@@ -117,8 +115,12 @@ class Calls:
         Args:
           wanted: Whether it knows.
         """
-        self._tells_apart = wanted and self._is_on and self._recording.gate is not None
-        self._recording.call_around_graphs(self._around_graph if self._tells_apart else None)
+        self.sees_graphs = wanted and self._recording.gate is not None
+        self._observe()
+
+    def _observe(self) -> None:
+        if self._is_on:
+            self._recording.observe(self)
 
     def leave_out_this_thread(self, is_left_out: bool) -> None:
         """Leave out the calls of this thread, or do not.
@@ -137,10 +139,11 @@ class Calls:
         return self._run(called.run, CallKind.FUNCTION, name_of(called.function), facts)
 
     @hidden
-    def _around_session_run(self, called: SessionCall) -> Any:
+    def around_session_run(self, called: SessionCall) -> Any:
+        """Run a session, as a call of the program."""
         self._num_functions += 1
         facts = partial(_of_run, called, sys._getframe(1))
-        run = partial(self._around_graph, called.run)
+        run = partial(self.around_graph, called.run)
         return self._run(run, CallKind.SESSION_RUN, _name_of_run(called), facts)
 
     @hidden
@@ -163,10 +166,10 @@ class Calls:
             self._thread.is_inside, self._thread.call = False, NO_CALL
 
     @hidden
-    def _around_graph(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around_graph(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run a graph, or an op, of the call of this thread."""
         call, gate = self._thread.call, self._recording.gate
-        if call == NO_CALL or not self._tells_apart or gate is None:
+        if call == NO_CALL or not self.sees_graphs or gate is None:
             return run(*args, **kwargs)
         gate.begin_run(call)
         try:
@@ -223,7 +226,8 @@ class Calls:
 
     # Steps of a program without functions.
 
-    def _at_end_of_step(self) -> None:
+    def at_end_of_step(self) -> None:
+        """Take a step of a program without functions as a call."""
         has_calls = self._num_functions > self._num_functions_at_step
         self._num_functions_at_step = self._num_functions
         number, self._num_steps = self._num_steps, self._num_steps + 1
@@ -239,9 +243,10 @@ class Calls:
     # Eager ops.
 
     @hidden
-    def _before_op(self, op_type: str | bytes, frame: FrameType) -> bool:
+    def before_op(self, op_type: str | bytes, frame: FrameType) -> bool:
         """Wait before the first op, if no call came before. Returns whether that is over."""
-        if self._before_first is None or not self._is_on or self._process != os.getpid():
+        is_over = self._before_first is None or not self._is_on or self._process != os.getpid()
+        if is_over or not self._waits_at_ops:
             return True
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         if getattr(self._thread, "is_inside", False) or name in INTERNAL_OPS:
@@ -252,9 +257,10 @@ class Calls:
             _log.debug("The debugger failed before the first op:", exc_info=error)
         return True
 
-    def _after_eager_op(
+    def after_eager_op(
         self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
     ) -> Sequence[Any] | None:
+        """Hand an eager op to the controller."""
         if not self._is_on or self._process != os.getpid():
             return None
         try:

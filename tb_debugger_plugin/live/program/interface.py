@@ -14,7 +14,7 @@ from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from tb_debugger_plugin.capture.gate import InteractiveRecording
+from tb_debugger_plugin.capture.observer import InteractiveRecording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Call, Message
 

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.live.messages.messages import State
 from tb_debugger_plugin.live.program import eager_ops
@@ -37,7 +38,7 @@ TICK_S: Final = 0.2
 _STOP_S: Final = 1.0
 
 
-class Stops:
+class Stops(Observer):
     """Stops one program, from the constructor to `close()`.
 
     Args:
@@ -83,10 +84,11 @@ class Stops:
 
     def _know_tensors(self) -> None:
         recording = self._status.program.recording
-        recording.call_at_new_tensors(self._take_in)
-        self._take_in(recording.watched)
+        recording.observe(self)
+        self.at_new_tensors(recording.watched)
 
-    def _take_in(self, tensors: Sequence[TensorOfGraph]) -> None:
+    def at_new_tensors(self, tensors: Sequence[TensorOfGraph]) -> None:
+        """Take tensors of graphs that get watch ops."""
         with self._lock:
             self._status.tensors.know(tensors)
             self._status.aims.take_in(tensors)
