@@ -10,59 +10,43 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.first_cause import is_at, wrong_origins
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty
 from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
 from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrase,
     Phrases,
     Target,
-    code,
+    headline,
+    line_phrases,
     plain_text,
-    text,
     to_json,
 )
-from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject
 from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op
-from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
-from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line, user_line_of
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis(Explanation):
     """The answer for one alert or op.
 
     Attributes:
+      headline: One line of plain text: "Log in cross_entropy, train.py:68".
+      where: The line of the program; of a gradient, that of the op whose gradient it is.
       position: Position of the alert; None for an op, and for an origin without an alert.
       alert: The alert, as the route ``alerts`` gives it; None where there is none.
-      headline: One line of plain text: "Log in cross_entropy, train.py:68".
-      what: The value in a sentence.
-      why: The causes in sentences.
-      where: The line of the program; of a gradient, that of the op whose gradient it is.
-      help: What usually helps.
-      example: A changed line of the program, or of one like it.
-      certainty: How certain the causes are.
-      missing: What would have to be recorded to know more.
       outcome: What swallowed the value, which no result shows.
     """
 
-    position: int | None
-    alert: dict[str, Any] | None
     headline: str
-    what: Phrases
-    why: Phrases
     where: Phrases
-    help: str | None
-    example: Example | None = None
-    certainty: Certainty = "likely"
-    missing: str | None = None
+    position: int | None = None
+    alert: dict[str, Any] | None = None
     outcome: str | None = None
 
     @property
@@ -119,25 +103,21 @@ def _outcome(origin: Origin) -> str | None:
 
 def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin: Origin | None) -> Diagnosis:
     """Return the answer for an alert, which may follow from an origin."""
-    rule = LISTED[every.rule[position]]
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
     if origin is not None and not is_at(origin, int(every.index[position]), int(every.slot[position])):
         return _of_origin(origin, position, alert)
-    index = alert["graph_execution_trace_index"]
-    if index is None:
-        return _of_execution(snapshot, position, alert, rule.explainer())
-    op = find_op(snapshot, alert["graph_id"], alert["op_name"])
-    return _of_op(snapshot, op, alert["output_slot"], index, rule.explainer(), position, alert)
+    explain = LISTED[every.rule[position]].explainer()
+    return replace(diagnose_value(snapshot, alert, explain), position=position)
 
 
 def _of_origin(origin: Origin, position: int | None, alert: dict[str, Any] | None) -> Diagnosis:
     """Return the answer for what is no alert itself, such as an assignment, and the alert after it."""
     return Diagnosis(
-        *(position, alert, origin.headline, origin.what, origin.why, origin.where),
-        help=origin.advice,
-        example=origin.example,
-        certainty=origin.certainty,
-        missing=origin.missing,
+        *(origin.what, origin.why, origin.advice, origin.example, origin.certainty, origin.missing),
+        headline=origin.headline,
+        where=origin.where,
+        position=position,
+        alert=alert,
         outcome=_outcome(origin),
     )
 
@@ -150,11 +130,13 @@ def diagnose_value(snapshot: Snapshot, alert: dict[str, Any], explain: Explain) 
       alert: The alert, as the route ``alerts`` gives it.
       explain: Writes the explanation.
     """
-    index = alert["graph_execution_trace_index"]
+    slot, index = alert["output_slot"], alert["graph_execution_trace_index"]
     if index is None:
-        return _of_execution(snapshot, None, alert, explain)
-    op = find_op(snapshot, alert["graph_id"], alert["op_name"])
-    return _of_op(snapshot, op, alert["output_slot"], index, explain, None, alert)
+        found = _of_execution(snapshot, alert["execution_index"], slot, explain)
+    else:
+        op = find_op(snapshot, alert["graph_id"], alert["op_name"])
+        found = _of_op(snapshot, op, slot, index, explain)
+    return replace(found, alert=alert)
 
 
 def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> Diagnosis | None:
@@ -189,11 +171,11 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
 def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
     """Explain the first output of an execution that is an alert; None when none is."""
     check_index(index, snapshot.num_executions, "execution")
-    (execution,) = executions.data(snapshot, Range(index, index + 1))
-    for slot in range(len(execution["outputs"])):
+    ((num_outputs,),) = snapshot.rows("SELECT num_outputs FROM executions WHERE idx = ?", [index])
+    for slot in range(num_outputs):
         rule = _rule_of(snapshot, index, slot)
         if rule is not None:
-            return _explained_execution(snapshot, execution, slot, rule.explainer(), None, None)
+            return _of_execution(snapshot, index, slot, rule.explainer())
     return None
 
 
@@ -204,27 +186,15 @@ def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
     return LISTED[rules[0]] if len(rules) else None
 
 
-def _of_op(
-    snapshot: Snapshot,
-    op: Op,
-    slot: int,
-    index: int,
-    explain: Explain,
-    position: int | None = None,
-    alert: dict[str, Any] | None = None,
-) -> Diagnosis:
+def _of_op(snapshot: Snapshot, op: Op, slot: int, index: int, explain: Explain) -> Diagnosis:
     subject = of_graph_op(snapshot, op, slot, index).subject
-    graph_id = snapshot.catalog.graphs[op.graph].graph_id
-    target = Target(graph_id=graph_id, op_name=op.name, graph_execution_index=index)
+    target = Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, index)
     forward = None if subject.around is None else subject.around.forward
-    line = user_line(snapshot, op.stack)
-    where: Phrases = ()
-    if isinstance(forward, GraphOp):
-        line = user_line(snapshot, forward.record.stack)
-        target = _value_of(snapshot, forward.record, index)
-        where = (text("Part of the gradient of "), Phrase("link", forward.name, target), text(". "))
-    where = (*where, *_line_phrases(line, target))
-    return _diagnosis(explain(subject), subject, where, line, position, alert)
+    if not isinstance(forward, GraphOp):
+        return _diagnosis(explain(subject), subject, user_line(snapshot, op.stack), target)
+    target = _value_of(snapshot, forward.record, index)
+    line = user_line(snapshot, forward.record.stack)
+    return _diagnosis(explain(subject), subject, line, target, Phrase("link", forward.name, target))
 
 
 def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
@@ -234,68 +204,29 @@ def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
     return Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, position)
 
 
-def _of_execution(
-    snapshot: Snapshot,
-    position: int | None,
-    alert: dict[str, Any],
-    explain: Explain,
-) -> Diagnosis:
-    index = alert["execution_index"]
-    (execution,) = executions.data(snapshot, Range(index, index + 1))
-    return _explained_execution(snapshot, execution, alert["output_slot"], explain, position, alert)
-
-
-def _explained_execution(
-    snapshot: Snapshot,
-    execution: dict[str, Any],
-    slot: int,
-    explain: Explain,
-    position: int | None,
-    alert: dict[str, Any] | None,
-) -> Diagnosis:
-    subject = of_execution(snapshot, execution, slot).subject
+def _of_execution(snapshot: Snapshot, index: int, slot: int, explain: Explain) -> Diagnosis:
+    own = EagerOp(snapshot, index)
+    subject = of_execution(snapshot, own.record, slot).subject
     forward = None if subject.around is None else subject.around.forward
-    line = user_line_of(snapshot, execution["stack_frame_ids"])
-    target = Target(execution_index=execution["index"])
-    where: Phrases = ()
-    if isinstance(forward, EagerOp):
-        line = user_line_of(snapshot, forward.record["stack_frame_ids"])
-        target = Target(execution_index=forward.index)
-        where = (text("Part of the gradient of "), Phrase("link", forward.type, target), text(". "))
-    where = (*where, *_line_phrases(line, target))
-    return _diagnosis(explain(subject), subject, where, line, position, alert)
+    if not isinstance(forward, EagerOp):
+        return _diagnosis(explain(subject), subject, own.user_line, Target(execution_index=index))
+    target = Target(execution_index=forward.index)
+    link = Phrase("link", forward.type, target)
+    return _diagnosis(explain(subject), subject, forward.user_line, target, link)
 
 
 def _diagnosis(
     explanation: Explanation,
     subject: Subject,
-    where: Phrases,
     line: UserLine | None,
-    position: int | None,
-    alert: dict[str, Any] | None,
+    target: Target,
+    forward: Phrase | None = None,
 ) -> Diagnosis:
-    headline = display_name(subject.op_type)
-    if line is not None:
-        headline += f"{f' in {line.function}' if line.function else ''}, {line.name}"
     return Diagnosis(
-        position,
-        alert,
-        headline,
-        explanation.what,
-        explanation.why,
-        where,
-        explanation.help,
-        explanation.example,
-        explanation.certainty,
-        explanation.missing,
+        **vars(explanation),
+        headline=headline(subject.op_type, line),
+        where=line_phrases(line, target, forward),
     )
-
-
-def _line_phrases(line: UserLine | None, target: Target) -> Phrases:
-    if line is None:
-        return ()
-    link = Phrase("link", line.name, target)
-    return (link,) if not line.text else (link, text(" "), code(line.text))
 
 
 def diagnose(

@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Ou
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source.sources import stack_frames
-from tb_debugger_plugin.analysis.source.user_lines import user_line_of
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.index.tensors import GOOD
 
@@ -68,10 +68,15 @@ class EagerOp:
         return {}
 
     @cached_property
+    def user_line(self) -> UserLine | None:
+        """The line of the user that ran it."""
+        rows = self.snapshot.rows("SELECT stack FROM executions WHERE idx = ?", [self.index])
+        return user_line(self.snapshot, rows[0][0])
+
+    @property
     def line(self) -> str | None:
-        """Text of the user's line that ran the op."""
-        line = user_line_of(self.snapshot, self.record["stack_frame_ids"])
-        return None if line is None else line.text
+        """The text of the line."""
+        return None if self.user_line is None else self.user_line.text
 
     @cached_property
     def inputs(self) -> Sequence[Output]:
@@ -130,8 +135,7 @@ class AroundExecution:
     def program(self) -> ProgramFacts:
         """What is known of the whole program."""
         written = self.forward if isinstance(self.forward, EagerOp) else self.op
-        line = user_line_of(self.op.snapshot, written.record["stack_frame_ids"])
-        return facts_of(self.op.snapshot, None if line is None else line.path)
+        return facts_of(self.op.snapshot, None if written.user_line is None else written.user_line.path)
 
     def history(self, slot: int) -> Sequence[float]:
         """Nothing: the tensors of eager ops have no places at which they come again."""

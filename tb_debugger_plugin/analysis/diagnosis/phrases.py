@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from tb_debugger_plugin.analysis.source.user_lines import UserLine
+from tb_debugger_plugin.events.tensorflow_names import display_name
+
 #: ``number`` is a count of bad values; ``link`` leads to a recorded value.
 PhraseKind: TypeAlias = Literal["text", "code", "number", "link"]
 
@@ -72,3 +75,28 @@ def to_json(phrases: Iterable[Phrase]) -> list[dict[str, Any]]:
         | ({} if phrase.target is None else {"target": dict(vars(phrase.target))})
         for phrase in phrases
     ]
+
+
+def headline(op_type: str, line: UserLine | None) -> str:
+    """Return an op and its line in plain text: "Log in cross_entropy, train.py:68"."""
+    name = display_name(op_type)
+    if line is None:
+        return name
+    return f"{name}{f' in {line.function}' if line.function else ''}, {line.name}"
+
+
+def line_phrases(line: UserLine | None, target: Target, forward: Phrase | None = None) -> Phrases:
+    """Return a line of the program as a link, with its text.
+
+    Args:
+      line: The line; None when it is not known.
+      target: Where the link leads.
+      forward: Of an op of a gradient, the op whose gradient it is.
+    """
+    before: Phrases = ()
+    if forward is not None:
+        before = (text("Part of the gradient of "), forward, text(". "))
+    if line is None:
+        return before
+    link = Phrase("link", line.name, target)
+    return (*before, link, text(" "), code(line.text)) if line.text else (*before, link)

@@ -15,8 +15,7 @@ from tb_debugger_plugin.analysis.graph.forward_op import differentiated_type
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.values import Value
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.sources import stack_of
-from tb_debugger_plugin.analysis.source.user_lines import UserLine, innermost, lines_of
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 
 #: The stack of a run of a session that was fed a tensor, by a time within the run.
 _FED: Final = """
@@ -54,7 +53,6 @@ class Lines:
     def __init__(self, feeds: Feeds) -> None:
         self._feeds = feeds
         self._snapshot: Snapshot = feeds.snapshot
-        self._frames: dict[int, list[tuple[UserLine, bool]]] = {}
 
     def place(self, value: Value) -> Place:
         """Return the lines of a value."""
@@ -132,10 +130,4 @@ class Lines:
         return int(candidates[0]) if len(candidates) == 1 else None
 
     def _line(self, stack: int) -> UserLine | None:
-        return innermost(self.frames(stack))
-
-    def frames(self, stack: int) -> list[tuple[UserLine, bool]]:
-        """Return the lines of a stack, innermost first, and whether each is the user's own."""
-        if stack not in self._frames:
-            self._frames[stack] = lines_of(self._snapshot, stack_of(self._snapshot, stack)[1])
-        return self._frames[stack]
+        return user_line(self._snapshot, stack)

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
-from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, Target, code, text
+from tb_debugger_plugin.analysis.diagnosis.phrases import (
+    Phrase,
+    Phrases,
+    Target,
+    headline,
+    line_phrases,
+    text,
+)
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Role, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph import op_kinds
@@ -23,7 +30,6 @@ from tb_debugger_plugin.analysis.origins.sinks import Sink
 from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import BadKind, Value
 from tb_debugger_plugin.analysis.snapshot import Range
-from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -228,7 +234,7 @@ class Telling:
             execution_index=self._feeds.call_of(shown),
             graph_execution_index=shown.trace if shown.trace >= 0 else None,
             count=self._count(shown, kind, found.same),
-            headline=_headline(subject, place.source),
+            headline=headline(subject.op_type, place.source),
             what=_with_kind(explanation.what, kind) if is_certain else explanation.what,
             why=why,
             where=self._where(shown, place),
@@ -310,20 +316,11 @@ class Telling:
         if op is not None:
             graph_id = self._snapshot.catalog.graphs[op.graph].graph_id
             target = Target(graph_id, op.name, value.trace if value.trace >= 0 else None)
-        before: Phrases = ()
-        if place.forward is not None:
-            graph_id = self._snapshot.catalog.graphs[place.forward.graph].graph_id
-            forward = Target(graph_id, place.forward.name)
-            before = (
-                text("Part of the gradient of "),
-                Phrase("link", place.forward.name, forward),
-                text(". "),
-            )
-        if place.source is None:
-            return before
-        link = Phrase("link", place.source.name, target)
-        line = place.source.text
-        return (*before, link, text(" "), code(line)) if line else (*before, link)
+        if place.forward is None:
+            return line_phrases(place.source, target)
+        graph_id = self._snapshot.catalog.graphs[place.forward.graph].graph_id
+        forward = Phrase("link", place.forward.name, Target(graph_id, place.forward.name))
+        return line_phrases(place.source, target, forward)
 
     def _was_counted(self, birth: Birth) -> bool:
         """Whether the mode tells NaN and infinity apart: in what came of a value, if not in the value."""
@@ -377,10 +374,3 @@ def _with_kind(what: Phrases, kind: BadKind) -> Phrases:
     """Return the same words with the kind, where it is known only from what came next."""
     known = {"nan": "NaN", "inf": "∞"}[kind]
     return tuple(replace(part, text=known) if part.text == UNKNOWN_KIND else part for part in what)
-
-
-def _headline(subject: Subject, line: UserLine | None) -> str:
-    name = display_name(subject.op_type)
-    if line is None:
-        return name
-    return f"{name}{f' in {line.function}' if line.function else ''}, {line.name}"

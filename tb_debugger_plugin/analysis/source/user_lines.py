@@ -1,19 +1,18 @@
 """The line of the user's code that a stack ends in.
 
-Takes stacks by number, or frames by id; returns the innermost line that is not a library's, or else the
+Takes stacks by number; returns the innermost line that is not a library's, or else the
 innermost one. Lines are those that are on record; no path is ever opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.sources import LIBRARY, stack_frames, whose_code
-from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 #: The tables of :data:`_QUERY`.
 _TABLES: Final = ("stacks", "frames", "sources", "source_lines", "frame_lines")
@@ -88,35 +87,6 @@ def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
     if stack not in known:
         known[stack] = user_lines(snapshot, [stack]).get(stack)
     return known[stack]
-
-
-def user_line_of(snapshot: Snapshot, frame_ids: list[str]) -> UserLine | None:
-    """Return the user's line of a stack by its frames; None when they are not on record."""
-    return innermost(lines_of(snapshot, frame_ids))
-
-
-def lines_of(snapshot: Snapshot, frame_ids: list[str]) -> list[tuple[UserLine, bool]]:
-    """Return the lines of frames, innermost first, and whether each is the user's own.
-
-    Args:
-      snapshot: The run.
-      frame_ids: The ids, outermost first. If one is not on record, there are no lines.
-    """
-    try:
-        answer = stack_frames(snapshot, frame_ids)
-    except NotFoundError:  # a damaged file of frames
-        return []
-    pairs = list(zip(answer["stack_frames"], answer["details"], strict=True))[::-1]
-    return [
-        (_line(path, line, function, detail["text"]), detail["origin"] != LIBRARY)
-        for (_, path, line, function), detail in pairs
-    ]
-
-
-def innermost(lines: Sequence[tuple[UserLine, bool]]) -> UserLine | None:
-    """Return the first line that is the user's own, or else the first one."""
-    own = [line for line, is_own in lines if is_own]
-    return own[0] if own else lines[0][0] if lines else None
 
 
 def _line(path: str | None, line: int, function: str | None, text: str | None) -> UserLine:
