@@ -7,7 +7,8 @@ from the tables and expensive are kept in the loader's memory, under the generat
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -91,6 +92,27 @@ class Snapshot:
     def remember_of_sites(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which uses the catalog only and is called once per catalog."""
         return _remember(self.loader, name, (self.described, len(self.catalog.sites)), make)
+
+    def remember_last(self, name: str, key: Hashable, most: int, make: Callable[[], T]) -> T:
+        """Return the result of ``make`` for a key, which is called once per generation.
+
+        Args:
+          name: The name of the results.
+          key: What the result is of.
+          most: How many results are kept, those that were used last.
+          make: Makes it.
+        """
+        kept: OrderedDict[Hashable, T] = self.remember(name, OrderedDict)
+        with self.loader.memory_lock:
+            if key in kept:
+                kept.move_to_end(key)
+                return kept[key]
+        made = make()
+        with self.loader.memory_lock:
+            kept[key] = made
+            while len(kept) > most:
+                kept.popitem(last=False)
+        return made
 
     def kept_with_run(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called once for the run, at once and under a lock."""

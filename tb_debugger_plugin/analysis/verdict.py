@@ -15,14 +15,13 @@ from typing import Any, Final, Literal
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
-from tb_debugger_plugin.analysis.alerts.first_cause import wrong_origins
 from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, own_files, version_of_files
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, headline_of
+from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.origins.origins import origins, wrong_origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import UsageError

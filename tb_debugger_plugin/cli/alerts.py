@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.alerts.pages import place_words
-from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.cli import junit
 from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
 from tb_debugger_plugin.events.printable import printable

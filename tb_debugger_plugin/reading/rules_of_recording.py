@@ -10,7 +10,7 @@ the program, and the other hosts of a job have no part in them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +33,8 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.cache import database_path, remove_database
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.reading.alerts import Explanation, explanation_of
+from tb_debugger_plugin.reading.alerts import Explanation, explained, explanation_of
+from tb_debugger_plugin.reading.run import Run
 
 #: Seconds after which the files are read even if nobody asks, so that no question has to read very many.
 READS_AFTER_S: Final = 60.0
@@ -235,22 +236,16 @@ class RulesOfRecording:
         return is_new
 
     def _explained(self, finding: Finding) -> Explanation | None:
-        with self._snapshot() as snapshot:
-            return explanation_of(explain_finding(snapshot, finding))
-
-    @contextlib.contextmanager
-    def _snapshot(self) -> Iterator[Snapshot]:
-        """Give a snapshot of the recording, also when it and this object have ended."""
-        with contextlib.ExitStack() as stack:
+        """Explain what broke a rule, also when the recording and this object have ended."""
+        try:
+            with open_snapshot(self._loader) as snapshot:
+                return explanation_of(explain_finding(snapshot, finding))
+        except NotReadyError:
             try:
-                snapshot = stack.enter_context(open_snapshot(self._loader))
-            except NotReadyError:
-                stack.callback(remove_database, database_path(self._run))
-                loader = RunLoader(self._run)
-                stack.callback(loader.close)
-                loader.wait(_PATIENCE_S)
-                snapshot = stack.enter_context(open_snapshot(loader))
-            yield snapshot
+                with Run(self._run, timeout=_PATIENCE_S) as run:
+                    return explained(run, finding)
+            finally:
+                remove_database(database_path(self._run))
 
 
 def _position(finding: Finding) -> tuple[object, ...]:

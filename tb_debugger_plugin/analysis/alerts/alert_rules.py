@@ -20,9 +20,8 @@ from tb_debugger_plugin.analysis.alerts.families import (
 from tb_debugger_plugin.analysis.alerts.families.bad_values import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.families.growth import EXPLODING
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
-from tb_debugger_plugin.errors import UsageError
 
-__all__ = ["EXPLODING", "FAMILIES", "LISTED", "NAN_OR_INFINITY", "RULES", "rule_of"]
+__all__ = ["EXPLODING", "FAMILIES", "LISTED", "NAN_OR_INFINITY", "RULES"]
 
 #: The rules of which every value is listed without being asked for: the alerts of Debugger V2, and values on
 #: their way there. They cost one look at a column, so a run that grows is judged by them all the time.
@@ -39,15 +38,3 @@ FAMILIES: Final[dict[str, tuple[AlertRule, ...]]] = {
 }
 #: All rules.
 RULES: Final[tuple[AlertRule, ...]] = tuple(rule for family in FAMILIES.values() for rule in family)
-
-
-def rule_of(rule_id: str) -> AlertRule:
-    """Return a rule by its id.
-
-    Raises:
-      UsageError: There is none.
-    """
-    for rule in RULES:
-        if rule.id == rule_id:
-            return rule
-    raise UsageError(f"There is no rule {rule_id!r:.50}; choose from {', '.join(rule.id for rule in RULES)}.")

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED, NAN_OR_INFINITY
-from tb_debugger_plugin.analysis.alerts.first_cause import first_cause
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
 from tb_debugger_plugin.analysis.alerts.tensors import Role, layer_of, tensors
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
+from tb_debugger_plugin.analysis.origins.origin import Link, Origin
+from tb_debugger_plugin.analysis.origins.origins import wrong_origins
 from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
@@ -105,12 +106,7 @@ def alert_list(snapshot: Snapshot, settings: Settings = DEFAULTS) -> AlertList:
     if values == tuple(tuple(rule.defaults.values()) for rule in LISTED):
         return snapshot.remember("alerts", lambda: _load(snapshot, DEFAULTS))
     # Of other thresholds, the last ones are kept: a slider goes through many.
-    kept = snapshot.recall("alerts by settings")
-    if kept is None or kept[:2] != (snapshot.generation, values):
-        kept = snapshot.generation, values, _load(snapshot, settings)
-        snapshot.keep("alerts by settings", kept)
-    alerts: AlertList = kept[2]
-    return alerts
+    return snapshot.remember_last("alerts by settings", values, 1, lambda: _load(snapshot, settings))
 
 
 def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
@@ -126,7 +122,7 @@ def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
 
 def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
     """Return the alert of the first origin, else the first one of the most severe rule that finds no NaN."""
-    cause = first_cause(snapshot, alerts.index, alerts.slot) if len(alerts) else None
+    cause = _of_first_origin(snapshot, alerts.index, alerts.slot) if len(alerts) else None
     of_rules = [-1 if rule.id == NAN_OR_INFINITY.id else rule.severity for rule in LISTED]
     severity = np.array(of_rules)[alerts.rule]
     if cause is not None or not (severity >= 0).any():
@@ -295,3 +291,37 @@ def _common(op_type: str | None, slot: int, wall_time: float, measured: dict[str
         "num_nan": measured["nan"],
         "bad": measured["bad"],
     }
+
+
+def _of_first_origin(snapshot: Snapshot, index: Positions, slot: Positions) -> int | None:
+    """Return the position of the first cause among some alerts.
+
+    Args:
+      snapshot: The run.
+      index: Position of the value of each alert in its list.
+      slot: Output slot of an execution; -1 for a graph execution.
+    """
+    keys = [key for origin in wrong_origins(snapshot) for key in _keys(origin)]
+    # Of millions of alerts, only those of the chains are made Python objects.
+    rows = np.flatnonzero(np.isin(index, [position for position, _ in keys]))
+    named = zip(index[rows].tolist(), slot[rows].tolist(), strict=True)
+    positions = dict(zip(named, rows.tolist(), strict=True))
+    return next((positions[key] for key in keys if key in positions), None)
+
+
+def is_at(origin: Origin, index: int, slot: int) -> bool:
+    """Whether the value of an alert is where an origin was born; an assignment has no value of its own."""
+    return _key(origin) == (index, slot)
+
+
+def _keys(origin: Origin) -> list[tuple[int, int]]:
+    """Return the values of an origin and of its chain, the birth first: an assignment has no value."""
+    return [_key(origin), *map(_key, reversed(origin.chain))]
+
+
+def _key(value: Origin | Link) -> tuple[int, int]:
+    if value.graph_execution_index is not None:
+        return value.graph_execution_index, -1
+    if value.op_name is not None or value.execution_index is None:
+        return -1, -1
+    return value.execution_index, value.output_slot

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.analysis.alerts.rule import Find, Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import Find, Hit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import RMS, sites_of
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import GOOD

@@ -7,7 +7,6 @@ from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
-from tb_debugger_plugin.analysis.alerts.first_cause import is_at, wrong_origins
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
@@ -25,6 +24,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation
 from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.analysis.origins.origins import wrong_origins
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
@@ -104,7 +104,7 @@ def _outcome(origin: Origin) -> str | None:
 def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin: Origin | None) -> Diagnosis:
     """Return the answer for an alert, which may follow from an origin."""
     (alert,) = alerts.page(snapshot, every, Range(position, position + 1))
-    if origin is not None and not is_at(origin, int(every.index[position]), int(every.slot[position])):
+    if origin is not None and not alerts.is_at(origin, int(every.index[position]), int(every.slot[position])):
         return _of_origin(origin, position, alert)
     explain = LISTED[every.rule[position]].explainer()
     return replace(diagnose_value(snapshot, alert, explain), position=position)

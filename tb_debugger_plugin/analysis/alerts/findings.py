@@ -6,18 +6,15 @@ that moving one slider evaluates one rule.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.places import Place, places_of
-from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, TooSlowError, Value
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Severity, TooSlowError, Value
 from tb_debugger_plugin.analysis.alerts.search import sites_of
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import layer_of, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
@@ -182,26 +179,6 @@ def _modes(snapshot: Snapshot) -> frozenset[int]:
     return snapshot.remember("modes on record", read)
 
 
-class _Memory:
-    """The answers of one commit, the last used ones."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _answers
-        self._answers: OrderedDict[object, list[Finding]] = OrderedDict()
-
-    def of(self, key: object, make: Callable[[], list[Finding]]) -> list[Finding]:
-        with self._lock:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        answer = make()
-        with self._lock:
-            self._answers[key] = answer
-            while len(self._answers) > _KEPT:
-                self._answers.popitem(last=False)
-        return answer
-
-
 def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) -> Sequence[Finding]:
     """Return findings with the reasons of those that are meant."""
     entries = [one for one in settings.allowed if findings and one.rule in (None, findings[0].rule.id)]
@@ -255,11 +232,8 @@ def _reason(snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], pl
 
 
 def _find(snapshot: Snapshot, rule: AlertRule, values: dict[str, Value]) -> Sequence[Finding]:
-    memory = snapshot.remember("findings", _Memory)
-    key = (rule, tuple(values.items()))
-
     def make() -> list[Finding]:
         hits = sorted(rule.find(snapshot, values), key=lambda hit: hit[:2])
         return [Finding(rule, values, hit) for hit in hits]
 
-    return memory.of(key, make)
+    return snapshot.remember_last("findings", (rule, tuple(values.items())), _KEPT, make)

@@ -34,9 +34,8 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.alerts import allow, own_rules
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
-from tb_debugger_plugin.analysis.alerts.own_rules import made_rule, own_parameter
+from tb_debugger_plugin.analysis.alerts.own_rules import made_rule, own_parameter, severity_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, Hit, Values
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED
@@ -104,16 +103,10 @@ def _rule(path: Path, function: Callable[..., Any]) -> AlertRule:
         if isinstance(one.default, bool) or not isinstance(one.default, (int, float)):
             raise UsageError(f"{path}: the parameter {one.name} of {name} needs a number as its default.")
         parameters.append(own_parameter(one.name, float(one.default), {}))
-    severity = str(getattr(function, "severity", "medium")).upper()
-    if severity not in Severity.__members__:
-        raise UsageError(
-            f"{path}: the severity of {name} must be one of {', '.join(s.word for s in Severity)}."
-        )
+    severity = severity_of(path, name, str(getattr(function, "severity", "medium")))
     description = (inspect.getdoc(function) or name).partition("\n")[0]
     title = str(getattr(function, "title", name))
-    return made_rule(
-        name, title, Severity[severity], description, _search(path, function), tuple(parameters), None
-    )
+    return made_rule(name, title, severity, description, _search(path, function), tuple(parameters), None)
 
 
 def _search(path: Path, function: Callable[..., Any]) -> Find:

@@ -38,13 +38,13 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Find,
     Hit,
     Parameter,
+    Severity,
     TooSlowError,
     Values,
     explanation,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.lists.select_statement import check_select
@@ -168,22 +168,31 @@ def _rule(path: Path, table: dict[str, Any]) -> AlertRule:
         raise UsageError(f"{path}: id must be letters, digits and underscores, but is {rule_id!r:.50}.")
     if ("where" in table) == ("query" in table):
         raise UsageError(f"{path}: {rule_id} needs either where or query.")
-    severity = text_of(path, table, "severity", "medium").upper()
-    if severity not in Severity.__members__:
-        words = ", ".join(one.word for one in Severity)
-        raise UsageError(f"{path}: the severity of {rule_id} must be one of {words}.")
+    severity = severity_of(path, rule_id, text_of(path, table, "severity", "medium"))
     parameters = tuple(_parameters(path, rule_id, table.get("parameters", {})))
     advice = table.get("advice")
     title = text_of(path, table, "title", rule_id)
     return made_rule(
         rule_id,
         title,
-        Severity[severity],
+        severity,
         text_of(path, table, "description", title),
         _search(path, table),
         parameters,
         advice if isinstance(advice, str) else None,
     )
+
+
+def severity_of(path: Path, rule_id: str, word: str) -> Severity:
+    """Return the severity of a rule of the user by its name.
+
+    Raises:
+      UsageError: There is none of that name.
+    """
+    if word.upper() not in Severity.__members__:
+        words = ", ".join(one.word for one in Severity)
+        raise UsageError(f"{path}: the severity of {rule_id} must be one of {words}.")
+    return Severity[word.upper()]
 
 
 def made_rule(

@@ -9,22 +9,32 @@ and returns at most one hit for each tensor, eager op and line, or function.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, number, text
-from tb_debugger_plugin.analysis.diagnosis.sentences import (
-    Explain,
-    Explanation,
-    Subject,
-    subject_phrases,
-)
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject, subject_phrases
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import UsageError
+
+
+class Severity(enum.IntEnum):
+    """How urgent an alert is. The first cause is looked for among the most severe alerts."""
+
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    CRITICAL = 4
+
+    @property
+    def word(self) -> str:
+        """The name in answers, such as "critical"."""
+        return self.name.lower()
+
 
 #: The value of a parameter: a number, or one of its choices.
 Value: TypeAlias = "float | str"

@@ -20,9 +20,10 @@ from tb_debugger_plugin.analysis.compare.first import Telling
 from tb_debugger_plugin.analysis.compare.measuring import Job, Measured, Settings, measure
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
-from tb_debugger_plugin.analysis.compare.search import Search, finite
+from tb_debugger_plugin.analysis.compare.search import Search
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 # Compares elements where both runs hold whole tensors and the summaries agree.

@@ -20,7 +20,8 @@ from tb_debugger_plugin.analysis.compare.comparison import (
 from tb_debugger_plugin.analysis.compare.elements import element_difference, recorded
 from tb_debugger_plugin.analysis.compare.measuring import Job, Measured
 from tb_debugger_plugin.analysis.compare.outline import Node, Outline
-from tb_debugger_plugin.analysis.compare.search import Candidate, finite
+from tb_debugger_plugin.analysis.compare.search import Candidate
+from tb_debugger_plugin.analysis.values.health import finite
 
 _DATA: Final = frozenset("IteratorGetNext OptionalGetValue IteratorGetNextSync Placeholder _Arg Arg".split())
 _READS: Final = frozenset("ReadVariableOp VariableV2 ResourceGather VarHandleOp".split())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
+from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -157,9 +158,7 @@ def _constants(snapshot: Snapshot) -> dict[int, str]:
 
 
 def _add_eager(snapshot: Snapshot, made: Outline, lines: dict[int, UserLine]) -> None:
-    threads = {
-        (host, thread): name for host, thread, name in snapshot.rows("SELECT host, thread, name FROM threads")
-    }
+    threads = thread_names(snapshot)
     rows = snapshot.rows("SELECT host, thread, op_type, stack FROM executions GROUP BY ALL ORDER BY min(idx)")
     groups: dict[tuple[int, int], Group] = {}
     nodes: dict[Hashable, int] = {}

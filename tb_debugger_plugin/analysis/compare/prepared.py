@@ -19,6 +19,7 @@ from tb_debugger_plugin.analysis.compare.outline import Node, Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.op_kinds import LOOPS
 from tb_debugger_plugin.analysis.lists.missing import is_cut
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
@@ -47,7 +48,6 @@ def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | No
 
 #: Ops whose results are of the moment, so that two runs never agree.
 _OF_THE_MOMENT: Final = frozenset({"Timestamp"})
-_LOOPS: Final = frozenset({"While", "StatelessWhile"})
 _NAME: Final = "prepared comparison"
 
 
@@ -127,7 +127,7 @@ def _unordered(snapshot: Snapshot, made: Outline) -> frozenset[int]:
     shared |= {graph.number for graph in snapshot.catalog.graphs if is_of_pipeline(graph.name or "")}
     ops = snapshot.catalog.ops
     for op, called in graph_calls(snapshot).graphs.items():
-        if ops[op].type in _LOOPS:
+        if ops[op].type in LOOPS:
             shared |= {graph for graph, _ in called}
     # What a shared graph calls runs in its threads, too.
     more = True

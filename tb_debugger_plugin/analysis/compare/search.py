@@ -8,7 +8,6 @@ explained to look at all, the first candidate is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -206,8 +205,3 @@ def _is_of_a_shape(one: Measured) -> bool:
 def _difference(one: Measured, nth: int) -> InputDifference:
     relative = float(one.relative[nth])
     return InputDifference(relative, one.scale, relative <= float(one.tolerance[nth]))
-
-
-def finite(value: float) -> float | None:
-    """Return a number for JSON; None for an infinite one."""
-    return value if math.isfinite(value) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.around import source
@@ -41,6 +41,8 @@ FORWARD: Final[Mapping[str, Sequence[str]]] = {
     "Rsqrt": ("Acos", "Asin", "Acosh", "Asinh"),
     "MatrixTriangularSolve": ("Cholesky", "MatrixTriangularSolve", "MatrixSolve", "MatrixDeterminant"),
 }
+#: A *Health* of the HTTP contract; None where nothing was measured.
+Health: TypeAlias = "dict[str, Any] | None"
 #: Steps from the op to the tensors of the forward op.
 _STEPS: Final = 3
 
@@ -162,15 +164,22 @@ class GraphOp:
         return self._numbers[slot]
 
     def _read(self, slot: int) -> Numbers:
-        number = self.record.number
-        if self.record.type == "Const":
-            known = constant_numbers(self.attributes.get("value", ""))
-            if known is not None:
-                return known
-        static = self.snapshot.catalog.statics.get((number, slot))
-        key = (number, slot, Side.BEFORE)
+        key = (self.record.number, slot, Side.BEFORE)
         position = nearest_traces(self.snapshot, [key], self.index).get(key)
         health = None if position is None else health_of(self.snapshot, [position])[position]
+        return self.known(slot, health)
+
+    def known(self, slot: int, health: Health) -> Numbers:
+        """Return the numbers of an output: those of a constant, or else what was measured."""
+        if self.record.type == "Const":
+            constant = constant_numbers(self.attributes.get("value", ""))
+            if constant is not None:
+                return constant
+        return self.measured(slot, health)
+
+    def measured(self, slot: int, health: Health) -> Numbers:
+        """Return what was measured of an output, with its dtype; a health of None when nothing was."""
+        static = self.snapshot.catalog.statics.get((self.record.number, slot))
         return Numbers.of_health(health, None if static is None else dtype_name(static.dtype))
 
     def _near(self, number: int) -> GraphOp:

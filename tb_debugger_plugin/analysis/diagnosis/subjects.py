@@ -7,21 +7,17 @@ slot that the op has for it, whether it was measured or not: causes look at inpu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.near_executions import around_execution
-from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, around_graph_op
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
+from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, Health, around_graph_op
+from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
-from tb_debugger_plugin.events.dtypes import dtype_name
-
-#: A *Health* of the HTTP contract; None where nothing was measured.
-Health: TypeAlias = "dict[str, Any] | None"
 
 #: Ops that return their input; they are not recorded, and have the numbers of what they return.
 _IDENTITIES: Final = frozenset({"Identity"})
@@ -64,6 +60,7 @@ def of_graph_op(
       known: The health of inputs by slot, for those that the nearest record before does not have.
     """
     output = health_of(snapshot, [index]).get(index) if is_recorded else None
+    around = around_graph_op(snapshot, op, index)
     edges = input_edges(snapshot, op.number)[:_MAX_INPUTS]
     healths = _nearest(snapshot, edges, index) | dict(known or {})
     names = {number: f"{snapshot.catalog.ops[source].name}:{at}" for number, source, at in edges}
@@ -73,12 +70,15 @@ def of_graph_op(
         slot,
         snapshot.catalog.graphs[op.graph].name,
         Role(op.layer, op.variable, snapshot.catalog.gradients.get((op.number, slot), [])),
-        Numbers.of_health(output, _static_dtype(snapshot, op.number, slot)),
+        around.op.measured(slot, output),
         [
-            Input(names[number], _numbers(snapshot, source, at, healths.get(number)))
+            Input(
+                names[number],
+                GraphOp(snapshot, snapshot.catalog.ops[source], index).known(at, healths.get(number)),
+            )
             for number, source, at in edges
         ],
-        around_graph_op(snapshot, op, index),
+        around,
     )
     return Recorded(subject, output, [(names[number], healths.get(number)) for number, *_ in edges])
 
@@ -130,21 +130,3 @@ def _nearest(snapshot: Snapshot, edges: list[tuple[int, int, int]], index: int) 
     healths = health_of(snapshot, nearest.values())
     positions = {number: nearest.get((*source, Side.BEFORE)) for number, source in sources.items()}
     return {number: healths[position] for number, position in positions.items() if position is not None}
-
-
-def _numbers(snapshot: Snapshot, op_number: int, slot: int, measured: Health) -> Numbers:
-    dtype = _static_dtype(snapshot, op_number, slot)
-    return _of_constant(snapshot, op_number) or Numbers.of_health(measured, dtype)
-
-
-def _of_constant(snapshot: Snapshot, op_number: int) -> Numbers | None:
-    """Return the numbers of a constant whose elements are all in its attributes."""
-    op = snapshot.catalog.ops[op_number]
-    if op.type != "Const":
-        return None
-    return constant_numbers(GraphOp(snapshot, op, 0).attributes.get("value", ""))
-
-
-def _static_dtype(snapshot: Snapshot, op_number: int, slot: int) -> str | None:
-    static = snapshot.catalog.statics.get((op_number, slot))
-    return None if static is None else dtype_name(static.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.calls.call_owner import owners, traces_of_call
+from tb_debugger_plugin.analysis.calls.call_owner import owner_of, owners, traces_of_call
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
@@ -83,11 +83,9 @@ def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | N
       BadQueryError: There is no such position.
     """
     check_index(index, snapshot.num_graph_executions, "graph execution")
-    traces = snapshot.columns("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [index])
-    owner = float(owners(snapshot, traces["wall_time"], traces["site"])[0])
     ((bad_before,),) = snapshot.rows("SELECT count(*) FROM bad_graph_executions WHERE idx < ?", [index])
     return {
-        "execution_index": None if math.isnan(owner) else int(owner),
+        "execution_index": owner_of(snapshot, index),
         "graph_execution_begin": None,
         "graph_execution_end": None,
         "bad_before": bad_before,

@@ -7,7 +7,6 @@ the few stretches that it needs. For a sorted list it stores the first rows.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -107,17 +106,8 @@ def select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | No
     Raises:
       BadQueryError: The filter names something that does not exist.
     """
-    kept: OrderedDict[Any, Selection] = snapshot.remember("selections", OrderedDict)
     key = (table, row_filter, order)
-    with snapshot.loader.memory_lock:
-        selection = kept.get(key)
-    if selection is None:
-        selection = _select(snapshot, table, row_filter, order)
-        with snapshot.loader.memory_lock:
-            kept[key] = selection
-            while len(kept) > _KEPT:
-                kept.popitem(last=False)
-    return selection
+    return snapshot.remember_last("selections", key, _KEPT, lambda: _select(snapshot, *key))
 
 
 def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | None) -> Selection:

@@ -79,15 +79,6 @@ class Assignments:
                 return rows[0][0], rows[0][1]
         return -1.0, -1
 
-    def _value_sites(self, op: int) -> list[int]:
-        """Return the sites of the tensors that an op assigns."""
-        tensors = [
-            (source.op, source.slot)
-            for number, source in self._record.structure.input_sources(op)
-            if number > 0 and source.end is None
-        ]
-        return sites_of(self._snapshot, tensors)
-
     def _first_bad_assignment(
         self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
     ) -> Value | None:
@@ -117,7 +108,7 @@ class Assignments:
         """
         found = []
         for op in ops:
-            sites = self._value_sites(op)
+            sites = sites_of(self._snapshot, self._record.structure.assigned(op))
             ((trace,),) = self._snapshot.rows(
                 f"SELECT {choice} FROM graph_executions WHERE idx < ? AND idx > ? AND wall_time >= ?"
                 " AND site IN (SELECT unnest(?::INTEGER[]))",

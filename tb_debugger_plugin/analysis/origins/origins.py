@@ -45,6 +45,11 @@ def origins(snapshot: Snapshot) -> list[Origin]:
     return dated_origins(snapshot).value
 
 
+def wrong_origins(snapshot: Snapshot) -> list[Origin]:
+    """Return the origins of a run that are not expected, the most important first."""
+    return [origin for origin in origins(snapshot) if origin.category != "expected"]
+
+
 def dated_origins(snapshot: Snapshot) -> Lasting[list[Origin]]:
     """Return the same with the commit that it is true of."""
     return lasting(snapshot, _NAME, lambda: _find(snapshot))

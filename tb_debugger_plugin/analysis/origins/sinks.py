@@ -81,11 +81,7 @@ class Sinks:
 
     def seeds(self) -> list[tuple[Value, BadKind | None]]:
         """Return the first bad values of each op in graphs, by kind, the earliest first."""
-        found: list[tuple[int, BadKind | None]] = []
-        for nan, inf, first in self.firsts.values():
-            found += [(nan, "nan")] if nan is not None else []
-            found += [(inf, "inf")] if inf is not None else []
-            found += [(first, None)] if nan is None and inf is None else []
+        found = [first for firsts in self.firsts.values() for first in _firsts(*firsts)]
         return [
             (Value(trace=idx), kind) for idx, kind in sorted(found, key=lambda each: each[0])[:_MAX_SEEDS]
         ]
@@ -99,11 +95,7 @@ class Sinks:
             f" JOIN (SELECT idx, op_type, stack FROM executions WHERE health = {BAD}) e USING (idx)"
             " GROUP BY e.op_type, e.stack, o.slot"
         )
-        found: list[tuple[int, int, BadKind | None]] = []
-        for slot, nan, inf, first in rows:
-            found += [(nan, slot, "nan")] if nan is not None else []
-            found += [(inf, slot, "inf")] if inf is not None else []
-            found += [(first, slot, None)] if nan is None and inf is None else []
+        found = [(idx, slot, kind) for slot, *firsts in rows for idx, kind in _firsts(*firsts)]
         ordered = sorted(found, key=lambda each: each[:2])[:_MAX_SEEDS]
         return [(Value(execution=idx, slot=slot), kind) for idx, slot, kind in ordered]
 
@@ -198,12 +190,7 @@ class Sinks:
     def _first_assigned(self) -> Iterator[tuple[int, int, BadKind | None]]:
         """Yield the trace of each first bad value that an op assigns, the op, and the kind."""
         for op in self._feeds.variables.assigns:
-            tensors = [
-                (source.op, source.slot)
-                for number, source in self._feeds.structure.input_sources(op)
-                if number > 0 and source.end is None
-            ]
-            for site in sites_of(self._snapshot, tensors):
+            for site in sites_of(self._snapshot, self._feeds.structure.assigned(op)):
                 for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
                     yield idx, op, kind
 

@@ -236,6 +236,11 @@ class Structure:
             for source in self.sources(*tensor)
         ]
 
+    def assigned(self, op: int) -> list[tuple[int, int]]:
+        """Return the measured tensors that an assignment takes, without the handle."""
+        sources = self.input_sources(op)
+        return [(source.op, source.slot) for number, source in sources if number > 0 and source.end is None]
+
     def before(self, op: int, slot: int) -> list[Source]:
         """Return the sources of the argument of a graph, or of a result of a call."""
         return list(self._across(Source(op, slot), set()))

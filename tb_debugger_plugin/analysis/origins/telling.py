@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.near_ops import Health
 from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrase,
@@ -17,7 +18,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     text,
 )
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Role, Subject, explain_bad
-from tb_debugger_plugin.analysis.diagnosis.subjects import Health, Recorded, of_execution, of_graph_op
+from tb_debugger_plugin.analysis.diagnosis.subjects import Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins.births import Birth

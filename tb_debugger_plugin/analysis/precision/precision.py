@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
 from tb_debugger_plugin.analysis.precision.shares import Share, share_below
 from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, TensorPrecision, Verdict
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
+from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
@@ -246,11 +246,10 @@ def _of_graphs(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
     over = {site: one.first_over for site, one in found.items() if one.first_over is not None}
     nearest_steps = magnitudes.steps_of_sites(snapshot, nearest)
     over_steps = magnitudes.steps_of_sites(snapshot, over)
-    places = _Places(snapshot)
     for site, one in found.items():
         first = over.get(site)
         yield TensorPrecision(
-            place=places.of_site(site),
+            place=_of_site(snapshot, site),
             found=one,
             target=target,
             nearest=Moment(nearest_steps.get(site, 0), graph_execution_index=one.largest_at),
@@ -259,12 +258,11 @@ def _of_graphs(snapshot: Snapshot, target: Format) -> Iterator[TensorPrecision]:
 
 
 def _of_eager_ops(snapshot: Snapshot, target: Format, *, with_functions: bool) -> Iterator[TensorPrecision]:
-    places = _Places(snapshot)
     for key, one in magnitudes.of_eager(snapshot, target).items():
         if snapshot.catalog.op_types[key.op_type][1] and not with_functions:
             continue
         yield TensorPrecision(
-            place=places.of_eager(key),
+            place=_of_eager(snapshot, key),
             found=one,
             target=target,
             nearest=_eager_moment(snapshot, key, one.largest_at),
@@ -276,36 +274,25 @@ def _eager_moment(snapshot: Snapshot, key: EagerKey, index: int) -> Moment:
     return Moment(magnitudes.step_of_eager(snapshot, key, index), execution_index=index)
 
 
-class _Places:
-    """Finds out which tensors a search is about; lives as long as the search."""
+def _of_site(snapshot: Snapshot, number: int) -> Place:
+    catalog = snapshot.catalog
+    site = catalog.sites[number]
+    op, graph = catalog.ops[site.op], catalog.graphs[site.graph]
+    gradient_of = tuple(catalog.gradients.get((site.op, site.slot), ()))
+    return Place(
+        *(op.name, op.type, site.slot, graph.graph_id, graph.name, op.layer, op.variable, gradient_of),
+        is_gradient=bool(gradient_of) or is_gradient(op.name),
+        source=user_line(snapshot, op.stack),
+    )
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._lines: dict[int, UserLine | None] = {}
 
-    def of_site(self, number: int) -> Place:
-        catalog = self._snapshot.catalog
-        site = catalog.sites[number]
-        op, graph = catalog.ops[site.op], catalog.graphs[site.graph]
-        gradient_of = tuple(catalog.gradients.get((site.op, site.slot), ()))
-        return Place(
-            *(op.name, op.type, site.slot, graph.graph_id, graph.name, op.layer, op.variable, gradient_of),
-            is_gradient=bool(gradient_of) or is_gradient(op.name),
-            source=self._line(op.stack),
-        )
-
-    def of_eager(self, key: EagerKey) -> Place:
-        op_type, _ = self._snapshot.catalog.op_types[key.op_type]
-        return Place(
-            *(None, op_type, key.slot, None, None, None, None, ()),
-            is_gradient=False,
-            source=self._line(key.stack),
-        )
-
-    def _line(self, stack: int) -> UserLine | None:
-        if stack not in self._lines:
-            self._lines[stack] = user_line(self._snapshot, stack)
-        return self._lines[stack]
+def _of_eager(snapshot: Snapshot, key: EagerKey) -> Place:
+    op_type, _ = snapshot.catalog.op_types[key.op_type]
+    return Place(
+        *(None, op_type, key.slot, None, None, None, None, ()),
+        is_gradient=False,
+        source=user_line(snapshot, key.stack),
+    )
 
 
 def sentence(tensor: TensorPrecision) -> str:

@@ -1,12 +1,14 @@
 """The content of a recording for :class:`~tb_debugger_plugin.reading.dumps.dump_dir.DebugDumpDir`.
 
 Takes an open run. The graphs of the program are partitions, and their tensors are data: with the value
-where it is kept, and with the counts of the summary elsewhere.
+where it is kept, and with the counts of the summary elsewhere. Graph executions are also chosen by a function
+of a datum and its value, as tfdbg's tensor filters are.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +17,17 @@ from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.values.slicing import slicing_of
-from tb_debugger_plugin.errors import NotFoundError, UsageError
+from tb_debugger_plugin.errors import NotFoundError, QueryError, UsageError, user_message
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
-from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
-from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dumps.dump_contents import Partition
+from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
+
+_WHOLE = TensorDebugMode.FULL_TENSOR.name
 
 
 class RecordingSource:
@@ -42,7 +46,6 @@ class RecordingSource:
         with run.snapshot() as snapshot:
             graphs = snapshot.catalog.graphs
             self._graphs = [graph for graph in graphs if graph_id in (None, graph.graph_id)]
-            self._names = [op.name for op in snapshot.catalog.ops]
         if not self._graphs and graph_id is not None:
             raise UsageError(f"There is no graph {graph_id!r}; there are {len(graphs)}.")
 
@@ -57,22 +60,12 @@ class RecordingSource:
     @cached_property
     def data(self) -> list[DebugTensorDatum]:
         """The tensors of the graphs in the order of their list."""
-        with self._run.snapshot() as snapshot:
-            graphs = [graph.number for graph in self._graphs]
-            rows = snapshot.rows(
-                "SELECT t.idx, t.wall_time, t.site, t.mode, t.health FROM graph_executions t"
-                " JOIN sites USING (site) WHERE graph IN (SELECT unnest(?::INTEGER[])) ORDER BY t.idx",
-                [graphs],
-            )
-            return [_datum(snapshot, self._tensor, *row) for row in rows]
+        graphs = {graph.graph_id for graph in self._graphs}
+        return [_datum(row, self._tensor) for row in self._run.graph_executions() if row.graph_id in graphs]
 
     def _tensor(self, datum: DebugTensorDatum) -> Any:
         with self._run.snapshot() as snapshot:
-            value = find_value(snapshot, graph_execution=datum.index)
-            if value.reason is not None:
-                return NoTensor(value.reason)
-            with value.elements() as elements:
-                return read_slice(elements, slicing_of((), elements.shape))
+            return _tensor(snapshot, datum)
 
     @cached_property
     def partitions(self) -> list[Partition]:
@@ -123,25 +116,66 @@ class RecordingSource:
         return []
 
 
-def _datum(
-    snapshot: Snapshot, read: Any, index: int, wall_time: float, number: int, mode: int, health: int
-) -> DebugTensorDatum:
-    catalog = snapshot.catalog
-    site = catalog.sites[number]
-    op = catalog.ops[site.op]
-    timestamp = round(wall_time * 1e6)
+def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], Any]) -> DebugTensorDatum:
+    timestamp = round(row.wall_time * 1e6)
     return DebugTensorDatum(
-        op.name,
-        site.slot,
-        IDENTITY if mode == TensorDebugMode.FULL_TENSOR else mode_name(mode),
+        row.op_name,
+        row.slot,
+        IDENTITY if row.mode == _WHOLE else row.mode,
         timestamp,
-        site.device or op.device or "",
+        row.device or "",
         str(timestamp),
-        graph_id=catalog.graphs[site.graph].graph_id,
-        index=index,
-        is_bad=None if health == NOT_MEASURED else health == BAD,
+        graph_id=row.graph_id,
+        index=row.index,
+        is_bad=None if row.health is None else row.health == "bad",
         _read=read,
     )
+
+
+def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> Any:
+    value = find_value(snapshot, graph_execution=datum.index)
+    if value.reason is not None:
+        return NoTensor(value.reason)
+    with value.elements() as elements:
+        return read_slice(elements, slicing_of((), elements.shape))
+
+
+def passing(
+    run: Run, rows: Iterable[GraphExecution], predicate: Callable[[DebugTensorDatum, Any], bool], name: str
+) -> Iterator[GraphExecution]:
+    """Yield the graph executions that pass a filter.
+
+    Args:
+      run: Their run.
+      rows: The graph executions.
+      predicate: Says of a datum and its value whether it passes. Without a value it gets a
+        :class:`~tb_debugger_plugin.reading.dumps.datum.NoTensor`.
+      name: The name of the filter, for the message if it fails.
+
+    Raises:
+      UsageError: The predicate raised something.
+    """
+    with run.snapshot() as snapshot:
+        for row in rows:
+            datum = _datum(row, lambda asked: _readable(snapshot, asked))
+            tensor = datum.get_tensor()
+            try:
+                passes = bool(predicate(datum, tensor))
+            except Exception as error:  # the filter is the user's
+                where = f"{row.name} (#{row.index})"
+                message = " ".join(user_message(error).split())
+                raise UsageError(f"The tensor filter {name!r} failed at {where}: {message}.") from error
+            if passes:
+                yield row
+
+
+def _readable(snapshot: Snapshot, datum: DebugTensorDatum) -> Any:
+    if datum.debug_op != IDENTITY:
+        return NoTensor(f"The recording holds the summary of mode {datum.debug_op}, but not the value.")
+    try:
+        return _tensor(snapshot, datum)
+    except QueryError as error:  # cut off or damaged
+        return NoTensor(str(error))
 
 
 def _nodes(snapshot: Snapshot) -> dict[int, list[GraphNode]]:

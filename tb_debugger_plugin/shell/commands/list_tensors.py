@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.index.tensors import NOT_MEASURED
-from tb_debugger_plugin.reading.dumps.passing import passing
+from tb_debugger_plugin.reading.dumps.recording_source import passing
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.cli import junit
 from tb_debugger_plugin.cli.main import main
 from tests.support.events import small_program

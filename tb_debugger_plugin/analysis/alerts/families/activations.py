@@ -13,11 +13,11 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Find,
     Hit,
     Parameter,
+    Severity,
     Values,
     explanation,
 )
 from tb_debugger_plugin.analysis.alerts.search import by_value, sites_condition
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject

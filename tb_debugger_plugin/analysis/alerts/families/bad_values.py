@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.places import Place, places_of
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency

@@ -11,12 +11,12 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Hit,
     Parameter,
+    Severity,
     Values,
     explanation,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST, by_value, every_value, without
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text

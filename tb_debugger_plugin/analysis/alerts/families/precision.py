@@ -17,12 +17,12 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Find,
     Hit,
     Parameter,
+    Severity,
     Values,
     explanation,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.float_formats import FORMATS

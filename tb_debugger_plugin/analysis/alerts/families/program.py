@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Parameter, Values, explanation
-from tb_debugger_plugin.analysis.alerts.severity import Severity
+from tb_debugger_plugin.analysis.alerts.rule import (
+    IN_GRAPH,
+    AlertRule,
+    Hit,
+    Parameter,
+    Severity,
+    Values,
+    explanation,
+)
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
 from tb_debugger_plugin.analysis.snapshot import Snapshot

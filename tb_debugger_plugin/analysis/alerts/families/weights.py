@@ -17,12 +17,12 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Hit,
     Parameter,
+    Severity,
     Values,
     explanation,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import by_value
-from tb_debugger_plugin.analysis.alerts.severity import Severity
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject

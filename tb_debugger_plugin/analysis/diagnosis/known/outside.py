@@ -11,7 +11,6 @@ from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 READING: Final = (*sorted(op_kinds.DATA | op_kinds.ELEMENTS), "InfeedDequeue")
-_PYTHON: Final = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 _LISTS: Final = (
     *("TensorListGetItem", "TensorListStack", "TensorListPopBack", "TensorListConcatV2"),
     *("TensorArrayReadV3", "TensorArrayGatherV3", "StackPopV2"),
@@ -50,7 +49,7 @@ CAUSES: Final = (
         Advice("Check what the constant was computed from, for example with numpy.isfinite."),
     ),
     Cause(
-        _PYTHON,
+        sorted(op_kinds.PYTHON),
         ANY,
         "a Python function returned it, whose inside is not recorded",
         always,

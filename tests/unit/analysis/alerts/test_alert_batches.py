@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import rule_of
 from tb_debugger_plugin.analysis.alerts.rule import Hit
+from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tests.support.events import loaded
 from tests.support.numerics import training
@@ -44,7 +44,7 @@ def history(tmp_path_factory):
 
 
 def hits(snapshot: Snapshot, rule_id: str) -> list[Hit]:
-    return sorted(rule_of(rule_id).find(snapshot, _SETTINGS[rule_id]))
+    return sorted(DEFAULTS.rule(rule_id).find(snapshot, _SETTINGS[rule_id]))
 
 
 @pytest.mark.parametrize("rule_id", _SETTINGS)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, rule_of
+from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.findings import verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
@@ -62,7 +62,7 @@ def found(folder: Path, rule_id: str, **values: object) -> dict[str, tuple[str, 
     """The severity of each alert of a rule and the first words of its remark, by its first tensor."""
     with opened(folder) as snapshot:
         settings = make_settings([(rule_id, name, value) for name, value in values.items()])
-        findings = verdict(snapshot, settings, rule_of(rule_id)).findings
+        findings = verdict(snapshot, settings, DEFAULTS.rule(rule_id)).findings
         alerts = findings_json(snapshot, findings)
         for one, finding in zip(alerts, findings, strict=True):
             assert (one["remark"] or "") in " ".join(explain_finding(snapshot, finding).sentences)
@@ -247,7 +247,7 @@ def test_a_variable_that_starts_at_zero_is_measured_by_what_becomes_of_it(tmp_pa
 def test_an_update_names_its_variable_and_layer(tmp_path):
     training(tmp_path, [{"read": _KERNEL, "Mul": _KERNEL * 2}]).close()
     with opened(tmp_path) as snapshot:
-        findings = verdict(snapshot, DEFAULTS, rule_of("LargeUpdateAlert")).findings
+        findings = verdict(snapshot, DEFAULTS, DEFAULTS.rule("LargeUpdateAlert")).findings
         (alert,) = findings_json(snapshot, findings)
     assert (alert["op_name"], alert["variable"], alert["layer"]) == ("Mul", "dense/kernel", "dense")
 
@@ -300,7 +300,7 @@ def test_the_tensors_of_a_layer_are_one_alert(tmp_path):
     gradients = [op.name for op in ops[2:]]
     program(tmp_path, ops, [{name: [0.0, 0.0] for name in gradients}] * 4)
     with opened(tmp_path) as snapshot:
-        judged = verdict(snapshot, DEFAULTS, rule_of("AllZeroAlert"))
+        judged = verdict(snapshot, DEFAULTS, DEFAULTS.rule("AllZeroAlert"))
         together, alone = findings_json(snapshot, judged.findings)
     assert (together["num_tensors"], together["count"]) == (2, 8)
     assert together["tensors"] == ["gradient_tape/a:0", "gradient_tape/b:0"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import FAMILIES, RULES, rule_of
+from tb_debugger_plugin.analysis.alerts.alert_rules import FAMILIES, RULES
 from tb_debugger_plugin.analysis.alerts.findings import Verdict, verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
@@ -30,7 +30,7 @@ def judged(folder: Path, rule_id: str, **values: object) -> tuple[Verdict, list[
     try:
         with open_snapshot(loader) as snapshot:
             settings = make_settings([(rule_id, name, value) for name, value in values.items()])
-            found = verdict(snapshot, settings, rule_of(rule_id))
+            found = verdict(snapshot, settings, settings.rule(rule_id))
             alerts = findings_json(snapshot, found.findings)
             sentences = explain_finding(snapshot, found.findings[0]).sentences if alerts else []
             return found, alerts, sentences
