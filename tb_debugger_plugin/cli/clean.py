@@ -18,8 +18,14 @@ from typing import TYPE_CHECKING
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.cache import Cached, database_path, databases, is_in_use, remove_unused
-from tb_debugger_plugin.index.eviction import cache_limit
+from tb_debugger_plugin.index.cache import (
+    Cached,
+    cache_limit,
+    database_path,
+    databases,
+    is_in_use,
+    remove_unused,
+)
 from tb_debugger_plugin.index.runs import find_runs
 
 if TYPE_CHECKING:

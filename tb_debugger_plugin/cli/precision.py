@@ -10,8 +10,8 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_debugger_plugin.analysis.precision.magnitudes import Share
 from tb_debugger_plugin.analysis.precision.precision import percent
-from tb_debugger_plugin.analysis.precision.shares import Share
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.events.printable import printable

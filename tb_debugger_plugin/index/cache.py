@@ -3,7 +3,7 @@
 The databases are a cache: they are outside the logdir (which may be read-only), and deleting them loses
 nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. Only
 one process can open a DuckDB file. A second process builds a private database in a temporary folder, so that
-two viewers of one logdir both work.
+two viewers of one logdir both work. The folder is kept below ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
 
 Invariant: a query on a database reaches no file of this machine but its own, those of a run that is a folder
 of tables, and those of the folders that its caller names. DuckDB keeps this, for all connections.
@@ -15,6 +15,8 @@ import contextlib
 import errno
 import functools
 import hashlib
+import logging
+import math
 import os
 import re
 import shutil
@@ -326,3 +328,39 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     schema.create_tables(connection)
     connection.execute("COMMIT")
     return connection
+
+
+_logger = logging.getLogger(__name__)
+
+_LIMIT_VARIABLE: Final = "TB_DEBUGGER_CACHE_GB"
+_DEFAULT_GB: Final = 2.0
+#: Deleting continues to this share of the limit, so that not every run that is opened deletes another one.
+_SHARE_LEFT: Final = 0.8
+
+
+def cache_limit() -> int:
+    """Return the limit of the cache folder in bytes; databases in use may exceed it."""
+    text = os.environ.get(_LIMIT_VARIABLE, "")
+    try:
+        limit = float(text) if text else _DEFAULT_GB
+    except ValueError:
+        limit = math.nan
+    if not (math.isfinite(limit) and limit >= 0):
+        _logger.warning("%s must be a number of GiB, but is %r; the debugger uses 2.", _LIMIT_VARIABLE, text)
+        limit = _DEFAULT_GB
+    return int(limit * 2**30)
+
+
+def keep_cache_small() -> None:
+    """Delete unused databases while the cache folder is above its limit."""
+    limit, cached = cache_limit(), databases()
+    total = sum(database.size for database in cached)
+    if total <= limit:
+        return
+    for database in sorted(cached, key=lambda entry: (not entry.is_gone, entry.used)):
+        if total <= limit * _SHARE_LEFT:
+            return
+        try:
+            total -= database.size if remove_unused(database.path) else 0
+        except OSError as error:
+            _logger.warning("The tables %s cannot be deleted: %s", database.path, error)

@@ -62,8 +62,7 @@ from tb_debugger_plugin.reading.program import (
     ops_of,
     sources_of,
 )
-from tb_debugger_plugin.reading.row_selection import counts_of, order_of, page_of
-from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows
+from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows, counts_of, order_of, page_of
 from tb_debugger_plugin.reading.value import Value, value_of, values_of
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.graph.paused_op import paused_op
+from tb_debugger_plugin.analysis.graph.graphs import paused_op
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError

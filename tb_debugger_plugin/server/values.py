@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.values import occurrences
+from tb_debugger_plugin.analysis.values.elements import PARTS
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
-from tb_debugger_plugin.analysis.values.numbers import PARTS
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, Slicing, parse, slicing_of
 from tb_debugger_plugin.analysis.values.statistics import statistics

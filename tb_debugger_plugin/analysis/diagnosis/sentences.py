@@ -7,8 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.around import Scene, source
-from tb_debugger_plugin.analysis.diagnosis.causes import Proven, advice_for, causes_of, example_for, words_for
-from tb_debugger_plugin.analysis.diagnosis.certainty import Certainty, certainty_of, missing_of
+from tb_debugger_plugin.analysis.diagnosis.causes import (
+    Certainty,
+    Proven,
+    advice_for,
+    causes_of,
+    certainty_of,
+    example_for,
+    missing_of,
+    words_for,
+)
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input, Inputs
 from tb_debugger_plugin.analysis.diagnosis.known import ANY, Cause
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers

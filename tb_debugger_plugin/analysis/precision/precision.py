@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.precision import magnitudes
-from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey
-from tb_debugger_plugin.analysis.precision.shares import Share, share_below
+from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey, Share, share_below
 from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, TensorPrecision, Verdict
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line

@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes
-from tb_debugger_plugin.analysis.precision.shares import Share, share_below
+from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes, Share, share_below
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values.float_formats import Format
 from tb_debugger_plugin.events.dtypes import NAMES

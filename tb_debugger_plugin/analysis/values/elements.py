@@ -9,7 +9,7 @@ few megabytes are in memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.numbers import widened
 from tb_debugger_plugin.index.stored_tensor import Elements
 
 Array = npt.NDArray[Any]
@@ -175,3 +176,40 @@ def blocks(elements: Elements, slicing: Slicing, max_bytes: int | None = None) -
     most = _CHUNK_BYTES if max_bytes is None else max_bytes
     for window in windows(slicing, max(1, most // elements.kind.itemsize)):
         yield _read_flat(elements, window)
+
+
+#: What of a complex number is taken, by name.
+PARTS: Final[dict[str, Callable[[Array], Array]]] = {
+    "abs": np.abs,
+    "real": np.real,
+    "imag": np.imag,
+    "angle": np.angle,
+}
+
+
+def check_numeric(elements: Elements) -> None:
+    """Check that the elements of a tensor are numbers.
+
+    Raises:
+      BadQueryError: They are strings.
+    """
+    if elements.kind.kind == "O":
+        raise BadQueryError("A tensor of strings has no numbers; values/text gives its elements.")
+
+
+def real_numbers(values: Array, part: str) -> Array:
+    """Return values as NumPy's own real dtypes; bool as it is.
+
+    Args:
+      values: Any numeric or bool array.
+      part: A key of :data:`PARTS`, for complex numbers.
+    """
+    # A signalling NaN, which no program computes and a damaged file may hold, is no reason to warn.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(PARTS[part](values)) if values.dtype.kind == "c" else widened(values)
+
+
+def as_float64(values: Array) -> npt.NDArray[np.float64]:
+    """Return numbers as float64."""
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)

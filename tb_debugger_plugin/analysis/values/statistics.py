@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.values.elements import blocks
+from tb_debugger_plugin.analysis.values.elements import blocks, real_numbers
 from tb_debugger_plugin.analysis.values.health import finite
-from tb_debugger_plugin.analysis.values.numbers import real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.index.stored_tensor import Elements

@@ -16,8 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.values.elements import read_slice
-from tb_debugger_plugin.analysis.values.numbers import as_float64, check_numeric, real_numbers
+from tb_debugger_plugin.analysis.values.elements import as_float64, check_numeric, read_slice, real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.stored_tensor import Elements

@@ -253,7 +253,7 @@ def no_disk(monkeypatch):
         tried.append(clock.now)
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr("tb_debugger_plugin.index.run_readers.Indexer", fail)
+    monkeypatch.setattr("tb_debugger_plugin.index.loader.Indexer", fail)
     return clock, tried
 
 
@@ -341,7 +341,7 @@ def test_what_changes_while_it_is_tried_is_tried_again(tmp_path, monkeypatch):
         recording.trace("g1", "Log", full_health([1.0]))
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr("tb_debugger_plugin.index.run_readers.Indexer", change_and_fail)
+    monkeypatch.setattr("tb_debugger_plugin.index.loader.Indexer", change_and_fail)
     (run,) = find_runs(tmp_path)
     loader = RunLoader(run, poll_seconds=0.001, clock=_Clock())  # which stands still
     assert loader.wait(PATIENCE_S)

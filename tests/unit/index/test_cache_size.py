@@ -1,4 +1,4 @@
-"""`index/eviction.py`: the cache folder stays below its size; files in use and of others are kept."""
+"""`index/cache.py`: the cache folder stays below its size; files in use and of others are kept."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import shutil
 
 import pytest
 
-from tb_debugger_plugin.index import eviction
-from tb_debugger_plugin.index.cache import database_path, databases, open_database
-from tb_debugger_plugin.index.eviction import cache_limit, keep_cache_small
+from tb_debugger_plugin.index import cache
+from tb_debugger_plugin.index.cache import (
+    cache_limit,
+    database_path,
+    databases,
+    keep_cache_small,
+    open_database,
+)
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, loaded, small_program
 
@@ -114,5 +119,5 @@ def test_a_limit_that_is_none_is_the_default_one_with_a_word(monkeypatch, caplog
 
 
 def test_the_limit_can_be_chosen(monkeypatch):
-    monkeypatch.setenv(eviction._ENVIRONMENT, "0.5")
+    monkeypatch.setenv(cache._ENVIRONMENT, "0.5")
     assert cache_limit() == 1 << 29
