@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from tb_debugger_plugin.index import cache
 from tb_debugger_plugin.index.cache import (
     cache_limit,
     database_path,
@@ -119,5 +118,5 @@ def test_a_limit_that_is_none_is_the_default_one_with_a_word(monkeypatch, caplog
 
 
 def test_the_limit_can_be_chosen(monkeypatch):
-    monkeypatch.setenv(cache._ENVIRONMENT, "0.5")
+    monkeypatch.setenv("TB_DEBUGGER_CACHE_GB", "0.5")
     assert cache_limit() == 1 << 29
