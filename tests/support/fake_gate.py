@@ -16,6 +16,7 @@ from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
+from tb_debugger_plugin.live.program.eager_stops import EagerOps
 from tb_debugger_plugin.live.program.tensors import numbers_of
 from tb_debugger_plugin.native.structs import NO_CALL, ConditionStep, GateCounts, GateRule, Hit, Passed
 
@@ -329,7 +330,7 @@ class FakeTensor:
         self.shape = _Shape(array.shape)
 
 
-class FakeEager:
+class FakeEager(EagerOps):
     """Eager ops of a test: their names begin with a capital letter, and all are on one line."""
 
     line = 7

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
@@ -31,14 +31,18 @@ from tb_debugger_plugin.live.program.calls import Calls
 from tb_debugger_plugin.live.program.interface import (
     MAX_HELD_BYTES,
     WHEN_ALONE_S,
-    Controller,
-    MakeController,
+    Program,
     Settings,
+    checked_settings,
 )
 from tb_debugger_plugin.live.program.interrupts import Interrupts
-from tb_debugger_plugin.live.program.settings import checked_settings
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.controller import Controller
 
 _log = logging.getLogger("tb_debugger_plugin")
+#: Makes the controller of a program.
+MakeController: TypeAlias = "Callable[[Settings, Program], Controller]"
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
@@ -448,12 +452,11 @@ def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]
     return own
 
 
-def _own_controller(settings: Settings, program: Any) -> Controller:
+def _own_controller(settings: Settings, program: Program) -> Controller:
     # Imported here: most recordings are not interactive.
-    from tb_debugger_plugin.live.program.controller import Controller as Own  # type: ignore[import-not-found, unused-ignore]
+    from tb_debugger_plugin.live.program.controller import Controller
 
-    made: Controller = Own(settings, program)
-    return made
+    return Controller(settings, program)
 
 
 def _defaults() -> dict[str, Any]:

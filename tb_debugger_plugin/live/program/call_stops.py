@@ -51,52 +51,36 @@ class CallStops:
             if status.is_off:
                 return
             why = self._why_before(call)
-            if why is not None or not status.open_calls:
-                status.call, status.call_message, status.is_over = call, message, False
-                status.knows_thread = True
-            status.wants_a_call = status.wants_a_call and message is None
-            status.counted.add(call)
-            status.has_news = True
+            status.count_call(call, message, stops=why is not None)
             if why is not None:
                 self._pauses.begin(why, Stop(), sentence=before_call(call, why.text), place=call.place)
             else:
-                wanted = self._begin(call)
+                wanted = status.begin_call(call)
         if why is not None:
             self._pauses.stay(call)
             with status.lock:
-                wanted = self._begin(call)
+                wanted = status.begin_call(call)
         self._isolate(wanted)
 
     def after(self, call: ProgramCall, error: BaseException | None) -> None:
         """Take a call that has ended in the thread that made it; may block."""
         status = self._status
         with status.lock:
-            if error is not None and not status.is_off and call.number not in status.open_calls:
-                status.note_call(call)  # it passed unseen until it failed
-            status.open_calls.pop(call.number, None)
-            if status.call is call:
-                status.is_over = True
-            status.has_news = True
+            status.end_call(call, has_failed=error is not None)
             why = None
             if not status.is_off:
                 status.follow_graphs()
                 self._pauses.wait(call)
                 why = self._why_after(error)
                 if why is not None:
-                    self._put_at_hand(call)
+                    status.show_call(call, is_over=True)
+                    status.tensors.call = call.number
                     self._pauses.begin(why, Stop(), sentence=after_call(call, why.text), place=call.place)
                     self._tell_failure(error)
         if why is not None:
             self._pauses.stay(call)
         if error is None:
             self._pauses.end_if_told()
-
-    def _put_at_hand(self, call: ProgramCall) -> None:
-        status = self._status
-        if status.call is not call:
-            status.call, status.call_message = call, None
-        status.tensors.call = call.number
-        status.is_over = status.knows_thread = True
 
     def _why_before(self, call: ProgramCall) -> Why | None:
         status = self._status
@@ -127,32 +111,6 @@ class CallStops:
             self._status.pause.failed.CopyFrom(failed)
             self._status.pause.inputs.extend(self._status.tensors.inputs_of(failed))
 
-    def _begin(self, call: ProgramCall) -> frozenset[int] | None:
-        """Note that a call runs from now on; return what should be isolated, if that is new.
-
-        The caller holds the lock.
-        """
-        status = self._status
-        is_only = not status.open_calls
-        if status.is_off:
-            return self._no_longer_isolated()
-        status.open_calls[call.number] = call
-        if is_only:
-            status.tensors.call = call.number
-        if status.is_noting:
-            status.follow_graphs()
-            status.is_noting = status.aims.is_noting
-            if is_only:
-                status.tensors.begin_call()
-            else:
-                status.tensors.forget_ended(status.open_calls)
-        wanted = status.aims.isolated() if status.may_stop else frozenset()
-        is_new = is_only and wanted != status.isolated
-        if is_new:
-            status.isolated = wanted
-        status.settle()
-        return wanted if is_new else None
-
     # Watch ops of their own.
 
     def isolate_new(self, tensors: Sequence[TensorOfGraph]) -> None:
@@ -161,28 +119,16 @@ class CallStops:
         The caller has no lock.
         """
         unrecorded = frozenset(one.tensor_id for one in tensors if not one.is_recorded)
-        status = self._status
-        with status.lock:
-            if not unrecorded or not status.may_stop:
-                return
-            new = (unrecorded & status.aims.isolated()) - status.isolated
-            status.isolated |= new
-            wanted = status.isolated if new else None
-        self._isolate(wanted)
+        if unrecorded:
+            with self._status.lock:
+                wanted = self._status.isolate_more(unrecorded)
+            self._isolate(wanted)
 
     def restore_watch_ops(self) -> None:
         """Give no tensor watch ops of its own any more, unless a call runs. The caller has no lock."""
-        self._isolate(self._no_longer_isolated())
-
-    def _no_longer_isolated(self) -> frozenset[int] | None:
-        """Nothing, if tensors have watch ops of their own and no call runs."""
-        status = self._status
-        with status.lock:
-            if not status.isolated or status.open_calls:
-                return None
-            status.isolated = frozenset()
-            status.settle()
-            return status.isolated
+        with self._status.lock:
+            wanted = self._status.no_longer_isolated()
+        self._isolate(wanted)
 
     def _isolate(self, wanted: frozenset[int] | None) -> None:
         """Give tensors watch ops of their own, or do nothing if it is None. The caller has no lock."""

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
@@ -29,9 +29,12 @@ from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.capture.stacks.frames import running_lines, user_place
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
-from tb_debugger_plugin.live.program.interface import CallKind, Controller, Details, ProgramCall
+from tb_debugger_plugin.live.program.interface import CallKind, Details, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import MakeCall
 from tb_debugger_plugin.native.structs import NO_CALL
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.controller import Controller
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Feeds, fetches and targets of a call that are named; a run may have thousands.

@@ -17,8 +17,8 @@ from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.live.messages.messages import Message, Outcome, State
 from tb_debugger_plugin.live.program import breakpoint_file
+from tb_debugger_plugin.live.program.aims import PAUSE, STEP, STEP_OVER, continuation
 from tb_debugger_plugin.live.program.evaluate import Results
-from tb_debugger_plugin.live.program.orders import PAUSE, STEP, STEP_OVER, continuation
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.places import described
 from tb_debugger_plugin.live.program.sentences import name_of
@@ -193,7 +193,7 @@ class Commands:
 
     def _do_stop(self, _: Message) -> _Done:
         self._status.notices.add("A debugger has ended the program.")
-        self._status.told_to_end = self._status.clock.now()
+        self._status.tell_to_end()
         self._pauses.let_go(int(State.DETACHED))
         return _Done("The program ends.")
 

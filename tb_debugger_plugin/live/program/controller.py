@@ -1,39 +1,113 @@
-"""Steers a program: what debuggers ask and command, on top of what stops it.
+"""The controller of a program: takes what its hooks and its gate see, and what debuggers ask and command.
 
-Takes commands, and returns the state of the program, the tensors of the current call, and their elements.
+Takes calls and eager ops from the hooks, and hits from the gate of the recording: a thread of this module
+waits for them. Returns the state of the program, the tensors of the current call, and their elements.
 
-Invariant: the version of the state rises with each change; counts alone raise it a few times a second.
+Invariants: after `close()` and after `detach()` no thread is held. The version of the state rises with each
+change; counts alone raise it a few times a second.
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import logging
-from collections.abc import Iterator
-from typing import Final
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, Final
 
+from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.capture.observer import Observer
+from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.live.messages.messages import Evaluation, Message, State, TensorList
+from tb_debugger_plugin.live.program.aims import Order
 from tb_debugger_plugin.live.program.arrays import parts_of
+from tb_debugger_plugin.live.program.call_stops import CallStops
 from tb_debugger_plugin.live.program.commands import Commands
+from tb_debugger_plugin.live.program.eager_stops import EagerOps, EagerStops
 from tb_debugger_plugin.live.program.evaluate import Results
-from tb_debugger_plugin.live.program.stops import Stops
+from tb_debugger_plugin.live.program.followers import Clock, Waits
+from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
+from tb_debugger_plugin.live.program.pauses import Pauses
+from tb_debugger_plugin.live.program.status import Status
+from tb_debugger_plugin.native.structs import Hit
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Most tensors in one list, and in a list without a limit.
 _MOST_LISTED: Final = 10_000
 _LISTED: Final = 1000
+#: Seconds between looks at the time, and between versions of a state of which only counts have changed.
+TICK_S: Final = 0.2
+#: Seconds after which a program that was told to end, and comes to no hook, is interrupted.
+_STOP_S: Final = 1.0
 
 
-class Controller(Stops):
-    """Stops and steers one program: see `interface.Controller`."""
+class Controller(Observer):
+    """Stops and steers one program; see `Settings`, and `State` and `Command` of `live.proto`.
+
+    Lives from the constructor to `close()`. Threads of the server ask and command; those of the program call
+    the methods that begin with `before`, `after` and `on`. They get no exception from `Exception`'s
+    subclasses: the hooks drop them. `SystemExit` passes, for a program that is to end.
+
+    Calls that pass `unseen` do not come to `before_call`, and to `after_call` only if they were taken up
+    meanwhile, or fail.
+
+    Args:
+      settings: What debuggers may do.
+      program: The program.
+      clock: The time.
+      eager: What is done with eager ops and their tensors; the default is TensorFlow's.
+      has_thread: Whether a thread waits for hits; without one, a test calls `take_hit` and `tick`.
+
+    Attributes:
+      unseen: Lets calls pass at which nobody looks.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        program: Program,
+        *,
+        clock: Clock | None = None,
+        eager: EagerOps | None = None,
+        has_thread: bool = True,
+    ) -> None:
+        eager = eager or EagerOps()
+        self._status = Status(settings, program, clock or Clock(), eager.read)
+        self._lock = self._status.lock
+        self.unseen = self._status.unseen
+        self._pauses = Pauses(self._status)
+        self._calls = CallStops(self._status, self._pauses)
+        self._eager = EagerStops(self._status, self._pauses, eager)
+        self._closed = threading.Event()
+        self._results = Results(self._status.tensors, self._lock)
+        self._commands = Commands(self._status, self._pauses, self._results)
+        program.recording.observe(self)
+        self.at_new_tensors(program.recording.watched)
+        if program.recording.does_not_stop:
+            self._status.notices.add(program.recording.does_not_stop)
+        with self._lock:
+            self._status.settle()
+        self._thread: threading.Thread | None = None
+        if has_thread:
+            self._thread = threading.Thread(target=self._run, name="tb-debugger-controller", daemon=True)
+            self._thread.start()
+
+    # What debuggers ask and command.
 
     def state(self) -> Message:
-        """Return the state now."""
+        """Return the `State` now."""
         with self._lock:
             return self._status.message()
 
     def follow(self, version: int, timeout: float) -> Message:
-        """Return the first state with a higher version, or the present one after some seconds."""
+        """Return the first `State` with a higher version, or the present one after a time.
+
+        Args:
+          version: The version that the caller has.
+          timeout: Seconds to wait at most.
+        """
         with self._lock:
             self._lock.wait_for(lambda: self._status.version > version, timeout)
             return self._status.message()
@@ -46,26 +120,17 @@ class Controller(Stops):
           follower: What it is, for the log.
           keep_s: Seconds that a paused program waits at least when it leaves as the last one.
         """
-        status = self._status
         with self._lock:
-            status.followers.join()
             _log.info("%s follows the program.", follower[:100])
-            if status.phase == State.WAITING:
-                status.phase = int(State.PAUSED)
-            status.wants_a_call = True
-            status.apply()
-            status.news()
+            self._status.join()
         try:
             yield
         finally:
             with self._lock:
-                status.followers.leave(keep_s)
-                if status.phase == State.PAUSED and not status.has_begun and not status.followers.count:
-                    status.phase = int(State.WAITING)
-                status.news()
+                self._status.leave(keep_s)
 
     def control(self, command: Message) -> Message:
-        """Obey a command."""
+        """Obey a `Command`; return an `Outcome`."""
         with self._lock:
             outcome = self._commands.obey(command)
             outcome.state.CopyFrom(self._status.message())
@@ -74,7 +139,7 @@ class Controller(Stops):
         return outcome
 
     def list_tensors(self, after: int, limit: int) -> Message:
-        """Return tensors of the current call."""
+        """Return the `TensorList` of the current call: tensors numbered above `after`, at most `limit`."""
         most = min(limit if limit > 0 else _LISTED, _MOST_LISTED)
         tensors = self._status.tensors
         with self._lock:
@@ -82,18 +147,137 @@ class Controller(Stops):
             return TensorList(call=tensors.call, tensors=messages, total=total)
 
     def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
-        """Yield a range of the elements of a tensor, in parts of at most 1 MiB."""
+        """Yield a range of the elements of a tensor, in parts of at most 1 MiB.
+
+        Raises:
+          NotFoundError: The tensor is not there any more.
+          UsageError: The range is none of the tensor's.
+        """
         value = self._results.value(tensor)
         yield from parts_of(value.array, begin, end)
 
     def evaluate(self, text: str) -> Message:
-        """Return the result of an expression over the held tensors."""
+        """Return the `Evaluation` of an expression over the held tensors."""
         with self._lock:
             if self._status.is_off:
                 return Evaluation(text="The program was detached, or has ended: no tensors can be read.")
             paused_at = self._status.paused_at
         return self._results.evaluate(text, paused_at)
 
-    def _prepare(self) -> None:
-        self._results = Results(self._status.tensors, self._lock)
-        self._commands = Commands(self._status, self._pauses, self._results)
+    # The interface for the hooks of the program.
+
+    def at_new_tensors(self, tensors: Sequence[TensorOfGraph]) -> None:
+        """Take tensors of graphs that get watch ops."""
+        with self._lock:
+            self._status.take_in(tensors)
+        self._calls.isolate_new(tensors)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether any thread of the program is held or waits. Takes no lock: signal handlers ask."""
+        return self._status.is_stopped
+
+    def before_first_op(self, op_type: str, frame: FrameType) -> None:
+        """Take the first eager op of a program that is to wait there; may block.
+
+        Args:
+          op_type: Its type.
+          frame: The frame below which the program makes it.
+        """
+        self._eager.before_first(op_type, frame)
+
+    def before_call(self, call: ProgramCall) -> None:
+        """Take a call that a thread is about to make; may block."""
+        self._calls.before(call)
+
+    def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
+        """Take a call that has ended in the thread that made it; may block.
+
+        Args:
+          call: The call.
+          error: What it raised; None if it returned.
+        """
+        self._calls.after(call, error)
+
+    def on_eager_op(
+        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+    ) -> Sequence[Any] | None:
+        """Take an eager op that has run; may block. Return as many other outputs, or None for the same.
+
+        Args:
+          op_type: Its type, or the name of a function.
+          inputs: Its inputs.
+          outputs: Its outputs.
+          frame: The frame below which the program made it.
+        """
+        return self._eager.after_op(op_type, inputs, outputs, frame)
+
+    def detach(self, why: str) -> None:
+        """Let the program run on without stopping again, also when commands are refused.
+
+        Args:
+          why: A sentence for the debuggers.
+        """
+        with self._lock:
+            if not self._status.is_off:
+                self._status.notices.add(why)
+                self._pauses.let_go(int(State.DETACHED))
+
+    def close(self) -> None:
+        """End: release all threads, and stop none from now on. Further calls do nothing."""
+        with self._lock:
+            if self._status.phase == State.ENDED:
+                return
+            self._pauses.let_go(int(State.ENDED))
+        self._calls.restore_watch_ops()
+        self._closed.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5 * TICK_S)
+
+    # The thread that waits for hits.
+
+    def _run(self) -> None:
+        gate, clock = self._status.gate, self._status.clock
+        while not self._closed.is_set():
+            try:
+                began = clock.now()
+                hit = None if gate is None else gate.wait(TICK_S)
+                if hit is not None:
+                    self.take_hit(hit)
+                elif clock.now() - began < TICK_S / 2:
+                    self._closed.wait(TICK_S)  # without a gate, or when it is closed
+                self.tick()
+            except Exception as error:  # the program must not see any error
+                _log.debug("The debugger failed:", exc_info=error)
+                self.detach(f"The debugger failed ({user_message(error)}): the program runs on without it.")
+
+    def take_hit(self, hit: Hit) -> None:
+        """Take a thread that is held at the gate."""
+        with self._lock:
+            stop = self._pauses.decide(hit)
+        if stop is not None:
+            self._pauses.flush()
+
+    def tick(self) -> None:
+        """Do what the time brings: the thread of the controller calls this a few times a second."""
+        status = self._status
+        with self._lock:
+            if status.phase == State.PAUSED and status.has_begun and status.followers.is_alone:
+                status.notices.add("No debugger came back in time: the program ran on.")
+                self._pauses.go_on(Order())
+            else:
+                status.apply_if_time_changes_it()
+            waits = status.waiting.look(is_waiting=status.phase == State.WAITING)
+            if waits is Waits.OVER:
+                status.notices.add("No debugger came in time: the program ran on.")
+                self._pauses.go_on(Order())
+            if status.phase == State.RUNNING:
+                status.follow_graphs()
+            status.tell_counts()
+            is_late = status.told_to_end is not None and status.clock.now() - status.told_to_end >= _STOP_S
+            if is_late:
+                status.forget_told_to_end()
+        if waits is not None:
+            status.program.tell_waiting(is_over=waits is Waits.OVER)
+        if is_late:
+            _thread.interrupt_main()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Pause
@@ -16,14 +20,57 @@ from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
 from tb_debugger_plugin.live.program.tensors import EagerTensor
 
-# Lines of a program that runs eagerly: where *step over* stops as long as the program has made no call.
-#
-# A line is next if it is not the line at which the program stopped last. A line that runs many ops, in a
-# library or in a loop of one line, is left as a whole.
+Array = npt.NDArray[Any]
+
+
+class EagerOps:
+    """What is done with eager ops and their tensors: the only place where the controller needs TensorFlow."""
+
+    def is_op(self, op_type: str) -> bool:
+        """Return whether a name is that of an op, and not of a function."""
+        return _is_op(op_type)
+
+    def place(self, frame: FrameType) -> tuple[str, int]:
+        """Return path and line of the program in a running stack; empty and 0 if there is none."""
+        from tb_debugger_plugin.capture.stacks.frames import user_place
+
+        return user_place(frame)
+
+    def lines(self, frame: FrameType) -> list[RunningLine]:
+        """Return the lines of the program in a running stack, innermost first."""
+        from tb_debugger_plugin.capture.stacks.frames import running_lines
+
+        return list(running_lines(frame))
+
+    def read(self, tensor: Any) -> Array:
+        """Return the elements of an eager tensor; objects for strings.
+
+        Raises:
+          TypeError: It has none: a resource, or a variant.
+        """
+        return np.asarray(tensor._numpy_internal())
+
+    def make(self, array: Array, like: Any) -> Any:
+        """Return an eager tensor of the dtype, and on the device, of another one."""
+        import tensorflow as tf
+
+        with tf.device(like.device):
+            return tf.constant(array, dtype=like.dtype)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_op(op_type: str) -> bool:
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(op_type) is not None
 
 
 class EagerLines:
-    """The line at which the program stopped last. Not thread-safe: the controller holds its lock."""
+    """The line at which the program stopped last: *step over* leaves it, where the program makes no call.
+
+    A line that runs many ops, in a library or in a loop of one line, is left as a whole. Not thread-safe: the
+    controller holds its lock.
+    """
 
     def __init__(self) -> None:
         self._last = ("", 0)
@@ -43,11 +90,13 @@ class EagerStops:
     Args:
       status: The status of the program.
       pauses: Its pauses.
+      ops: What is done with the ops and their tensors.
     """
 
-    def __init__(self, status: Status, pauses: Pauses) -> None:
+    def __init__(self, status: Status, pauses: Pauses, ops: EagerOps) -> None:
         self._status = status
         self._pauses = pauses
+        self._ops = ops
         self._lines = EagerLines()
 
     def before_first(self, op_type: str, frame: FrameType) -> None:
@@ -58,7 +107,7 @@ class EagerStops:
           frame: The frame below which the program makes it.
         """
         status = self._status
-        path, line = status.eager.place(frame)
+        path, line = self._ops.place(frame)
         with status.lock:
             if status.is_off or status.has_begun:
                 return
@@ -84,17 +133,16 @@ class EagerStops:
         """
         status = self._status
         self._pauses.end_if_told()
-        if status.is_off or not outputs or not status.eager.is_op(op_type):
+        if status.is_off or not outputs or not self._ops.is_op(op_type):
             return None
-        path, line = status.eager.place(frame)
+        path, line = self._ops.place(frame)
         with status.lock:
             self._pauses.wait()
             if not status.may_stop:
                 return None
-            entries = status.tensors.add_eager(op_type, outputs, path, line, held=status.aims.looks)
-            status.has_news = True
+            entries = status.add_eager(op_type, outputs, path, line)
             self._follow(entries)
-            lines = status.eager.lines(frame) if status.aims.looks_at_lines else ()
+            lines = self._ops.lines(frame) if status.aims.looks_at_lines else ()
             found = self._why(entries, lines, inputs) or self._why_line(entries, path, line)
             if found is None:
                 return None
@@ -139,7 +187,7 @@ class EagerStops:
         if stop.eager is None or stop.changed is None:
             return None
         slot = stop.eager.place.slot
-        changed = self._status.eager.make(stop.changed, outputs[slot])
+        changed = self._ops.make(stop.changed, outputs[slot])
         with self._status.lock:
             stop.eager.tensor = changed
         return [*outputs[:slot], changed, *outputs[slot + 1 :]]

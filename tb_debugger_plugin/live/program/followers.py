@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import enum
+import time
 from typing import Final
 
-from tb_debugger_plugin.live.program.clock import Clock
+
+class Clock:
+    """The time of the machine. A test sets its own."""
+
+    def now(self) -> float:
+        """Return seconds since some moment; they never go back."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
 
 
 class Followers:

@@ -1,25 +1,22 @@
 """What the hooks, the server and the controller of a program know of each other.
 
-The hooks of `calls` and the server of `server` call a `Controller`. The controller uses a `Program`: what it
-may do to the program beside stopping it. Neither TensorFlow nor gRPC is needed here.
+The hooks of `calls` hand calls to the `Controller`, which uses a `Program`: what it may do to the program
+beside stopping it. Neither TensorFlow nor gRPC is needed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tb_debugger_plugin.capture.observer import InteractiveRecording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
+from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages.messages import Call, Message
-
-if TYPE_CHECKING:
-    from tb_debugger_plugin.live.program.unseen_calls import UnseenCalls
+from tb_debugger_plugin.live.program.filters import checked_filters
 
 #: Bytes of values that are held for the current call, unless the program says otherwise.
 MAX_HELD_BYTES: Final = 1 << 30
@@ -51,6 +48,45 @@ class Settings:
     read_only: bool = False
     max_held_bytes: int = MAX_HELD_BYTES
     filters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def checked_settings(
+    *,
+    wait: object = True,
+    when_alone: object = WHEN_ALONE_S,
+    may_change_values: object = False,
+    read_only: object = False,
+    max_held_bytes: object = MAX_HELD_BYTES,
+    filters: object = None,
+) -> Settings:
+    """Return what debuggers may do; see `enable_breakpoints` for the arguments.
+
+    Raises:
+      UsageError: An argument cannot be used.
+    """
+    if not isinstance(wait, bool) and not (_is_number(wait) and 0 <= wait < 1e9):  # type: ignore[operator]
+        raise UsageError(f"wait is {wait!r}: give True, False, or a number of seconds from 0 on.")
+    flags = {"may_change_values": may_change_values, "read_only": read_only}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise UsageError(f"{name} is {flag!r}: give True or False.")
+    if when_alone is not None and not (_is_number(when_alone) and 0 <= when_alone < 1e9):  # type: ignore[operator]
+        raise UsageError(f"when_alone is {when_alone!r}: give a number of seconds from 0 on, or None.")
+    if not (type(max_held_bytes) is int and max_held_bytes >= 0):
+        raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
+    return Settings(
+        wait=wait is not False and not read_only,
+        wait_s=None if isinstance(wait, bool) else wait,  # type: ignore[arg-type]
+        when_alone=when_alone,  # type: ignore[arg-type]
+        may_change_values=bool(may_change_values),
+        read_only=bool(read_only),
+        max_held_bytes=max_held_bytes,
+        filters=checked_filters(filters),
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class CallKind(IntEnum):
@@ -197,108 +233,3 @@ class Program(Protocol):
         Args:
           is_over: Whether it runs on.
         """
-
-
-class Controller(Protocol):
-    """Stops and steers one program; see `Settings`, and `State` and `Command` of `live.proto`.
-
-    The first five methods and `connected` are called by threads of the server, those that begin with
-    `before`, `after` and `on` by threads of the program. Threads of the program get no exception from
-    `Exception`'s subclasses: the hooks drop them. `SystemExit` passes, for a program that is to end.
-
-    Calls that pass `unseen` do not come to `before_call`, and to `after_call` only if they were taken up
-    meanwhile, or fail.
-
-    Attributes:
-      unseen: Lets calls pass at which nobody looks.
-    """
-
-    unseen: UnseenCalls
-
-    def state(self) -> Message:
-        """Return the `State` now."""
-
-    def follow(self, version: int, timeout: float) -> Message:
-        """Return the first `State` with a higher version, or the present one after a time.
-
-        Args:
-          version: The version that the caller has.
-          timeout: Seconds to wait at most.
-        """
-
-    def control(self, command: Message) -> Message:
-        """Obey a `Command`; returns an `Outcome`."""
-
-    def list_tensors(self, after: int, limit: int) -> Message:
-        """Return the `TensorList` of the current call: tensors numbered above `after`, at most `limit`."""
-
-    def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
-        """Yield a range of the elements of a tensor, in parts of at most 1 MiB.
-
-        Raises:
-          NotFoundError: The tensor is not there any more.
-          UsageError: The range is none of the tensor's.
-        """
-
-    def evaluate(self, text: str) -> Message:
-        """Return the `Evaluation` of an expression over the held tensors."""
-
-    def connected(self, follower: str, keep_s: float = 0.0) -> AbstractContextManager[None]:
-        """Count a debugger as connected inside a block.
-
-        Args:
-          follower: What it is, for the log.
-          keep_s: Seconds that a paused program waits at least when it leaves as the last one.
-        """
-
-    def before_first_op(self, op_type: str, frame: FrameType) -> None:
-        """Take the first eager op of a program that is to wait there; may block.
-
-        Args:
-          op_type: Its type.
-          frame: The frame below which the program makes it.
-        """
-
-    def before_call(self, call: ProgramCall) -> None:
-        """Take a call that a thread is about to make; may block."""
-
-    def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
-        """Take a call that has ended in the thread that made it; may block.
-
-        Args:
-          call: The call.
-          error: What it raised; None if it returned.
-        """
-
-    def on_eager_op(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
-    ) -> Sequence[Any] | None:
-        """Take an eager op that has run; may block.
-
-        Args:
-          op_type: Its type, or the name of a function.
-          inputs: Its inputs.
-          outputs: Its outputs.
-          frame: The frame below which the program made it.
-
-        Returns:
-          Other outputs for the program, as many; None for the same.
-        """
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether any thread of the program is held or waits. Takes no lock: signal handlers ask."""
-
-    def detach(self, why: str) -> None:
-        """Let the program run on without stopping again, also when commands are refused.
-
-        Args:
-          why: A sentence for the debuggers.
-        """
-
-    def close(self) -> None:
-        """End: release all threads, and stop none from now on. Further calls do nothing."""
-
-
-#: Makes the controller of a program.
-MakeController = Callable[[Settings, Program], Controller]

@@ -16,9 +16,11 @@ import socket
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.live.program.interface import Controller
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.controller import Controller
+
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Seconds that Python's own handler gets to run before the thread takes it as held inside a graph.

@@ -15,10 +15,9 @@ import threading
 
 from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
-from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.aims import Order, Why
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.interface import ProgramCall
-from tb_debugger_plugin.live.program.orders import Order
 from tb_debugger_plugin.live.program.sentences import (
     BESIDE_IN_SESSION,
     CANNOT_CHANGE,
@@ -64,15 +63,11 @@ class Pauses:
           place: The path and the line of the program there.
         """
         status = self._status
-        status.pause_number += 1
-        is_waiting = not status.has_begun and not status.followers.count
-        status.phase = int(State.WAITING if is_waiting else State.PAUSED)
-        status.stop = stop
         pause = Pause(
             reason=why.reason,
             sentence=sentence,
             breakpoint=why.breakpoint,
-            number=status.pause_number,
+            number=status.pause_number + 1,
             wall_time=status.clock.wall(),
             path=place[0],
             line=place[1],
@@ -85,17 +80,14 @@ class Pauses:
             pause.others_may_have_passed = stop.hit.others_may_have_passed
         pause.cannot_change = self._cannot_change(stop, pause)
         pause.can_change = not pause.cannot_change
-        status.pause = pause
-        status.aims.give(Order(status.aims.order.text), is_over=False)
-        status.apply()
-        status.news()
+        status.begin_pause(stop, pause)
         return stop
 
     def _cannot_change(self, stop: Stop, pause: Message) -> str:
         if not self._status.settings.may_change_values:
             return NOT_ALLOWED
         if stop.hit is not None:
-            why = CannotChange(stop.hit.cannot_change)
+            why = stop.hit.cannot_change
             is_of_session = why is CannotChange.BESIDE and not pause.tensor.function
             return BESIDE_IN_SESSION if is_of_session else CANNOT_CHANGE[why]
         return "" if stop.eager is not None else NO_TENSOR
@@ -130,29 +122,19 @@ class Pauses:
         status = self._status
         if not status.is_stopped:
             return
-        status.threads_here += 1
-        if call is not None:
-            status.held_calls[call.number] = call
-        try:
-            while status.is_stopped:
-                status.lock.wait()
-        except KeyboardInterrupt:
-            status.notices.add("Ctrl-C at the program: it runs on without the debugger.")
-            self.let_go(int(State.DETACHED))
-        finally:
-            status.threads_here -= 1
-            if call is not None:
-                status.held_calls.pop(call.number, None)
+        with status.thread_here(call):
+            try:
+                while status.is_stopped:
+                    status.lock.wait()
+            except KeyboardInterrupt:
+                status.notices.add("Ctrl-C at the program: it runs on without the debugger.")
+                self.let_go(int(State.DETACHED))
 
     def go_on(self, order: Order) -> None:
         """Let the program go on after a pause."""
         status = self._status
-        status.has_begun = True
-        status.phase = int(State.RUNNING)
-        stop, status.stop, status.pause = status.stop, Stop(), None
         hits, self._waiting_hits = self._waiting_hits, []
-        status.aims.give(order, is_over=status.is_over)
-        status.apply()
+        stop = status.end_pause(order)
         if stop.hit is not None and status.gate is not None:
             status.gate.release(stop.hit.number)
         for hit in hits:
@@ -165,16 +147,8 @@ class Pauses:
         Args:
           phase: The phase from now on.
         """
-        status = self._status
-        status.phase = phase
-        status.pause, status.stop, self._waiting_hits = None, Stop(), []
-        status.has_begun = True
-        status.aims.give(Order(), is_over=False)
-        status.apply()
-        if status.gate is not None:
-            status.gate.let_all_pass()
-        status.tensors.drop_eager()
-        status.news()
+        self._waiting_hits = []
+        self._status.end(phase)
 
     # The caller does not hold the lock.
 
@@ -215,6 +189,5 @@ class Pauses:
         if status.told_to_end is None or threading.current_thread() is not threading.main_thread():
             return
         with status.lock:
-            status.told_to_end = None
-            status.apply()
+            status.forget_told_to_end()
         raise SystemExit("The debugger has ended the program.")

@@ -1,29 +1,30 @@
 """What is known of a program at this moment, and the lock that guards it.
 
-Hooks, gate and commands change it; the state that debuggers see is made of it.
+Hooks, gate and commands change it by its methods; the state that debuggers see is made of it.
 
-Invariant: one lock guards everything, and nothing waits for the program or for its files while it holds the
-lock. Methods want it to be held.
+Invariants: only methods of `Status` write its fields. One lock guards everything, and nothing waits for the
+program or for its files while it holds the lock. Methods want it to be held.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy.typing as npt
 
-from tb_debugger_plugin.capture.gate import Gate
+from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.live.messages.messages import Message, Notice, State
-from tb_debugger_plugin.live.program.aims import Aims
+from tb_debugger_plugin.live.program.aims import Aims, Order
 from tb_debugger_plugin.live.program.breakpoints import Entry
-from tb_debugger_plugin.live.program.clock import Clock
 from tb_debugger_plugin.live.program.filters import asked
-from tb_debugger_plugin.live.program.followers import Followers, Waiting
+from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
 from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
-from tb_debugger_plugin.live.program.tensors import EagerTensor, Tensors
+from tb_debugger_plugin.live.program.tensors import EagerTensor, ReadEager, Tensors
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 from tb_debugger_plugin.native.structs import NO_CALL, Hit
 
@@ -78,7 +79,7 @@ class Status:
       settings: What debuggers may do.
       program: The program.
       clock: The time.
-      eager: What is done with eager ops and their tensors.
+      read_eager: Returns the elements of an eager tensor.
 
     Attributes:
       lock: Guards everything; notified at each new version.
@@ -105,15 +106,14 @@ class Status:
       told_to_end: When a debugger told the program to end; None if none did.
     """
 
-    def __init__(self, settings: Settings, program: Program, clock: Clock, eager: Any) -> None:
+    def __init__(self, settings: Settings, program: Program, clock: Clock, read_eager: ReadEager) -> None:
         self.settings = settings
         self.program = program
         self.clock = clock
-        self.eager = eager
         self.lock = threading.Condition()
         self.gate: Gate | None = program.recording.gate
         self.aims = Aims(self.gate, settings.filters)
-        self.tensors = Tensors(self.gate, settings.max_held_bytes, eager.read)
+        self.tensors = Tensors(self.gate, settings.max_held_bytes, read_eager)
         self.followers = Followers(settings.when_alone, clock)
         self.notices = Notices()
         self.counted = CountedCalls()
@@ -211,6 +211,184 @@ class Status:
             held = {*held, self.call.number} if self.knows_thread else held
         return [calls[number].message(is_held=number in held) for number in sorted(calls)[:_MOST_THREADS]]
 
+    # Debuggers come and go.
+
+    def join(self) -> None:
+        """Count one more debugger, which looks at the program."""
+        self.followers.join()
+        if self.phase == State.WAITING:
+            self.phase = int(State.PAUSED)
+        self.wants_a_call = True
+        self.apply()
+        self.news()
+
+    def leave(self, keep_s: float) -> None:
+        """Count one debugger less; see `Followers.leave`."""
+        self.followers.leave(keep_s)
+        if self.phase == State.PAUSED and not self.has_begun and not self.followers.count:
+            self.phase = int(State.WAITING)
+        self.news()
+
+    # The program pauses, and goes on.
+
+    def begin_pause(self, stop: Stop, pause: Message) -> None:
+        """Pause the program.
+
+        Args:
+          stop: Where it stops.
+          pause: The same for debuggers, as the next of all pauses.
+        """
+        is_waiting = not self.has_begun and not self.followers.count
+        self.phase = int(State.WAITING if is_waiting else State.PAUSED)
+        self.stop, self.pause, self.pause_number = stop, pause, int(pause.number)
+        self._order(Order(self.aims.order.text), is_over=False)
+        self.news()
+
+    def end_pause(self, order: Order) -> Stop:
+        """Let the program run on by an order; return where it was paused."""
+        stop = self._run_on(int(State.RUNNING))
+        self._order(order, is_over=self.is_over)
+        return stop
+
+    def end(self, phase: int) -> None:
+        """Let the program run on without stopping again.
+
+        Args:
+          phase: The phase from now on.
+        """
+        self._run_on(phase)
+        self._order(Order(), is_over=False)
+        if self.gate is not None:
+            self.gate.let_all_pass()
+        self.tensors.drop_eager()
+        self.news()
+
+    def _run_on(self, phase: int) -> Stop:
+        stop, self.stop, self.pause = self.stop, Stop(), None
+        self.phase, self.has_begun = phase, True
+        return stop
+
+    def _order(self, order: Order, *, is_over: bool) -> None:
+        self.aims.give(order, is_over=is_over)
+        self.apply()
+
+    @contextlib.contextmanager
+    def thread_here(self, call: ProgramCall | None) -> Iterator[None]:
+        """Count a thread that waits in a hook, inside a block.
+
+        Args:
+          call: The call before or after which it waits; None at an eager op.
+        """
+        self.threads_here += 1
+        if call is not None:
+            self.held_calls[call.number] = call
+        try:
+            yield
+        finally:
+            self.threads_here -= 1
+            if call is not None:
+                self.held_calls.pop(call.number, None)
+
+    def tell_to_end(self) -> None:
+        """Note that a debugger tells the program to end."""
+        self.told_to_end = self.clock.now()
+
+    def forget_told_to_end(self) -> None:
+        """Note that the program ends as it was told."""
+        self.told_to_end = None
+        self.apply()
+
+    # Tensors and calls.
+
+    def take_in(self, tensors: Sequence[TensorOfGraph]) -> None:
+        """Take in tensors of graphs that are new, or of which more is known."""
+        self.tensors.know(tensors)
+        self.aims.take_in(tensors)
+        if self._was_on:
+            self.apply()
+        self.has_news = True
+
+    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerTensor]:
+        """Add the outputs of an eager op; see `Tensors.add_eager`."""
+        self.has_news = True
+        return self.tensors.add_eager(op_type, outputs, path, line, held=self.aims.looks)
+
+    def count_call(self, call: ProgramCall, message: Message | None, *, stops: bool) -> None:
+        """Count a call that is about to run.
+
+        Args:
+          call: The call.
+          message: It as a message, if that was wanted.
+          stops: Whether the program stops there.
+        """
+        if stops or not self.open_calls:
+            self.show_call(call, message)
+        self.wants_a_call = self.wants_a_call and message is None
+        self.counted.add(call)
+        self.has_news = True
+
+    def show_call(self, call: ProgramCall, message: Message | None = None, *, is_over: bool = False) -> None:
+        """Make a call the current one, of which the thread is known.
+
+        Args:
+          call: The call.
+          message: It as a message; None if that is not made.
+          is_over: Whether it has ended.
+        """
+        if message is not None or call is not self.call:
+            self.call, self.call_message = call, message
+        self.is_over, self.knows_thread = is_over, True
+
+    def begin_call(self, call: ProgramCall) -> frozenset[int] | None:
+        """Note that a call runs from now on; return what should be isolated, if that is new."""
+        is_only = not self.open_calls
+        if self.is_off:
+            return self.no_longer_isolated()
+        self.open_calls[call.number] = call
+        if is_only:
+            self.tensors.call = call.number
+        if self.is_noting:
+            self.follow_graphs()
+            self.is_noting = self.aims.is_noting
+            if is_only:
+                self.tensors.begin_call()
+            else:
+                self.tensors.forget_ended(self.open_calls)
+        wanted = self.aims.isolated() if self.may_stop else frozenset()
+        is_new = is_only and wanted != self.isolated
+        if is_new:
+            self.isolated = wanted
+        self.settle()
+        return wanted if is_new else None
+
+    def end_call(self, call: ProgramCall, *, has_failed: bool) -> None:
+        """Note that a call has ended.
+
+        Args:
+          call: The call.
+          has_failed: Whether by an error.
+        """
+        if has_failed and not self.is_off and call.number not in self.open_calls:
+            self.note_call(call)  # it passed unseen until it failed
+        self.open_calls.pop(call.number, None)
+        if self.call is call:
+            self.is_over = True
+        self.has_news = True
+
+    def isolate_more(self, tensor_ids: frozenset[int]) -> frozenset[int] | None:
+        """Return all tensors that should be isolated, if some of those are new among them; else None."""
+        new = (tensor_ids & self.aims.isolated()) - self.isolated if self.may_stop else frozenset()
+        self.isolated |= new
+        return self.isolated if new else None
+
+    def no_longer_isolated(self) -> frozenset[int] | None:
+        """Return nothing, if tensors are isolated and no call runs; else None."""
+        if not self.isolated or self.open_calls:
+            return None
+        self.isolated = frozenset()
+        self.settle()
+        return self.isolated
+
     def look_at(self, number: int) -> None:
         """Make a call the current one, at a tensor of which a thread stops.
 
@@ -302,17 +480,11 @@ class Status:
         """Note that a call runs."""
         self.open_calls[call.number] = call
         self.tensors.call = call.number
-        self.call, self.call_message, self.is_over = call, None, False
-        self.knows_thread = True
+        self.show_call(call)
 
     def apply_if_time_changes_it(self) -> None:
         """Tell the gate and the hooks what is wanted, if debuggers have been away for long enough."""
         if self.may_stop != self._was_on and not self.is_off:
-            self.apply()
-
-    def apply_if_on(self) -> None:
-        """Tell the gate and the hooks what is wanted, if anything may stop the program."""
-        if self._was_on:
             self.apply()
 
     def follow_graphs(self) -> None:

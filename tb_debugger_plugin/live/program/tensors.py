@@ -81,6 +81,8 @@ def _with_numpy(array: npt.NDArray[Any]) -> dict[str, float]:
 
 
 Array: TypeAlias = "npt.NDArray[Any]"
+#: Returns the elements of an eager tensor.
+ReadEager: TypeAlias = "Callable[[Any], Array]"
 #: Tensors in a block of numbers: numbers stay whole in a browser for 30 million blocks.
 _BLOCK: Final = 1 << 28
 #: Most eager outputs that are noted in a call, as many as the gate notes.
@@ -143,7 +145,7 @@ class Tensors:
       read_eager: Returns the elements of an eager tensor.
     """
 
-    def __init__(self, gate: Gate | None, max_bytes: int, read_eager: Callable[[Any], Array]) -> None:
+    def __init__(self, gate: Gate | None, max_bytes: int, read_eager: ReadEager) -> None:
         self._gate = gate
         self._max_bytes = max_bytes
         self._read_eager = read_eager

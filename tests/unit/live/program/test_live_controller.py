@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
+from tb_debugger_plugin.live.program import status
 from tb_debugger_plugin.live.program.controller import Controller
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
 from tests.support.fake_gate import (
@@ -171,7 +174,7 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(tmp_path):
 def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(tmp_path):
     session = Session(tmp_path, wait=True)
     session.connect()
-    eager = session.controller._status.eager
+    eager = session.controller._eager._ops
 
     def line(number, op_type):
         def run():
@@ -377,7 +380,7 @@ def test_a_line_of_an_eager_program_stops_once_when_it_begins_to_run_whatever_it
         return [RunningLine("/home/user/main.py", line, here, callee)]
 
     def ops_below(callee, line=30):
-        session.controller._status.eager.callers = running(line, callee)
+        session.controller._eager._ops.callers = running(line, callee)
         session.op("Mul", GOOD)
         session.op("Log", GOOD)
 
@@ -985,3 +988,12 @@ def test_a_pause_says_when_everything_up_to_it_is_in_the_files(session):
     state = session.until(lambda state: state.phase == PAUSED and state.pause.is_recorded)
     assert [pause.number for pause in seen] == [state.pause.number]
     assert not seen[0].is_recorded
+
+
+def test_only_methods_of_the_status_write_what_is_known_of_the_program():
+    modules = [path for path in Path(status.__file__).parent.glob("*.py") if path.stem != "status"]
+    fields = r"\bstatus\.\w+(, [\w.]+)* [-+|&]?= |\bstatus\.(open|held)_calls(\[|\.pop|\.clear|\.update)"
+    written = [
+        f"{path.name}: {found[0]}" for path in modules for found in re.finditer(fields, path.read_text())
+    ]
+    assert len(modules) > 20 and written == []

@@ -30,9 +30,14 @@ from tb_debugger_plugin.live.messages.messages import (
     State,
 )
 from tb_debugger_plugin.live.program import server as server_module
-from tb_debugger_plugin.live.program.daemon_threads import DaemonThreads
 from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
-from tb_debugger_plugin.live.program.server import MAX_CONNECTIONS, MAX_FOLLOWERS, MAX_MESSAGE_BYTES, Server
+from tb_debugger_plugin.live.program.server import (
+    MAX_CONNECTIONS,
+    MAX_FOLLOWERS,
+    MAX_MESSAGE_BYTES,
+    DaemonThreads,
+    Server,
+)
 from tests.support.checkout import ROOT
 from tests.support.fake_controller import FakeController
 from tests.support.live_client import LiveClient
@@ -264,7 +269,7 @@ def test_a_thousand_calls_at_a_time_are_answered_or_refused(client):
 
 
 def test_the_threads_of_the_server_are_bounded_and_end_when_they_have_nothing_to_do(monkeypatch):
-    monkeypatch.setattr("tb_debugger_plugin.live.program.daemon_threads._IDLE_S", 0.1)
+    monkeypatch.setattr("tb_debugger_plugin.live.program.server._IDLE_S", 0.1)
     threads = DaemonThreads(4, "counted")
 
     def counted() -> int:
