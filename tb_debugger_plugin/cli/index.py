@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     return print_results(results, _line, as_json=args.json)
 
 
-def _shown(run: FoundRun, bar: Progress) -> Callable[[indexer.Progress], None]:
+def _shown(run: FoundRun, bar: Progress) -> Callable[[indexer.LoadProgress], None]:
     """Return what shows the progress of a run."""
     task = bar.add_task(run.name, total=None)
     return lambda progress: bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)

@@ -17,7 +17,7 @@ import duckdb
 from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.indexer import Progress
+from tb_debugger_plugin.index.indexer import LoadProgress
 from tb_debugger_plugin.index.runs import FoundRun, Problem, has_debug_events
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
@@ -94,7 +94,7 @@ def run_each(
     *,
     timeout: float | None = None,
     writes: Sequence[Path] = (),
-    report: Callable[[FoundRun], Callable[[Progress], None]] | None = None,
+    report: Callable[[FoundRun], Callable[[LoadProgress], None]] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Open each run that is named; return the results by name, with an `error` for an unreadable run.
 

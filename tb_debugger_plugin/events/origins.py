@@ -1,11 +1,11 @@
-"""The origins of source files, as in ``Origin`` of ``protos/debug_event.proto``."""
+"""The origins of source files, as in ``CodeOrigin`` of ``protos/debug_event.proto``."""
 
 from __future__ import annotations
 
 import enum
 
 
-class Origin(enum.IntEnum):
+class CodeOrigin(enum.IntEnum):
     """The origin of a source file: whose code it is."""
 
     #: Not known: TensorFlow's own recorder does not record it.

@@ -49,7 +49,7 @@ def replace_hosts(connection: duckdb.DuckDBPyConnection, rows: Sequence[HostRow]
     insert_rows(connection, "hosts", kinds_of(HostRow), rows)
 
 
-class Notices:
+class FileNotices:
     """Appends to ``notices``, up to :data:`MAX_NOTICES` for each file; lives as long as the indexer.
 
     Args:
@@ -70,6 +70,8 @@ class Notices:
         return bool(rows)
 
 
-def load_notices(connection: duckdb.DuckDBPyConnection) -> Notices:
+def load_notices(connection: duckdb.DuckDBPyConnection) -> FileNotices:
     """Return notices that count on from the last commit."""
-    return Notices(dict(connection.execute("SELECT file, count(*) FROM notices GROUP BY file").fetchall()))
+    return FileNotices(
+        dict(connection.execute("SELECT file, count(*) FROM notices GROUP BY file").fetchall())
+    )

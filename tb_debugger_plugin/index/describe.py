@@ -16,7 +16,7 @@ import duckdb
 
 from tb_debugger_plugin.events.fileset import FileSet
 from tb_debugger_plugin.events.not_recorded import reason_name
-from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.tensorflow_names import vectorized_from
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
@@ -186,7 +186,7 @@ class Describer:
         source, number = event.source_file, self.num_sources
         index = self.file_counts.get(host, 0)
         path, num_lines = source.file_path, len(source.lines)
-        origin = source.origin if source.origin in set(Origin) else Origin.UNKNOWN
+        origin = source.origin if source.origin in set(CodeOrigin) else CodeOrigin.UNKNOWN
         self.rows["sources"].append(SourceRow(number, host, index, source.host_name, path, num_lines, origin))
         lines = self.columns["source_lines"]
         lines["source"].extend([number] * num_lines)

@@ -74,7 +74,7 @@ _LAST_CHUNK: Final = 1 << 22
 
 
 @dataclass(frozen=True)
-class Frames:
+class RecordFrames:
     """Whole records in one piece of memory.
 
     Attributes:
@@ -199,7 +199,7 @@ class FrameReader:
         self._stop = self._size if limit is None else min(self._size, offset + limit)
         self.end = framing.End(framing.EndKind.CLEAN, offset)
 
-    def __iter__(self) -> Iterator[Frames]:
+    def __iter__(self) -> Iterator[RecordFrames]:
         """Yield whole records, then set ``end``."""
         chunk = _FIRST_CHUNK
         while self.end.kind is framing.EndKind.CLEAN and self.end.offset < self._stop:
@@ -210,17 +210,17 @@ class FrameReader:
             data = self._stream.read(min(stop + _SLACK, self._size) - at)
             starts, lengths = walk(data, stop - at)
             if len(starts):
-                frames = Frames(_needed(data, starts, lengths), starts, lengths, at)
+                frames = RecordFrames(_needed(data, starts, lengths), starts, lengths, at)
                 yield frames
                 self.end = framing.End(framing.EndKind.CLEAN, int(frames.ends[-1]))
             if self.end.offset < stop:
                 yield from self._slow_record()
 
-    def _slow_record(self) -> Iterator[Frames]:
+    def _slow_record(self) -> Iterator[RecordFrames]:
         # Damage, the end of the file, or a record that is longer than the chunk.
         reader = framing.RecordReader(self._stream, self.end.offset, limit=1)
         for offset, payload in reader:
             data = np.frombuffer(payload, np.uint8)
             length = np.array([len(payload)], np.int64)
-            yield Frames(data, np.zeros(1, np.int64), length, offset + framing.HEADER_SIZE)
+            yield RecordFrames(data, np.zeros(1, np.int64), length, offset + framing.HEADER_SIZE)
         self.end = reader.end

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.frames import Frames
+from tb_debugger_plugin.index.frames import RecordFrames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded, read_traces
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
@@ -198,7 +198,7 @@ class HostTraces:
         self._may_share = False
         self.close()
 
-    def decode(self, host: int, frames: Iterable[Frames]) -> TraceRows | None:
+    def decode(self, host: int, frames: Iterable[RecordFrames]) -> TraceRows | None:
         """Decode traces of a host that are not in its file; None when there are no records."""
         parts = [self._decoders[host].decode(records)[0] for records in frames]
         return joined(parts) if parts else None

@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import STORED
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import copies_folder
-from tb_debugger_plugin.index.indexer import Progress
+from tb_debugger_plugin.index.indexer import LoadProgress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
 from tb_debugger_plugin.index.runs import FoundRun
 
@@ -87,7 +87,7 @@ class Importer:
         self._empty()
         self.generation, self._done = self.generation + 1, 0
 
-    def advance(self) -> Progress:
+    def advance(self) -> LoadProgress:
         """Import and commit the files of the next part.
 
         Returns:
@@ -107,7 +107,7 @@ class Importer:
                 self._save()
             self.generation, self._done = self.generation + 1, self._done + 1
         done = sum(self._sizes[: self._done])
-        return Progress(self.generation, done, sum(self._sizes), self._done < len(self._sizes))
+        return LoadProgress(self.generation, done, sum(self._sizes), self._done < len(self._sizes))
 
     def _import_file(self, table: str, path: Path) -> None:
         if table in _POSITIONS:

@@ -32,7 +32,7 @@ COMMIT_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True)
-class Progress:
+class LoadProgress:
     """The progress of reading.
 
     Attributes:
@@ -133,7 +133,7 @@ class Indexer:
         self._reader = self._make_reader()
         self._writer = self._make_writer()
 
-    def advance(self) -> Progress:
+    def advance(self) -> LoadProgress:
         """Read and commit what is new, up to the limit.
 
         Returns:
@@ -163,11 +163,11 @@ class Indexer:
         self._writer.finish(commit, batches, traces)
         return commit
 
-    def _progress(self, more: bool) -> Progress:
+    def _progress(self, more: bool) -> LoadProgress:
         states = self._commit.states.values()
         done = sum(state.resume for state in states)
         total = sum(max(state.size, state.resume) for state in states)
-        return Progress(self.generation, done, total, more)
+        return LoadProgress(self.generation, done, total, more)
 
     def close(self) -> None:
         """Stop reading ahead."""

@@ -40,14 +40,14 @@ from tb_debugger_plugin.index.cache import (
 )
 from tb_debugger_plugin.index.dumps.dump_importer import DumpImporter
 from tb_debugger_plugin.index.importer import Importer
-from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer, Progress
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer, LoadProgress
 from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.index.source import SetFile, stat_signature
 
 Signature = tuple[tuple[int, ...], ...]
 
 
-class Reader(Protocol):
+class TableReader(Protocol):
     """Keeps the database of a run up to date; lives in one thread until :meth:`close`."""
 
     @property
@@ -67,7 +67,7 @@ class Reader(Protocol):
         """Forget all rows."""
         ...
 
-    def advance(self) -> Progress:
+    def advance(self) -> LoadProgress:
         """Read and commit what is new, up to a limit."""
         ...
 
@@ -86,7 +86,7 @@ class RunReader:
       signature: Returns a value that changes when the files of a run do, whether or not they can be read.
     """
 
-    open: Callable[[FoundRun, duckdb.DuckDBPyConnection, int], Reader]
+    open: Callable[[FoundRun, duckdb.DuckDBPyConnection, int], TableReader]
     signature: Callable[[FoundRun], list[tuple[int, ...]]]
 
 
@@ -163,7 +163,7 @@ class RunLoader:
         self._clock = clock
         self._changed = threading.Condition()  # guards the fields below
         self._database: Database | None = None
-        self._progress: Progress | None = None
+        self._progress: LoadProgress | None = None
         self._caught_up = False
         self._failure = ""
         self._failures = 0
@@ -220,7 +220,7 @@ class RunLoader:
             thread.join()
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> LoadProgress | None:
         """The progress of reading; None before the first commit."""
         with self._changed:
             return self._progress
@@ -426,7 +426,7 @@ class RunLoader:
             with contextlib.suppress(OSError):
                 remove_database(database.path)
 
-    def _follow(self, reader: Reader) -> None:
+    def _follow(self, reader: TableReader) -> None:
         seen: tuple[tuple[int, ...], ...] | None = None
         while not self._stop_if_idle():
             with self._changed:
@@ -448,7 +448,7 @@ class RunLoader:
             self._looks_done = number
             self._changed.notify_all()
 
-    def _read_on(self, reader: Reader) -> bool:
+    def _read_on(self, reader: TableReader) -> bool:
         """Read until nothing is left; return False when it stopped early to close the database."""
         more = True
         while more:

@@ -23,7 +23,7 @@ from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import parse_bounded
-from tb_debugger_plugin.index.frames import FrameReader, Frames
+from tb_debugger_plugin.index.frames import FrameReader, RecordFrames
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 _FINGERPRINT_BYTES: Final = 64
@@ -114,7 +114,7 @@ class Batch:
     state: FileState = FileState()
     more: bool = False
     notices: list[Notice] = field(default_factory=list)
-    frames: list[Frames] = field(default_factory=list)
+    frames: list[RecordFrames] = field(default_factory=list)
     traces: TraceRows | None = None
 
     def note(self, notices: Sequence[Notice]) -> None:
@@ -166,7 +166,7 @@ class Batch:
 
 
 #: Takes records of a file, and the batch that they belong to.
-TakeFrames = Callable[[Batch, Frames], None]
+TakeFrames = Callable[[Batch, RecordFrames], None]
 #: Adds records of a stream to a batch, and returns where to go on, or None.
 Extend = Callable[[Batch, str, BinaryIO, int, "int | None", int], "int | None"]
 
@@ -287,7 +287,7 @@ def _extend_frames(
     return _finish(batch, name, reader.end, base)
 
 
-def _keep(batch: Batch, frames: Frames) -> None:
+def _keep(batch: Batch, frames: RecordFrames) -> None:
     batch.frames.append(frames)
 
 
@@ -320,7 +320,7 @@ def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
     return batch
 
 
-def _decode(batch: Batch, frames: Frames, file: SetFile, decoder: TraceDecoder) -> TraceRows:
+def _decode(batch: Batch, frames: RecordFrames, file: SetFile, decoder: TraceDecoder) -> TraceRows:
     rows, unreadable_records = decoder.decode(frames)
     batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
     return rows
@@ -389,7 +389,7 @@ def ring_events(ring: RingBytes) -> Iterator[tuple[int, Any]]:
             continue
 
 
-def ring_frames(ring: RingBytes) -> Iterator[Frames]:
+def ring_frames(ring: RingBytes) -> Iterator[RecordFrames]:
     """Yield the records of a ring; their offsets are those in its data."""
     at: int | None = 0
     while at is not None:

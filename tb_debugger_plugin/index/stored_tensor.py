@@ -193,7 +193,7 @@ def message_in(source: Bytes, message: Span, number: int, occurrence: int = 0) -
     raise FormatError("its record holds no such tensor")
 
 
-class Elements(Protocol):
+class StoredElements(Protocol):
     """The elements of a tensor, in row-major order."""
 
     @property
@@ -283,7 +283,7 @@ def _varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def elements_of(source: Bytes, message: Span) -> Elements:
+def elements_of(source: Bytes, message: Span) -> StoredElements:
     """Return the elements of a ``TensorProto``.
 
     Args:
@@ -344,7 +344,7 @@ class _StoredElements:
         return part if not missing else np.concatenate([part, np.repeat(values[-1:], missing)])
 
 
-def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -> Elements:
+def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -> StoredElements:
     tensor = stored(_parse(source, message))
     if tensor is None:
         raise FormatError("its record does not hold as many elements as its shape says")
@@ -358,7 +358,7 @@ def _check_repeats(repeats: int) -> None:
         raise FormatError(f"its last element stands for {repeats:,} more, which are too many to show")
 
 
-def _strings(source: Bytes, message: Span, header: Header) -> Elements:
+def _strings(source: Bytes, message: Span, header: Header) -> StoredElements:
     proto, size = _parse(source, message), math.prod(header.shape)
     texts: Sequence[bytes] = (
         _string_list(proto.tensor_content, size) if proto.tensor_content else proto.string_val

@@ -25,7 +25,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.messages import parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index.columns import Array
-from tb_debugger_plugin.index.frames import Frames, load_library
+from tb_debugger_plugin.index.frames import RecordFrames, load_library
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -90,7 +90,7 @@ class Templates(ABC):
         self._refusals: dict[int, int] = {}
 
     @abstractmethod
-    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+    def match(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         """Find the records that are like templates, and make templates of new records.
 
         Args:
@@ -103,7 +103,7 @@ class Templates(ABC):
     def _is_hopeless(self, length: int) -> bool:
         return self._num_templates >= MAX_TEMPLATES or self._refusals.get(length, 0) >= _MAX_REFUSALS
 
-    def _template(self, frames: Frames, row: int) -> _Template | None:
+    def _template(self, frames: RecordFrames, row: int) -> _Template | None:
         """Make a template of a record; None when it cannot be a template."""
         length = int(frames.lengths[row])
         if self._is_hopeless(length):
@@ -143,14 +143,14 @@ class CompiledTemplates(Templates):
         self._modes: list[TensorDebugMode] = []
         self._sites: list[int] = []
 
-    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+    def match(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         """See :meth:`Templates.match`."""
         matches, others = self._find(frames)
         if self._learn(frames, others):
             matches, others = self._find(frames)
         return matches, others
 
-    def _find(self, frames: Frames) -> tuple[list[Match], Integers]:
+    def _find(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         count = len(frames.starts)
         if not self._modes:
             return [], np.arange(count)
@@ -174,7 +174,7 @@ class CompiledTemplates(Templates):
                 matches.append(Match(rows, mode, sites[templates[selected]], times[selected], values))
         return matches, np.flatnonzero(templates < 0)
 
-    def _learn(self, frames: Frames, rows: Integers) -> bool:
+    def _learn(self, frames: RecordFrames, rows: Integers) -> bool:
         """Make templates of new records; return whether any was made."""
         before, data = self._num_templates, frames.data.ctypes.data
         spans = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
@@ -271,7 +271,7 @@ class NumpyTemplates(Templates):
         super().__init__(site_of)
         self._layouts: dict[int, list[_Layout]] = {}
 
-    def match(self, frames: Frames) -> tuple[list[Match], Integers]:
+    def match(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         """See :meth:`Templates.match`."""
         matches: list[Match] = []
         others = [np.empty(0, np.int64)]
@@ -281,7 +281,7 @@ class NumpyTemplates(Templates):
             others.append(others_of_length)
         return matches, np.sort(np.concatenate(others))
 
-    def _match(self, frames: Frames, length: int, rows: Integers) -> tuple[list[Match], Integers]:
+    def _match(self, frames: RecordFrames, length: int, rows: Integers) -> tuple[list[Match], Integers]:
         """Return the matches of some records of one length, and the rows of the other ones."""
         size = _words(length) * 8
         if not _TIME_END <= length <= _MAX_LENGTH or size > len(frames.data):
@@ -296,7 +296,7 @@ class NumpyTemplates(Templates):
         return matches, np.concatenate([rows[~is_inside], *others])
 
     def _match_layouts(
-        self, frames: Frames, length: int, records: _Records
+        self, frames: RecordFrames, length: int, records: _Records
     ) -> tuple[list[Match], list[Integers]]:
         layouts = self._layouts.setdefault(length, [])
         matches: list[Match] = []
@@ -318,7 +318,7 @@ class NumpyTemplates(Templates):
         return matches, others
 
     def _match_layout(
-        self, frames: Frames, layout: _Layout, records: _Records
+        self, frames: RecordFrames, layout: _Layout, records: _Records
     ) -> tuple[Match | None, _Records]:
         """Return the records that are like a template of the layout, and the other ones."""
         masked, hashes = layout.without_numbers(records.data.view("<u8"))
@@ -332,7 +332,7 @@ class NumpyTemplates(Templates):
         return _matched(layout, records.take(selected), templates[selected]), records.take(~like)
 
     def _learn(
-        self, frames: Frames, layout: _Layout, rows: Integers, masked: Words, hashes: Words, new: Array
+        self, frames: RecordFrames, layout: _Layout, rows: Integers, masked: Words, hashes: Words, new: Array
     ) -> bool:
         _, firsts = np.unique(hashes[new], return_index=True)
         indices: list[int] = []
@@ -347,7 +347,7 @@ class NumpyTemplates(Templates):
             self._num_templates += len(indices)
         return bool(indices)
 
-    def _layout_of(self, frames: Frames, row: int) -> _Layout | None:
+    def _layout_of(self, frames: RecordFrames, row: int) -> _Layout | None:
         template = self._template(frames, row)
         return None if template is None else _Layout(int(frames.lengths[row]), template.begin, template.mode)
 

@@ -49,7 +49,7 @@ def shape_text(dims: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class Summaries:
+class TensorSummaries:
     """The columns of some tensors, one row per tensor.
 
     Attributes:
@@ -91,7 +91,7 @@ class _Table:
 
 def summarize(
     modes: Sequence[int], protos: Sequence[Any], intern_shape: Callable[[str, int], int]
-) -> Summaries:
+) -> TensorSummaries:
     """Turn recorded tensors into columns.
 
     Args:
@@ -113,7 +113,7 @@ def summarize(
     for row, (mode_number, proto) in enumerate(zip(modes, protos, strict=True)):
         if mode_number == TensorDebugMode.FULL_TENSOR and proto is not None and proto.dtype:
             counted[row] = _put_whole_tensor(table, row, proto, intern_shape)
-    return Summaries(_columns(table, np.asarray(modes, np.int64), counted))
+    return TensorSummaries(_columns(table, np.asarray(modes, np.int64), counted))
 
 
 def _mode_of_value(mode: int, proto: Any) -> int:
@@ -127,7 +127,7 @@ def summarize_vectors(
     count: int,
     vectors: Mapping[TensorDebugMode, Sequence[tuple[Rows, Floats]]],
     intern_shape: Callable[[str, int], int],
-) -> Summaries:
+) -> TensorSummaries:
     """Turn summaries that are already vectors into columns.
 
     Args:
@@ -149,7 +149,7 @@ def summarize_vectors(
                 table.shape[rows] = _summary_shapes(values, intern_shape)
             modes[rows] = mode
             counted[rows] = mode in JUDGING_MODES
-    return Summaries(_columns(table, modes, counted))
+    return TensorSummaries(_columns(table, modes, counted))
 
 
 def _vectors_by_mode(

@@ -20,7 +20,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.columns import Array
-from tb_debugger_plugin.index.frames import Frames
+from tb_debugger_plugin.index.frames import RecordFrames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import TRACE, Match, make_templates
 
@@ -36,7 +36,7 @@ class TraceRows:
       sites: Numbers of the sites.
       offsets: Where each record begins in the file.
       ends: Where the record after it begins.
-      summaries: The columns of the summaries, as in :class:`~tb_debugger_plugin.index.tensors.Summaries`.
+      summaries: Columns of summaries, as in :class:`~tb_debugger_plugin.index.tensors.TensorSummaries`.
     """
 
     times: npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class Unreadable:
 
 
 def parse_traces(
-    frames: Frames, rows: Integers, registry: Registry, host: int
+    frames: RecordFrames, rows: Integers, registry: Registry, host: int
 ) -> tuple[Integers, TraceRows, list[Unreadable]]:
     """Parse records one by one.
 
@@ -113,7 +113,7 @@ def parse_traces(
 
 
 def _rows_of_events(
-    frames: Frames, rows: Integers, events: list[Any], registry: Registry, host: int
+    frames: RecordFrames, rows: Integers, events: list[Any], registry: Registry, host: int
 ) -> TraceRows:
     records = [getattr(event, TRACE) for event in events]
     summaries = tensors.summarize(
@@ -154,7 +154,7 @@ class TraceDecoder:
         self._host = host
         self._templates = make_templates(lambda record: _site(record, registry, host))
 
-    def decode(self, frames: Frames) -> tuple[TraceRows, list[Unreadable]]:
+    def decode(self, frames: RecordFrames) -> tuple[TraceRows, list[Unreadable]]:
         """Decode records.
 
         Args:
@@ -173,7 +173,7 @@ class TraceDecoder:
         order = np.argsort(np.concatenate([fast.offsets, parsed.offsets]), kind="stable")
         return joined([fast, parsed]).take(order), unreadable
 
-    def _rows_of_matches(self, frames: Frames, matches: list[Match]) -> TraceRows:
+    def _rows_of_matches(self, frames: RecordFrames, matches: list[Match]) -> TraceRows:
         targets, order = _targets(matches, len(frames.starts))
         count = sum(len(match.rows) for match in matches)
         times, sites = np.empty(count, np.float64), np.empty(count, np.int32)

@@ -21,10 +21,10 @@ from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.source import SetFile, ring_position, stat_signature
 from tb_debugger_plugin.index.stored_tensor import (
     Bytes,
-    Elements,
     Header,
     MemoryBytes,
     Span,
+    StoredElements,
     check_record,
     elements_of,
     message_in,
@@ -38,7 +38,7 @@ _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class RecordPlace:
     """Where the record of a value is.
 
     Attributes:
@@ -67,7 +67,7 @@ _FIELDS = {
 
 
 @contextlib.contextmanager
-def open_elements(files: FileSet, place: Place) -> Iterator[Elements]:
+def open_elements(files: FileSet, place: RecordPlace) -> Iterator[StoredElements]:
     """Give the elements of a value, which can be read while the block runs.
 
     Args:
@@ -82,14 +82,14 @@ def open_elements(files: FileSet, place: Place) -> Iterator[Elements]:
         yield elements_of(source, message)
 
 
-def read_place(files: FileSet, place: Place) -> Header:
+def read_place(files: FileSet, place: RecordPlace) -> Header:
     """Return what a record says of a tensor beside its elements; arguments and errors as above."""
     with _open_tensor(files, place) as (source, message):
         return read_header(source, message)
 
 
 @contextlib.contextmanager
-def _open_tensor(files: FileSet, place: Place) -> Iterator[tuple[Bytes, Span]]:
+def _open_tensor(files: FileSet, place: RecordPlace) -> Iterator[tuple[Bytes, Span]]:
     with _open_record(files, place) as (source, record):
         event, tensors = _FIELDS[place.suffix]
         occurrence = place.slot if place.suffix == EXECUTION else 0
@@ -97,7 +97,7 @@ def _open_tensor(files: FileSet, place: Place) -> Iterator[tuple[Bytes, Span]]:
 
 
 @contextlib.contextmanager
-def _open_record(files: FileSet, place: Place) -> Iterator[tuple[Bytes, Span]]:
+def _open_record(files: FileSet, place: RecordPlace) -> Iterator[tuple[Bytes, Span]]:
     if place.position < 0:
         ring = _in_ring(files, place)
         yield ring, _checked(ring, record_at(ring, 0))
@@ -119,7 +119,7 @@ def _open_record(files: FileSet, place: Place) -> Iterator[tuple[Bytes, Span]]:
         yield source, record
 
 
-def _in_ring(files: FileSet, place: Place) -> MemoryBytes:
+def _in_ring(files: FileSet, place: RecordPlace) -> MemoryBytes:
     ring = SetFile(files, place.suffix).read_tail()
     written = ring_position(place.position)
     if ring is None or ring.mode is not TailMode.RING or not ring.tail <= written < ring.head:
@@ -127,7 +127,7 @@ def _in_ring(files: FileSet, place: Place) -> MemoryBytes:
     return MemoryBytes(ring.data[written - ring.tail :])
 
 
-def _in_journal(files: FileSet, place: Place) -> MemoryBytes | None:
+def _in_journal(files: FileSet, place: RecordPlace) -> MemoryBytes | None:
     journal = SetFile(files, place.suffix).read_tail()
     if journal is None or journal.mode is not TailMode.JOURNAL or place.position < journal.file_size:
         return None

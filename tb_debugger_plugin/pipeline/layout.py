@@ -26,7 +26,7 @@ from tb_debugger_plugin.index.merge import never_falling
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_bytes, ring_events
-from tb_debugger_plugin.pipeline.survey import Chunk, Facts, Names, RowSpans
+from tb_debugger_plugin.pipeline.survey import Chunk, Facts, RowSpans, SurveyNames
 
 #: Approximate number of rows of a part, which one worker holds in memory.
 ROWS_A_PART: Final = 500_000
@@ -127,7 +127,7 @@ def _read_short(described: Described, host: int, files: FileSet, suffix: str) ->
         described.describer.add_ring(host, events)
 
 
-def _register(registry: Registry, names: Names) -> None:
+def _register(registry: Registry, names: SurveyNames) -> None:
     for graph in names.graphs:
         registry.graph(*graph)
     for site in names.sites:

@@ -63,7 +63,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SurveyRows:
     """The records of a chunk that become rows of a list, in the order of the file.
 
     Attributes:
@@ -84,7 +84,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Names:
+class SurveyNames:
     """The keys of the registry that some records name, in the order of the records."""
 
     graphs: list[tuple[int, str]]
@@ -115,7 +115,7 @@ class Facts:
     num_bad: int
     latest: float
     samples: list[tuple[float, int]]
-    names: Names
+    names: SurveyNames
     state: FileState
     notices: list[Notice]
     dropped: int = 0
@@ -145,7 +145,7 @@ def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_B
         yield Chunk(files, host, suffix, number, state, 0, is_ring=True)
 
 
-def read_rows(chunk: Chunk, registry: Registry) -> Rows:
+def read_rows(chunk: Chunk, registry: Registry) -> SurveyRows:
     """Read the rows of a chunk.
 
     Args:
@@ -165,19 +165,19 @@ def read_rows(chunk: Chunk, registry: Registry) -> Rows:
     return _execution_rows(batch, executions, begins[rows], ends[rows])
 
 
-def _trace_rows(batch: Batch, rows: TraceRows | None) -> Rows:
+def _trace_rows(batch: Batch, rows: TraceRows | None) -> SurveyRows:
     if rows is None:
         empty = np.empty(0, np.int64)
-        return Rows(batch, np.empty(0), empty, empty)
-    return Rows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
+        return SurveyRows(batch, np.empty(0), empty, empty)
+    return SurveyRows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
 
 
-def _execution_rows(batch: Batch, rows: list[Row], begins: Any = None, ends: Any = None) -> Rows:
+def _execution_rows(batch: Batch, rows: list[Row], begins: Any = None, ends: Any = None) -> SurveyRows:
     times = np.array([row.event.wall_time for row in rows])
-    return Rows(batch, times, begins, ends, executions=rows)
+    return SurveyRows(batch, times, begins, ends, executions=rows)
 
 
-def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> Rows:
+def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> SurveyRows:
     tail_file = file.read_tail()
     ring = NO_RING_BYTES if tail_file is None else ring_bytes(tail_file, chunk.state.resume)
     batch = Batch(state=chunk.state)
@@ -225,9 +225,9 @@ def _dropped(chunk: Chunk) -> int:
     return ring.dropped if ring is not None else 0
 
 
-def _names(registry: Registry) -> Names:
+def _names(registry: Registry) -> SurveyNames:
     graphs, ops = registry.graphs.rows, registry.ops.rows
-    return Names(
+    return SurveyNames(
         [(graph.host, graph.graph_id) for graph in graphs],
         [
             (site.host, graphs[site.graph].graph_id, ops[site.op].name, site.slot, site.device or "")

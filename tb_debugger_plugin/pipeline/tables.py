@@ -20,7 +20,7 @@ import fsspec
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES
 from tb_debugger_plugin.index import schema
-from tb_debugger_plugin.index.bookkeeping import Notices, file_row, replace_files, replace_hosts
+from tb_debugger_plugin.index.bookkeeping import FileNotices, file_row, replace_files, replace_hosts
 from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns, trace_columns
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
@@ -89,7 +89,7 @@ def write_short(run: FoundRun, described: Described, stable: Mapping[str, int], 
         described.describer.registry.save(connection)
         replace_hosts(connection, described.describer.hosts)
         replace_files(connection, rows)
-        Notices({}).save(connection, described.notices)
+        FileNotices({}).save(connection, described.notices)
         schema.write_meta(
             connection,
             dump_root=run.folder.resolve(),

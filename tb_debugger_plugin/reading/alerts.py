@@ -10,7 +10,7 @@ from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
-from tb_debugger_plugin.analysis.alerts.settings import Settings
+from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.value import Value
@@ -96,7 +96,7 @@ class Alert:
         return self.run.why(self.index) if self.finding is None else explained(self.run, self.finding)
 
 
-def found_alerts(snapshot: Snapshot, run: Run, settings: Settings) -> list[Alert]:
+def found_alerts(snapshot: Snapshot, run: Run, settings: RuleSettings) -> list[Alert]:
     """Return what breaks the rules of some settings, the most urgent first."""
     findings = pages.by_urgency(verdicts(snapshot, settings))
     facts = pages.findings_json(snapshot, findings)

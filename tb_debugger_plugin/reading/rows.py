@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists import tables
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
-from tb_debugger_plugin.analysis.lists.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source import sources as source_files
 from tb_debugger_plugin.errors import NotFoundError, UsageError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _FILTERS: Final = frozenset(one.name for one in fields(Filter))
-_PAGES: Final[dict[str, Callable[[Snapshot, Range, Selection | None], Page]]] = {
+_PAGES: Final[dict[str, Callable[[Snapshot, Range, Selection | None], ColumnPage]]] = {
     "executions": tables.executions_page,
     "graph_executions": lambda snapshot, positions, chosen: tables.graph_executions_page(
         snapshot, positions, chosen=chosen
@@ -38,7 +38,7 @@ _PAGES: Final[dict[str, Callable[[Snapshot, Range, Selection | None], Page]]] = 
 
 
 def counts_of(
-    snapshot: Snapshot, table: str, order: Order | None, filters: dict[str, Any]
+    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any]
 ) -> tuple[int, int | None]:
     """Return how many rows a list has, and how many match; None for the second if all do."""
     chosen = _selection(snapshot, table, order, filters)
@@ -48,20 +48,20 @@ def counts_of(
 
 
 def page_of(
-    snapshot: Snapshot, table: str, order: Order | None, filters: dict[str, Any], positions: Range
-) -> Page:
+    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any], positions: Range
+) -> ColumnPage:
     """Return some rows of a list."""
     return _PAGES[table](snapshot, positions, _selection(snapshot, table, order, filters))
 
 
 def _selection(
-    snapshot: Snapshot, table: str, order: Order | None, filters: dict[str, Any]
+    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any]
 ) -> Selection | None:
     wanted = _filter(snapshot, filters)
     return None if wanted.is_empty and order is None else select(snapshot, table, wanted, order)
 
 
-def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> Order | None:
+def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> RowOrder | None:
     """Return the order by a column of a list.
 
     Raises:
@@ -71,7 +71,7 @@ def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> 
         return None
     if column not in columns:
         raise UsageError(f"The rows cannot be sorted by {column!r}: choose one of {', '.join(columns)}.")
-    return Order(column, descending)
+    return RowOrder(column, descending)
 
 
 def _filter(snapshot: Snapshot, filters: dict[str, Any]) -> Filter:
@@ -266,7 +266,7 @@ _MEANINGS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _decoded(page: Page) -> dict[str, list[Any]]:
+def _decoded(page: ColumnPage) -> dict[str, list[Any]]:
     """Return the columns of a page as Python values."""
     columns: dict[str, list[Any]] = {}
     if "index" not in page.columns:
@@ -308,7 +308,7 @@ class Rows(LazySequence[Row]):
         self,
         run: Run,
         row_type: type[Row],
-        page: Callable[[Range], Page],
+        page: Callable[[Range], ColumnPage],
         count: int,
         matching: int | None = None,
     ) -> None:
@@ -369,7 +369,7 @@ class Rows(LazySequence[Row]):
           count: How many to leave out.
         """
 
-        def page(positions: Range) -> Page:
+        def page(positions: Range) -> ColumnPage:
             return self._page(Range(positions.begin + count, positions.end + count))
 
         matching = max(0, self.matching - count)

@@ -25,7 +25,7 @@ from tb_debugger_plugin.analysis.alerts.findings import (
 )
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, explain_finding, findings_json, headline_of
-from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings, settings_of_texts
+from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, RuleSettings, settings_of_texts
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.fileset import find_file_sets
@@ -145,7 +145,7 @@ def _own_run(dump_root: str, files: str = "") -> FoundRun:
     return FoundRun(".", folder, f"rules of {files}", sets, 0.0)
 
 
-def _settings(run: FoundRun, texts: tuple[str, ...], rules_file: str | None) -> Settings:
+def _settings(run: FoundRun, texts: tuple[str, ...], rules_file: str | None) -> RuleSettings:
     return settings_of_texts(texts, own_files(run, [] if rules_file is None else [Path(rules_file)]))
 
 

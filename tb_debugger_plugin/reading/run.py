@@ -26,12 +26,12 @@ from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
-from tb_debugger_plugin.analysis.compare.measuring import Settings
+from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.graph.graphs import op_info
-from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, Order
+from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, RowOrder
 from tb_debugger_plugin.analysis.lists.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.lists.selection import select_at
-from tb_debugger_plugin.analysis.lists.tables import Page, graph_executions_page
+from tb_debugger_plugin.analysis.lists.tables import ColumnPage, graph_executions_page
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
@@ -46,7 +46,7 @@ from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.index.indexer import Progress
+from tb_debugger_plugin.index.indexer import LoadProgress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import FoundRun
@@ -138,7 +138,7 @@ class Run:
         *,
         timeout: float | None = None,
         writes: Sequence[Path] = (),
-        report: Callable[[Progress], None] | None = None,
+        report: Callable[[LoadProgress], None] | None = None,
     ) -> None:
         self._found = found
         self._loader = RunLoader(found, folders=writes)
@@ -153,7 +153,7 @@ class Run:
             self.close()
             raise
 
-    def _wait(self, timeout: float | None, report: Callable[[Progress], None] | None) -> None:
+    def _wait(self, timeout: float | None, report: Callable[[LoadProgress], None] | None) -> None:
         begin = time.monotonic()
         # In short waits, so that Ctrl-C ends them.
         while not self._loader.wait(_WAIT_SECONDS) and (
@@ -165,7 +165,7 @@ class Run:
         if self._loader.failure:
             raise NotReadyError(self._loader.failure.partition("\n")[0])
 
-    def _report(self, report: Callable[[Progress], None] | None) -> None:
+    def _report(self, report: Callable[[LoadProgress], None] | None) -> None:
         if report is not None and self._loader.progress is not None:
             report(self._loader.progress)
 
@@ -323,15 +323,15 @@ class Run:
         order = order_of(sort, descending, GRAPH_EXECUTION_ORDERS)
         chosen = self._ask(select_at, "graph_executions", positions, order)
 
-        def page(where: Range) -> Page:
+        def page(where: Range) -> ColumnPage:
             return self._ask(lambda snapshot: graph_executions_page(snapshot, where, chosen=chosen))
 
         return Rows(self, GraphExecution, page, chosen.total, chosen.matching)
 
     def _rows(
-        self, row_type: type[Row], table: str, order: Order | None, filters: dict[str, Any]
+        self, row_type: type[Row], table: str, order: RowOrder | None, filters: dict[str, Any]
     ) -> Rows[Row]:
-        def page(positions: Range) -> Page:
+        def page(positions: Range) -> ColumnPage:
             return self._ask(page_of, table, order, filters, positions)
 
         return Rows(self, row_type, page, *self._ask(counts_of, table, order, filters))
@@ -655,7 +655,7 @@ class Run:
           BadQueryError: The tolerance is negative or not a number.
         """
         with self.snapshot() as first, other.snapshot() as second:
-            return compare(first, second, Settings(tolerance))
+            return compare(first, second, ComparisonSettings(tolerance))
 
     def report(self, form: str = "html") -> str:
         """Write what is known of the bad values of the run as one text, to send or to paste.

@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.values.slicing import Slicing, parse, slicing_o
 from tb_debugger_plugin.analysis.values.statistics import statistics
 from tb_debugger_plugin.errors import BadQueryError, UsageError
 from tb_debugger_plugin.expressions.names import TensorName, nth, only_slot, parse_tensor_name
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ class Value:
           NotFoundError: The elements are not kept, are cut off or are damaged.
         """
 
-        def of_slice(elements: Elements, chosen: Slicing) -> dict[str, Any]:
+        def of_slice(elements: StoredElements, chosen: Slicing) -> dict[str, Any]:
             return statistics(elements, chosen, bins=bins, low=low, high=high, part="abs")
 
         return self._with(parse(slicing), of_slice)
@@ -175,7 +175,7 @@ class Value:
           OSError: The file cannot be written.
         """
 
-        def write(elements: Elements, chosen: Slicing) -> Path:
+        def write(elements: StoredElements, chosen: Slicing) -> Path:
             _, parts = npy_size_and_parts(elements, chosen)
             with Path(path).open("wb") as stream:
                 stream.writelines(parts)
@@ -183,7 +183,7 @@ class Value:
 
         return self._with(parse(slicing), write)
 
-    def _with(self, indices: Any, action: Callable[[Elements, Slicing], T]) -> T:
+    def _with(self, indices: Any, action: Callable[[StoredElements, Slicing], T]) -> T:
         indices = indices if isinstance(indices, tuple) else (indices,)
         if any(isinstance(index, (list, np.ndarray)) for index in indices):
             raise BadQueryError(

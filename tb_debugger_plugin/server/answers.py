@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.lists.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8
@@ -56,7 +56,7 @@ class Download:
     close: Callable[[], None]
 
 
-def of_page(page: Page) -> Columnar:
+def of_page(page: ColumnPage) -> Columnar:
     """Return a page of a long list with its header."""
     header = {
         "generation": page.generation,

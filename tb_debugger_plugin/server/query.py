@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
 from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 
@@ -150,7 +150,7 @@ class Query:
         """
         return None if self.optional_text(name) is None else self.position(name)
 
-    def order(self, columns: tuple[str, ...]) -> Order | None:
+    def order(self, columns: tuple[str, ...]) -> RowOrder | None:
         """Return the order of the parameters ``sort`` and ``descending``; None = the order of the list.
 
         Raises:
@@ -160,7 +160,7 @@ class Query:
         descending = self.optional_choice("descending", ("true", "false")) == "true"
         if column is None and descending:
             raise BadQueryError("descending needs the parameter sort.")
-        return None if column is None else Order(column, descending)
+        return None if column is None else RowOrder(column, descending)
 
     def position(self, name: str) -> int:
         """Return a required whole number that must not be below 0.

@@ -17,12 +17,12 @@ from tb_debugger_plugin.analysis.alerts.explain import diagnose
 from tb_debugger_plugin.analysis.alerts.pages import rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
-from tb_debugger_plugin.analysis.compare.measuring import Settings
+from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
-from tb_debugger_plugin.analysis.lists.tables import Page
+from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
@@ -187,13 +187,13 @@ def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Columnar:
     return of_page(_graph_execution_page(snapshot, query))
 
 
-def _execution_page(snapshot: Snapshot, query: Query) -> Page:
+def _execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
     chosen = _selection(snapshot, query, "executions", EXECUTION_ORDERS)
     total = snapshot.num_executions if chosen is None else chosen.total
     return tables.executions_page(snapshot, query.range(total, COLUMN_ROWS), chosen)
 
 
-def _graph_execution_page(snapshot: Snapshot, query: Query) -> Page:
+def _graph_execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
     only_bad = query.optional_choice("only", ("bad",)) == "bad"
     chosen = _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
     if chosen is not None:
@@ -267,7 +267,7 @@ def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
 
 
 def _comparison(viewer: Viewer, query: Query) -> Any:
-    settings = Settings(query.optional_number("tolerance"))
+    settings = ComparisonSettings(query.optional_number("tolerance"))
     with _both(viewer, query) as (run, other):
         return compare(run, other, settings).to_json()
 
@@ -281,7 +281,7 @@ def _histories(viewer: Viewer, query: Query) -> Columnar:
             execution=query.optional_position("execution"),
             slot=query.optional_position("slot") or 0,
             most=query.bounded("most", 1, _MAX_OCCURRENCES, _OCCURRENCES),
-            settings=Settings(query.optional_number("tolerance")),
+            settings=ComparisonSettings(query.optional_number("tolerance")),
         )
     header = {
         "first": found.first.to_json(),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis.alerts import findings, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
-from tb_debugger_plugin.analysis.alerts.settings import Settings, make_settings
+from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
 from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, UsageError
 from tb_debugger_plugin.server.query import Query
@@ -26,7 +26,7 @@ _writing: Final = threading.Lock()
 _FIELDS: Final = ("rule", "op_name", "op_type", "line", "reason")
 
 
-def settings_of(snapshot: Snapshot, query: Query) -> Settings:
+def settings_of(snapshot: Snapshot, query: Query) -> RuleSettings:
     """Return the settings of a query, with what the user's files beside the run say.
 
     Raises:
@@ -50,7 +50,7 @@ def rules(snapshot: Snapshot, query: Query) -> Answer:
     return _in_sentences(lambda: _rules(snapshot, query, settings))
 
 
-def _rules(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
+def _rules(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
     one = query.optional_text("rule")
     if one is not None:
         verdicts = [findings.verdict(snapshot, settings, settings.rule(one))]
@@ -67,7 +67,7 @@ def found(snapshot: Snapshot, query: Query) -> Answer:
     return _in_sentences(lambda: _found(snapshot, query, settings))
 
 
-def _found(snapshot: Snapshot, query: Query, settings: Settings) -> Answer:
+def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
     every = pages.by_urgency(findings.verdicts(snapshot, settings))
     page = query.range(len(every), may_end_later=True)
     return {

@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.values.statistics import statistics
 from tb_debugger_plugin.analysis.values.texts import cells
 from tb_debugger_plugin.analysis.values.tiles import make_grid
 from tb_debugger_plugin.events.dtypes import dtype_name
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.live.viewer.live_value import find_live_value
 from tb_debugger_plugin.server.answers import Columnar, Download
 from tb_debugger_plugin.server.query import Query
@@ -71,7 +71,7 @@ class Value(Protocol):
         """The shape; None when it is not known."""
         ...
 
-    def elements(self) -> contextlib.AbstractContextManager[Elements]:
+    def elements(self) -> contextlib.AbstractContextManager[StoredElements]:
         """Give the elements."""
         ...
 
@@ -142,7 +142,7 @@ def _indices(query: Query) -> tuple[Index, ...]:
     return parse(query.optional_text("slicing") or "")
 
 
-def _slicing(query: Query, elements: Elements) -> Slicing:
+def _slicing(query: Query, elements: StoredElements) -> Slicing:
     return slicing_of(_indices(query), elements.shape)
 
 

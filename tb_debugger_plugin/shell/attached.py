@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.expressions.names import TensorName
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 #: A message as a JSON-like value.
 Facts: TypeAlias = Mapping[str, Any]
@@ -65,7 +65,7 @@ class Attached(Protocol):
         """Return the tensors of the current call."""
         ...
 
-    def elements(self, tensor: int) -> Elements:
+    def elements(self, tensor: int) -> StoredElements:
         """Return the elements of a held tensor, by its number.
 
         Raises:
@@ -82,7 +82,7 @@ class Attached(Protocol):
 class ElementsSource:
     """Elements as a value of a screen."""
 
-    elements: Elements
+    elements: StoredElements
 
     @property
     def dtype(self) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.index.frames import FrameReader, Frames, load_library
+from tb_debugger_plugin.index.frames import FrameReader, RecordFrames, load_library
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import MAX_TEMPLATES
 from tb_debugger_plugin.index.traces import TraceDecoder, parse_traces
@@ -39,7 +39,7 @@ def _read(kind, content: bytes, offset: int, limit: int | None):
     while at is not None:
         reader = kind(content, at, limit)
         for item in reader:
-            if isinstance(item, Frames):
+            if isinstance(item, RecordFrames):
                 places = zip(item.offsets.tolist(), item.ends.tolist(), strict=True)
                 records += [(begin, end, item.payload(row)) for row, (begin, end) in enumerate(places)]
             else:
@@ -126,7 +126,7 @@ def _mutated(draw) -> bytes:
 _RECORDS = st.lists(st.one_of(_trace(), _trace(), _mutated(), st.binary(max_size=12)), max_size=25)
 
 
-def _frames(payloads: list[bytes]) -> list[Frames]:
+def _frames(payloads: list[bytes]) -> list[RecordFrames]:
     return list(FrameReader(b"".join(map(frame, payloads)) + b"behind"))
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED, NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
-from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, Settings
+from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, RuleSettings
 from tb_debugger_plugin.analysis.alerts.tensors import Role, layer_of, tensors
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
@@ -52,7 +52,7 @@ class AlertList:
     index: Positions
     slot: Positions
     rule: Positions
-    settings: Settings = DEFAULTS
+    settings: RuleSettings = DEFAULTS
     whole: tuple[AlertList, Positions] | None = None
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ def _number_of(rule: AlertRule) -> int:
     return LISTED.index(rule) if rule in LISTED else -1
 
 
-def alert_list(snapshot: Snapshot, settings: Settings = DEFAULTS) -> AlertList:
+def alert_list(snapshot: Snapshot, settings: RuleSettings = DEFAULTS) -> AlertList:
     """All values that break a listed rule.
 
     Args:
@@ -109,7 +109,7 @@ def alert_list(snapshot: Snapshot, settings: Settings = DEFAULTS) -> AlertList:
     return snapshot.remember_last("alerts by settings", values, 1, lambda: _load(snapshot, settings))
 
 
-def _load(snapshot: Snapshot, settings: Settings) -> AlertList:
+def _load(snapshot: Snapshot, settings: RuleSettings) -> AlertList:
     index, slot, rule, time = (
         np.concatenate(columns)
         for columns in zip(
@@ -131,7 +131,7 @@ def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
 
 
 def _of_rule(
-    snapshot: Snapshot, settings: Settings, number: int
+    snapshot: Snapshot, settings: RuleSettings, number: int
 ) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
     rule = LISTED[number]
     assert rule.every is not None
@@ -150,7 +150,9 @@ def _of_rule(
     return index, slot, np.full(len(index), number), time
 
 
-def _eager(snapshot: Snapshot, settings: Settings, rule: AlertRule, values: dict[str, Any] | None) -> Columns:
+def _eager(
+    snapshot: Snapshot, settings: RuleSettings, rule: AlertRule, values: dict[str, Any] | None
+) -> Columns:
     """Return the outputs of executions that a rule selects; those of the defaults are kept."""
     assert rule.every is not None
     query = (

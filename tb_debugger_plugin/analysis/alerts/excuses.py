@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.analysis.alerts.rule import Find, Hit, Severity, Values
+from tb_debugger_plugin.analysis.alerts.rule import Find, RuleHit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import RMS, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import GOOD
 
 #: Returns why tensors are excused, by site. It is given the hits of tensors of graphs, by site.
-Excuse: TypeAlias = Callable[[Snapshot, Values, Mapping[int, Hit]], Mapping[int, str]]
+Excuse: TypeAlias = Callable[[Snapshot, Values, Mapping[int, RuleHit]], Mapping[int, str]]
 
 #: From this many values on, a tensor has a history.
 HISTORY: Final = 10
@@ -41,7 +41,7 @@ def excused(find: Find, *excuses: Excuse) -> Find:
       excuses: They are asked in order, each of what those before it did not excuse.
     """
 
-    def search(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
+    def search(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
         hits = find(snapshot, values)
         left = {site: hit for hit, site in zip(hits, sites_of(snapshot, hits), strict=True) if site >= 0}
         remarks: dict[tuple[int, int], str] = {}
@@ -53,7 +53,7 @@ def excused(find: Find, *excuses: Excuse) -> Find:
     return search
 
 
-def _excused(hit: Hit, remark: str | None) -> Hit:
+def _excused(hit: RuleHit, remark: str | None) -> RuleHit:
     return hit if remark is None else hit._replace(severity=Severity.LOW, remark=remark)
 
 
@@ -112,11 +112,11 @@ def _read_courses(snapshot: Snapshot, positions: Mapping[int, int]) -> list[tupl
     return [(site, Course(*numbers)) for site, *numbers in rows]
 
 
-def _of_hits(snapshot: Snapshot, hits: Mapping[int, Hit]) -> dict[int, Course]:
+def _of_hits(snapshot: Snapshot, hits: Mapping[int, RuleHit]) -> dict[int, Course]:
     return courses(snapshot, {site: hit.position for site, hit in hits.items()})
 
 
-def seldom(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def seldom(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse tensors of which at most half of the values break a rule, and not all up to the last one."""
     found = _of_hits(snapshot, hits)
     return {
@@ -126,11 +126,11 @@ def seldom(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[
     }
 
 
-def _lasts(hit: Hit, course: Course) -> bool:
+def _lasts(hit: RuleHit, course: Course) -> bool:
     return hit.times >= _LASTING and hit.times == course.num_values - course.num_before
 
 
-def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse tensors that are small again at the end, and neither 0 nor NaN or infinite."""
     return {
         site: "It came down again: it is small in the last tenth of its values."
@@ -139,7 +139,7 @@ def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> di
     }
 
 
-def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse gradients that fell step by step, while those of the whole model did."""
     if not _gradients_fell(snapshot):
         return {}
@@ -165,7 +165,7 @@ def _largest(numbers: Iterable[float | None]) -> float:
     return max((number for number in numbers if number is not None), default=0.0)
 
 
-def changed(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def changed(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse variables that are the same for a while only: they change in other steps."""
     different = " OR ".join(
         f"max({name}) - min({name}) > $atol + $rtol * max(abs({name}))"

@@ -12,15 +12,15 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
 from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
+    LinkTarget,
     Phrase,
     Phrases,
-    Target,
     headline,
     line_phrases,
     plain_text,
     to_json,
 )
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Subject, ValueExplanation
 from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.origins.origin import Origin
@@ -32,7 +32,7 @@ from tb_debugger_plugin.errors import BadQueryError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnosis(Explanation):
+class Diagnosis(ValueExplanation):
     """The answer for one alert or op.
 
     Attributes:
@@ -188,7 +188,7 @@ def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
 
 def _of_op(snapshot: Snapshot, op: Op, slot: int, index: int, explain: Explain) -> Diagnosis:
     subject = of_graph_op(snapshot, op, slot, index).subject
-    target = Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, index)
+    target = LinkTarget(snapshot.catalog.graphs[op.graph].graph_id, op.name, index)
     forward = None if subject.around is None else subject.around.forward
     if not isinstance(forward, GraphOp):
         return _diagnosis(explain(subject), subject, user_line(snapshot, op.stack), target)
@@ -197,11 +197,11 @@ def _of_op(snapshot: Snapshot, op: Op, slot: int, index: int, explain: Explain) 
     return _diagnosis(explain(subject), subject, line, target, Phrase("link", forward.name, target))
 
 
-def _value_of(snapshot: Snapshot, op: Op, index: int) -> Target:
+def _value_of(snapshot: Snapshot, op: Op, index: int) -> LinkTarget:
     """Return the value of an op at a position, as what a link leads to."""
     key = (op.number, 0, Side.BEFORE)
     position = nearest_traces(snapshot, [key], index).get(key)
-    return Target(snapshot.catalog.graphs[op.graph].graph_id, op.name, position)
+    return LinkTarget(snapshot.catalog.graphs[op.graph].graph_id, op.name, position)
 
 
 def _of_execution(snapshot: Snapshot, index: int, slot: int, explain: Explain) -> Diagnosis:
@@ -209,17 +209,17 @@ def _of_execution(snapshot: Snapshot, index: int, slot: int, explain: Explain) -
     subject = of_execution(snapshot, own.record, slot).subject
     forward = None if subject.around is None else subject.around.forward
     if not isinstance(forward, EagerOp):
-        return _diagnosis(explain(subject), subject, own.user_line, Target(execution_index=index))
-    target = Target(execution_index=forward.index)
+        return _diagnosis(explain(subject), subject, own.user_line, LinkTarget(execution_index=index))
+    target = LinkTarget(execution_index=forward.index)
     link = Phrase("link", forward.type, target)
     return _diagnosis(explain(subject), subject, forward.user_line, target, link)
 
 
 def _diagnosis(
-    explanation: Explanation,
+    explanation: ValueExplanation,
     subject: Subject,
     line: UserLine | None,
-    target: Target,
+    target: LinkTarget,
     forward: Phrase | None = None,
 ) -> Diagnosis:
     return Diagnosis(

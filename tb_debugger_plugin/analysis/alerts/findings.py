@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
-from tb_debugger_plugin.analysis.alerts.places import Place, places_of
-from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Hit, Severity, TooSlowError, Value
+from tb_debugger_plugin.analysis.alerts.places import AlertPlace, places_of
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, RuleHit, Severity, TooSlowError, Value
 from tb_debugger_plugin.analysis.alerts.search import sites_of
-from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, Settings
+from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, RuleSettings
 from tb_debugger_plugin.analysis.alerts.tensors import layer_of, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
@@ -39,7 +39,7 @@ class Finding:
 
     rule: AlertRule
     values: dict[str, Value]
-    hit: Hit
+    hit: RuleHit
     allowed: str | None = None
     sites: tuple[int, ...] = ()
 
@@ -55,7 +55,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RuleVerdict:
     """What a rule says of a run.
 
     Attributes:
@@ -82,16 +82,16 @@ class Verdict:
         return sum(finding.hit.times for finding in self.findings)
 
 
-def verdicts(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
+def verdicts(snapshot: Snapshot, settings: RuleSettings) -> list[RuleVerdict]:
     """Return a verdict for each rule that is asked for."""
     return [verdict(snapshot, settings, rule) for rule in chosen_rules(snapshot, settings)]
 
 
-def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
+def unasked(snapshot: Snapshot, settings: RuleSettings) -> list[RuleVerdict]:
     """Return a verdict without findings for each rule that is not asked for."""
     asked = chosen_rules(snapshot, settings)
     return [
-        Verdict(
+        RuleVerdict(
             rule,
             settings.of_rule(rule),
             missing_of(snapshot, rule),
@@ -103,7 +103,7 @@ def unasked(snapshot: Snapshot, settings: Settings) -> list[Verdict]:
     ]
 
 
-def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
+def verdict(snapshot: Snapshot, settings: RuleSettings, rule: AlertRule) -> RuleVerdict:
     """Return what a rule says of a run."""
     values, missing = settings.of_rule(rule), missing_of(snapshot, rule)
     found: Sequence[Finding] = ()
@@ -113,14 +113,14 @@ def verdict(snapshot: Snapshot, settings: Settings, rule: AlertRule) -> Verdict:
         missing = str(error)
     if rule.has_groups:
         found = _grouped(snapshot, found)
-    return Verdict(
+    return RuleVerdict(
         *(rule, values, missing, is_recommended(snapshot, rule)),
         findings=tuple(one for one in found if one.allowed is None),
         allowed=tuple(one for one in found if one.allowed is not None),
     )
 
 
-def chosen_rules(snapshot: Snapshot, settings: Settings) -> list[AlertRule]:
+def chosen_rules(snapshot: Snapshot, settings: RuleSettings) -> list[AlertRule]:
     """Return the rules that settings ask for, in the order of the registry."""
     return [
         rule
@@ -179,7 +179,7 @@ def _modes(snapshot: Snapshot) -> frozenset[int]:
     return snapshot.remember("modes on record", read)
 
 
-def judged(snapshot: Snapshot, settings: Settings, findings: Sequence[Finding]) -> Sequence[Finding]:
+def judged(snapshot: Snapshot, settings: RuleSettings, findings: Sequence[Finding]) -> Sequence[Finding]:
     """Return findings with the reasons of those that are meant."""
     entries = [one for one in settings.allowed if findings and one.rule in (None, findings[0].rule.id)]
     if not entries:
@@ -199,7 +199,7 @@ def _grouped(snapshot: Snapshot, findings: Sequence[Finding]) -> list[Finding]:
     return [_together(group) for group in groups.values()]
 
 
-def _subject(snapshot: Snapshot, hit: Hit, site: int) -> tuple[object, ...]:
+def _subject(snapshot: Snapshot, hit: RuleHit, site: int) -> tuple[object, ...]:
     if site < 0:
         return hit[:2]
     described = snapshot.catalog.sites[site]
@@ -216,7 +216,9 @@ def _together(group: Sequence[tuple[Finding, int]]) -> Finding:
     return replace(first, hit=hit, sites=tuple(site for _, site in group))
 
 
-def _reason(snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], place: Place) -> str | None:
+def _reason(
+    snapshot: Snapshot, finding: Finding, entries: Sequence[Allowed], place: AlertPlace
+) -> str | None:
     def line() -> str | None:
         found = user_line(snapshot, place.stack)
         return None if found is None else f"{found.path}:{found.line}"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.excuses import courses
-from tb_debugger_plugin.analysis.alerts.rule import Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, parameters_in
 from tb_debugger_plugin.analysis.alerts.tensors import READS, Role, tensors
 from tb_debugger_plugin.analysis.catalog import Op
@@ -116,7 +116,7 @@ def _sites(snapshot: Snapshot, op: int) -> list[Any]:
     return snapshot.catalog.op_sites.get(op, [])
 
 
-def cancelled(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def cancelled(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse gradients of what a normalisation or softmax takes away: sums of terms that cancel out."""
     sums = {site: found for site in hits for found in _summed(snapshot, snapshot.catalog.sites[site].op)}
     known = courses(snapshot, dict.fromkeys({site for pair in sums.values() for site in pair}, 0))
@@ -142,7 +142,7 @@ def _summed(snapshot: Snapshot, op: int) -> Iterator[tuple[int, int]]:
         op = inputs[0][0]
 
 
-def added(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def added(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse tensors that are only added to much larger ones."""
     sums = {site: list(_additions(snapshot, snapshot.catalog.sites[site].op)) for site in hits}
     wanted = {*hits, *(total for totals in sums.values() for total in totals if total >= 0)}
@@ -173,7 +173,7 @@ def _additions(snapshot: Snapshot, op: int) -> Iterator[int]:
                 yield -1
 
 
-def of_loss_scaling(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def of_loss_scaling(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse gradients of a loss that is scaled: the scale grows until they overflow."""
     if not tensors(snapshot).of(Role.SCALED_GRADIENT):
         return {}
@@ -185,7 +185,7 @@ def _op(snapshot: Snapshot, site: int) -> Op:
     return snapshot.catalog.ops[snapshot.catalog.sites[site].op]
 
 
-def after_dead_relu(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def after_dead_relu(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse gradients that are 0 because a ReLU on their way is: that is an alert of its own."""
     gradients = set(tensors(snapshot).of(Role.GRADIENT))
     zeros = _zero_ops(snapshot) if gradients & set(hits) else set()
@@ -231,7 +231,7 @@ def _first_in(snapshot: Snapshot, op: int, way: Collection[int], wanted: Collect
     return None
 
 
-def without_gradient(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def without_gradient(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse variables whose gradient is 0: that is an alert of its own."""
     known = tensors(snapshot)
     zeros = _zero_ops(snapshot)

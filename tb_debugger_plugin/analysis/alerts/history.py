@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
@@ -34,7 +34,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Part:
+class HistoryPart:
     """Rows in the order of their groups, and of time within a group.
 
     Attributes:
@@ -59,8 +59,11 @@ class Part:
 
 
 def parts(
-    snapshot: Snapshot, groups: Mapping[int, int], numbers: Mapping[str, str], keep: Callable[[Part], Mask]
-) -> Iterator[Part]:
+    snapshot: Snapshot,
+    groups: Mapping[int, int],
+    numbers: Mapping[str, str],
+    keep: Callable[[HistoryPart], Mask],
+) -> Iterator[HistoryPart]:
     """Yield the values of some sites that have numbers, part by part.
 
     Args:
@@ -88,7 +91,7 @@ def parts(
         kept["is_new"] = np.zeros(len(kept["idx"]), bool)
 
 
-def _sorted(columns: Columns) -> Part:
+def _sorted(columns: Columns) -> HistoryPart:
     # Rows that were kept come first and are earlier, so a stable sort keeps the order of time.
     # NumPy sorts numbers of 16 bits by their digits, which takes a tenth of the time.
     groups = columns["group"]
@@ -98,16 +101,16 @@ def _sorted(columns: Columns) -> Part:
     row = np.arange(len(order))
     group = ordered["group"]
     is_first = np.append(True, group[1:] != group[:-1]) if len(row) else np.zeros(0, bool)
-    return Part(ordered, row, np.maximum.accumulate(np.where(is_first, row, 0)) if len(row) else row)
+    return HistoryPart(ordered, row, np.maximum.accumulate(np.where(is_first, row, 0)) if len(row) else row)
 
 
 @dataclass
 class Tally:
     """Counts the values of each site that break a rule, over parts; lives while a rule is evaluated."""
 
-    _hits: dict[int, Hit] = field(default_factory=dict)
+    _hits: dict[int, RuleHit] = field(default_factory=dict)
 
-    def add(self, part: Part, broken: Mask, measured: npt.NDArray[Any]) -> None:
+    def add(self, part: HistoryPart, broken: Mask, measured: npt.NDArray[Any]) -> None:
         """Count the rows of a part that are new and break the rule."""
         rows = np.flatnonzero(broken & part.columns["is_new"])
         rows = rows[np.lexsort((part.columns["idx"][rows], part.columns["site"][rows]))]
@@ -118,9 +121,9 @@ class Tally:
             position = int(part.columns["idx"][first]) if known is None else known.position
             number = float(measured[first]) if known is None else known.measured
             times = count + (0 if known is None else known.times)
-            self._hits[site] = Hit(position, IN_GRAPH, times, int(part.columns["idx"][last]), number)
+            self._hits[site] = RuleHit(position, IN_GRAPH, times, int(part.columns["idx"][last]), number)
 
-    def hits(self) -> Sequence[Hit]:
+    def hits(self) -> Sequence[RuleHit]:
         """Return the hit of each site."""
         return list(self._hits.values())
 
@@ -139,7 +142,7 @@ _EPSILON: Final = 1e-9
 _ALIKE: Final = ("min", "max", "mean", "variance")
 
 
-def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
+def growing(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the gradients and variables whose norm grows by a factor within some steps.
 
     It grows in each part of the steps. So neither an unusual batch does, nor a variable that begins at 0 and
@@ -160,7 +163,7 @@ def growing(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     return tally.hits()
 
 
-def unchanged(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
+def unchanged(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the trained variables that were equal for some steps in a row."""
     steps, rtol, atol = int(values["steps"]), float(values["rtol"]), float(values["atol"])
     tally = Tally()
@@ -207,7 +210,7 @@ def _read_while_training(snapshot: Snapshot) -> list[int]:
     ]
 
 
-def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
+def large_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the updates that are large beside their variables.
 
     A variable that starts at 0 is measured by what becomes of it.
@@ -218,7 +221,7 @@ def large_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
     return _by_ratio(snapshot, lambda ratio: ratio > limit, _late_norms(snapshot))
 
 
-def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> dict[int, str]:
+def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
     whole = _by_ratio(snapshot, lambda ratio: ratio >= 1, _late_norms(snapshot))
     replaced = set(sites_of(snapshot, whole))
@@ -229,7 +232,7 @@ def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, Hit]) -> 
     }
 
 
-def small_updates(snapshot: Snapshot, values: Values) -> Sequence[Hit]:
+def small_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the updates that are small beside their variables."""
     limit = float(values["limit"])
     return _by_ratio(snapshot, lambda ratio: ratio < limit)
@@ -255,7 +258,7 @@ def _late_norms(snapshot: Snapshot) -> dict[int, float]:
 
 def _by_ratio(
     snapshot: Snapshot, is_broken: Callable[[Floats], Mask], least: Mapping[int, float] | None = None
-) -> Sequence[Hit]:
+) -> Sequence[RuleHit]:
     """By the norm of an update over that of its variable, a matrix, as it was last read.
 
     Args:
@@ -295,16 +298,16 @@ class _Reads:
         self._is_weight = np.zeros(len(snapshot.catalog.sites), bool)
         self._is_weight[list(weights)] = True
 
-    def are(self, part: Part) -> Mask:
+    def are(self, part: HistoryPart) -> Mask:
         """Whether each row is a read."""
         return np.asarray(self._is_weight[part.columns["site"]])
 
-    def before(self, part: Part) -> Ints:
+    def before(self, part: HistoryPart) -> Ints:
         """Return the row of the last read of a matrix at each row; -1 if there is none."""
         rows = np.where(self.are(part) & (part.columns["rank"] >= 2), part.row, -1)
         return np.maximum.accumulate(rows) if len(rows) else rows
 
-    def last(self, part: Part) -> Mask:
+    def last(self, part: HistoryPart) -> Mask:
         """Return the last read of each group."""
         mask = np.zeros(len(part.row), bool)
         read = self.before(part)[part.last(1)]
@@ -312,7 +315,7 @@ class _Reads:
         return mask
 
 
-def uneven_starts(snapshot: Snapshot, values: Values) -> list[Hit]:
+def uneven_starts(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     """Return the matrix whose first values vary most, or least, if the variances are too far apart."""
     only, chosen = sites_condition(snapshot, [Role.WEIGHT])
     rows = snapshot.rows(
@@ -330,4 +333,4 @@ def uneven_starts(snapshot: Snapshot, values: Values) -> list[Hit]:
         return []
     low, middle, high = (ordered[at][1] for at in (0, len(ordered) // 2, -1))
     odd = ordered[-1] if high / middle >= middle / low else ordered[0]
-    return [Hit(odd[0], IN_GRAPH, 1, odd[0], high / low)]
+    return [RuleHit(odd[0], IN_GRAPH, 1, odd[0], high / low)]

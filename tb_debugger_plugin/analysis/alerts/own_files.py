@@ -35,7 +35,7 @@ from tb_debugger_plugin.analysis.alerts import allow, own_rules
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.own_rules import made_rule, own_parameter, severity_of
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, RuleHit, Values
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED
@@ -110,7 +110,7 @@ def _rule(path: Path, function: Callable[..., Any]) -> AlertRule:
 
 
 def _search(path: Path, function: Callable[..., Any]) -> Find:
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         first: dict[int, int] = {}
         times: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -122,7 +122,7 @@ def _search(path: Path, function: Callable[..., Any]) -> Find:
                 first.setdefault(site, index)
                 times[site] = times.get(site, 0) + 1
                 last[site] = index
-        return [Hit(first[site], IN_GRAPH, times[site], last[site]) for site in first]
+        return [RuleHit(first[site], IN_GRAPH, times[site], last[site]) for site in first]
 
     return find
 

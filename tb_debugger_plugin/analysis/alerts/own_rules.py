@@ -36,8 +36,8 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     IN_GRAPH,
     AlertRule,
     Find,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     TooSlowError,
     Values,
@@ -46,7 +46,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 )
 from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.lists.select_statement import check_select
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
@@ -206,10 +206,10 @@ def made_rule(
 ) -> AlertRule:
     """Return a rule of a user; it is always on."""
 
-    def words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+    def words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
         return title if hit is None or hit.measured is None else magnitude_words(hit.measured)
 
-    def explain(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+    def explain(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
         measured = "" if hit is None or hit.measured is None else magnitude_words(hit.measured)
         return explanation(subject, f"breaks the rule {rule_id}:", measured or title, description, advice)
 
@@ -253,19 +253,21 @@ def _search(path: Path, table: dict[str, Any]) -> Find:
         f" GROUP BY op_type, stack, output_slot, host LIMIT {_MOST}"
     )
 
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         hits = [
-            Hit(int(at), IN_GRAPH, times, last, number)
+            RuleHit(int(at), IN_GRAPH, times, last, number)
             for at, times, last, number in _rows(graph, snapshot, values)
         ]
         rows = _rows(eager, snapshot, values)
-        return hits + [Hit(int(at), int(slot), times, last, number) for at, times, last, number, slot in rows]
+        return hits + [
+            RuleHit(int(at), int(slot), times, last, number) for at, times, last, number, slot in rows
+        ]
 
     return find
 
 
 def _by_query(path: Path, query: str) -> Find:
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         names = [str(row[0]) for row in _rows(query, snapshot, values, as_described=True)]
         if names not in (["idx"], ["idx", "slot"]):
             raise UsageError(
@@ -278,7 +280,7 @@ def _by_query(path: Path, query: str) -> Find:
     return find
 
 
-def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[Hit]:
+def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[RuleHit]:
     """One hit for each tensor of the values that a query selects."""
     inside = sorted(int(index) for index, slot in rows if slot < 0)
     grouped = snapshot.rows(
@@ -286,10 +288,10 @@ def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[Hit]:
         " WHERE idx IN (SELECT unnest(?::BIGINT[])) GROUP BY site",
         [inside],
     )
-    hits = [Hit(at, IN_GRAPH, times, last) for at, times, last in grouped]
+    hits = [RuleHit(at, IN_GRAPH, times, last) for at, times, last in grouped]
     known = snapshot.num_executions
     eager = {(int(index), int(slot)) for index, slot in rows if slot >= 0 and 0 <= index < known}
-    return hits + [Hit(index, slot, 1, index) for index, slot in sorted(eager)]
+    return hits + [RuleHit(index, slot, 1, index) for index, slot in sorted(eager)]
 
 
 def _rows(

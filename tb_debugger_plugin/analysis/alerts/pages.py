@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
-from tb_debugger_plugin.analysis.alerts.findings import Finding, Verdict, verdicts
+from tb_debugger_plugin.analysis.alerts.findings import Finding, RuleVerdict, verdicts
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
-from tb_debugger_plugin.analysis.alerts.settings import Settings
+from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.tensorflow_names import display_name
 _NAMED: Final = 50
 
 
-def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
+def by_urgency(judged: Sequence[RuleVerdict]) -> list[Finding]:
     """Return all findings: the most severe ones first, and last those that are meant."""
     findings = [finding for one in judged for finding in (*one.findings, *one.allowed)]
     # Positions of the two lists have no common order; those of one list do.
@@ -33,7 +33,7 @@ def by_urgency(judged: Sequence[Verdict]) -> list[Finding]:
     )
 
 
-def judged_json(snapshot: Snapshot, settings: Settings) -> dict[str, Any]:
+def judged_json(snapshot: Snapshot, settings: RuleSettings) -> dict[str, Any]:
     """Return the rules that are asked for with their counts, and all alerts, the most urgent first."""
     judged = verdicts(snapshot, settings)
     return {
@@ -103,7 +103,7 @@ def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
     return diagnose_value(snapshot, alert, explain)
 
 
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
+def verdict_json(verdict: RuleVerdict) -> dict[str, Any]:
     """Return a rule, its thresholds and counts."""
     return {
         **rule_json(verdict.rule),
@@ -116,7 +116,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _counts(verdict: Verdict) -> dict[str, int | None]:
+def _counts(verdict: RuleVerdict) -> dict[str, int | None]:
     if not verdict.is_asked:
         return dict.fromkeys(("num_tensors", "num_values", "num_allowed"))
     return {

@@ -12,7 +12,7 @@ from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 
-class Place(NamedTuple):
+class AlertPlace(NamedTuple):
     """The op of a value.
 
     Attributes:
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     graph_id: str | None = None
 
 
-def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Place]:
+def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], AlertPlace]:
     """Return the ops of some values.
 
     Args:
@@ -43,7 +43,7 @@ def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple
         )
     )
     calls = {
-        index: Place(None, name, stack)
+        index: AlertPlace(None, name, stack)
         for index, name, stack in snapshot.rows(
             "SELECT idx, name, stack FROM executions JOIN op_types USING (op_type)"
             " WHERE idx IN (SELECT unnest(?::BIGINT[]))",
@@ -55,7 +55,7 @@ def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple
     }
 
 
-def _of_site(snapshot: Snapshot, site: int) -> Place:
+def _of_site(snapshot: Snapshot, site: int) -> AlertPlace:
     op = snapshot.catalog.ops[snapshot.catalog.sites[site].op]
     graph_id = snapshot.catalog.graphs[op.graph].graph_id
-    return Place(op.name, op.type or "?", (forward_op(snapshot, op) or op).stack, graph_id)
+    return AlertPlace(op.name, op.type or "?", (forward_op(snapshot, op) or op).stack, graph_id)

@@ -17,7 +17,12 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, number, text
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Explanation, Subject, subject_phrases
+from tb_debugger_plugin.analysis.diagnosis.sentences import (
+    Explain,
+    Subject,
+    ValueExplanation,
+    subject_phrases,
+)
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import UsageError
 
@@ -105,7 +110,7 @@ def _number(given: object) -> float | None:
         return None
 
 
-class Hit(NamedTuple):
+class RuleHit(NamedTuple):
     """A tensor, an eager op on a line, or a function that breaks a rule.
 
     Attributes:
@@ -134,7 +139,7 @@ class TooSlowError(UsageError):
 
 
 #: Finds what breaks a rule; it may raise a `TooSlowError`.
-Find: TypeAlias = Callable[[Snapshot, Values], Sequence[Hit]]
+Find: TypeAlias = Callable[[Snapshot, Values], Sequence[RuleHit]]
 #: Selects every value that breaks a rule, as SQL with the parameters as ``$name``: ``idx`` of
 #: ``graph_executions``, and ``idx`` and ``slot`` of ``execution_outputs``.
 Every: TypeAlias = "tuple[str, str]"
@@ -168,8 +173,8 @@ class AlertRule:
     severity: Severity
     description: str
     find: Find
-    words: Callable[[Numbers, Hit | None, Values], str]
-    explain: Callable[[Subject, Hit | None, Values], Explanation]
+    words: Callable[[Numbers, RuleHit | None, Values], str]
+    explain: Callable[[Subject, RuleHit | None, Values], ValueExplanation]
     parameters: tuple[Parameter, ...] = ()
     columns: tuple[str, ...] = ()
     roles: tuple[Role, ...] = ()
@@ -184,7 +189,7 @@ class AlertRule:
         """The default of each parameter."""
         return {one.name: one.default for one in self.parameters}
 
-    def explainer(self, hit: Hit | None = None, values: Values | None = None) -> Explain:
+    def explainer(self, hit: RuleHit | None = None, values: Values | None = None) -> Explain:
         """Return what writes the diagnosis of a value that breaks the rule.
 
         Args:
@@ -193,7 +198,7 @@ class AlertRule:
         """
         remark = (text(f"{hit.remark} "),) if hit is not None and hit.remark else ()
 
-        def explain(subject: Subject) -> Explanation:
+        def explain(subject: Subject) -> ValueExplanation:
             found = self.explain(subject, hit, values or self.defaults)
             return replace(found, why=(*remark, *found.why))
 
@@ -217,7 +222,7 @@ def magnitude_words(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3g}"
 
 
-def explanation(subject: Subject, did: str, measured: str, why: str, advice: str | None) -> Explanation:
+def explanation(subject: Subject, did: str, measured: str, why: str, advice: str | None) -> ValueExplanation:
     """Return an explanation of a value that broke a rule.
 
     Args:
@@ -229,4 +234,4 @@ def explanation(subject: Subject, did: str, measured: str, why: str, advice: str
     """
     what: Phrases = (*subject_phrases(subject), text(f" {did}"))
     what = (*what, text(" "), number(measured), text(".")) if measured else (*what, text("."))
-    return Explanation(what, (text(why),) if why else (), advice)
+    return ValueExplanation(what, (text(why),) if why else (), advice)

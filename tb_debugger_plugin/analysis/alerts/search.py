@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, Hit, Values
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES
@@ -38,14 +38,14 @@ def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bo
     """
     select = f"count(*), max(idx), arg_min({measured}, idx)"
 
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         used = parameters_in(where + measured, values)
         only, chosen = sites_condition(snapshot, roles)
         graph = snapshot.rows(
             f"SELECT min(idx), {select} FROM graph_executions WHERE {only} AND {where} GROUP BY site",
             {**used, **chosen},
         )
-        hits = [Hit(index, IN_GRAPH, count, last, number) for index, count, last, number in graph]
+        hits = [RuleHit(index, IN_GRAPH, count, last, number) for index, count, last, number in graph]
         return hits + (_eager(snapshot, where, select, used) if eager and not roles else [])
 
     return find
@@ -59,7 +59,7 @@ def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Fin
       find: The search.
     """
 
-    def search(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def search(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         hits = find(snapshot, values)
         left = leaves_out(snapshot, values) if hits else ()
         return [hit for hit, site in zip(hits, sites_of(snapshot, hits), strict=True) if site not in left]
@@ -67,7 +67,7 @@ def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Fin
     return search
 
 
-def sites_of(snapshot: Snapshot, hits: Sequence[Hit]) -> list[int]:
+def sites_of(snapshot: Snapshot, hits: Sequence[RuleHit]) -> list[int]:
     """Return the site of each hit; -1 for an eager op."""
     query = "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))"
     positions = [hit.position for hit in hits if hit.slot < 0]
@@ -75,14 +75,14 @@ def sites_of(snapshot: Snapshot, hits: Sequence[Hit]) -> list[int]:
     return [sites[hit.position] if hit.slot < 0 else -1 for hit in hits]
 
 
-def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) -> list[Hit]:
+def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) -> list[RuleHit]:
     rows = snapshot.rows(
         f"SELECT min(idx), slot, {select} FROM execution_outputs JOIN"
         " (SELECT idx, op_type, stack FROM executions) USING (idx)"
         f" WHERE {where} GROUP BY op_type, stack, slot, host",
         used or None,
     )
-    return [Hit(*row) for row in rows]
+    return [RuleHit(*row) for row in rows]
 
 
 def every_value(where: str) -> Every:

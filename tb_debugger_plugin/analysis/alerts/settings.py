@@ -22,7 +22,7 @@ ALL: Final = "all"
 
 
 @dataclass(frozen=True)
-class Settings:
+class RuleSettings:
     """The thresholds that differ from the defaults, and the rules that are asked for.
 
     Attributes:
@@ -54,14 +54,14 @@ class Settings:
         raise UsageError(f"There is no rule {rule_id!r:.50}; choose from {ids}.")
 
 
-DEFAULTS: Final = Settings()
+DEFAULTS: Final = RuleSettings()
 
 
 def make_settings(
     given: Iterable[tuple[str, str, object]],
     rules: Iterable[str] | None = None,
     own: OwnFiles = NO_FILES,
-) -> Settings:
+) -> RuleSettings:
     """Check settings.
 
     Args:
@@ -73,7 +73,7 @@ def make_settings(
       UsageError: There is no such rule or parameter, or it cannot have this value.
     """
     chosen = (RECOMMENDED,) if rules is None else tuple(dict.fromkeys(rules))
-    settings = Settings({}, chosen, own.known, own.allowed)
+    settings = RuleSettings({}, chosen, own.known, own.allowed)
     for rule_id in chosen:
         if rule_id not in (RECOMMENDED, ALL):
             settings.rule(rule_id)
@@ -84,7 +84,7 @@ def make_settings(
     return replace(settings, values=values)
 
 
-def settings_of_texts(texts: Iterable[str] | None, own: OwnFiles = NO_FILES) -> Settings:
+def settings_of_texts(texts: Iterable[str] | None, own: OwnFiles = NO_FILES) -> RuleSettings:
     """Return the settings of texts such as ``LargeGradientAlert:limit=10``.
 
     Args:

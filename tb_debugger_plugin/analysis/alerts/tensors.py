@@ -46,7 +46,7 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Tensors:
+class RoleTensors:
     """The sites of a run by role.
 
     Attributes:
@@ -64,7 +64,7 @@ class Tensors:
         return sorted({site for role in roles for site in self.sites.get(role, ())})
 
 
-def tensors(snapshot: Snapshot) -> Tensors:
+def tensors(snapshot: Snapshot) -> RoleTensors:
     """Return the sites of a run by role."""
     return snapshot.remember_of_sites("tensors by role", lambda: _tensors(snapshot))
 
@@ -76,7 +76,7 @@ def layer_of(snapshot: Snapshot, site: int) -> str | None:
     return known.layers.get(known.variables.get(site, ""), layer)
 
 
-def _tensors(snapshot: Snapshot) -> Tensors:
+def _tensors(snapshot: Snapshot) -> RoleTensors:
     sites: dict[Role, list[int]] = defaultdict(list)
     variables: dict[int, str] = {}
     for role, site, variable in _roles(snapshot):
@@ -84,7 +84,7 @@ def _tensors(snapshot: Snapshot) -> Tensors:
         if variable is not None:
             variables[site] = variable
     layers = {op.variable: op.layer for op in snapshot.catalog.ops if op.variable and op.layer}
-    return Tensors(dict(sites), variables, layers)
+    return RoleTensors(dict(sites), variables, layers)
 
 
 def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:

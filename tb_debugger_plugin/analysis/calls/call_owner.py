@@ -46,7 +46,7 @@ class HostCalls:
     graphs: Ints
 
 
-class Span(NamedTuple):
+class CallSpan(NamedTuple):
     """A time on a host, in seconds."""
 
     host: int
@@ -174,14 +174,14 @@ def traces_of_call(snapshot: Snapshot, execution: int) -> tuple[int, int] | None
     return (int(own.min()), int(own.max()) + 1) if len(own) else None
 
 
-def span_of_call(snapshot: Snapshot, execution: int) -> Span | None:
+def span_of_call(snapshot: Snapshot, execution: int) -> CallSpan | None:
     """Return when a call may have run, if others ran at the same time; None when it is not a call."""
     host, calls, index = _find_call(snapshot, execution)
     if calls is None or index is None:
         return None
     before = index - CONCURRENT_CALLS - 1
     earliest = calls.times[before] if before >= 0 else -np.inf
-    return Span(host, float(max(earliest, -1e300)), float(calls.times[index]))
+    return CallSpan(host, float(max(earliest, -1e300)), float(calls.times[index]))
 
 
 def _find_call(snapshot: Snapshot, execution: int) -> tuple[int, HostCalls | None, int | None]:

@@ -14,13 +14,23 @@ from typing import Any, Final
 import numpy as np
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment, Pair
-from tb_debugger_plugin.analysis.compare.comparison import Change, Comparison, Side, TensorDifference
+from tb_debugger_plugin.analysis.compare.comparison import (
+    ComparedSide,
+    Comparison,
+    ProgramChange,
+    TensorDifference,
+)
 from tb_debugger_plugin.analysis.compare.elements import element_difference, recorded
-from tb_debugger_plugin.analysis.compare.first import Telling
-from tb_debugger_plugin.analysis.compare.measuring import Job, Measured, Settings, measure
+from tb_debugger_plugin.analysis.compare.first import FirstTelling
+from tb_debugger_plugin.analysis.compare.measuring import (
+    ComparisonJob,
+    ComparisonSettings,
+    MeasuredPair,
+    measure,
+)
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
-from tb_debugger_plugin.analysis.compare.search import Search
+from tb_debugger_plugin.analysis.compare.search import DifferenceSearch
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.health import finite
@@ -35,7 +45,7 @@ _MOST: Final = 2000
 _OCCURRENCES: Final = 20
 
 
-def with_elements(job: Job, measured: Sequence[Measured]) -> list[Measured]:
+def with_elements(job: ComparisonJob, measured: Sequence[MeasuredPair]) -> list[MeasuredPair]:
     """Return what was measured, with the differences of elements where they are larger."""
     left = _MOST
     result = []
@@ -48,7 +58,7 @@ def with_elements(job: Job, measured: Sequence[Measured]) -> list[Measured]:
     return result
 
 
-def _refined(job: Job, one: Measured) -> Measured:
+def _refined(job: ComparisonJob, one: MeasuredPair) -> MeasuredPair:
     eager = bool(one.place.first.keys)
     relative = one.relative.copy()
     for nth in range(min(_OCCURRENCES, len(one.first))):
@@ -75,12 +85,12 @@ def _refined(job: Job, one: Measured) -> Measured:
 #: Types of ops that only carry constants, arguments or order.
 _PLUMBING: Final = frozenset("NoOp Const Placeholder _Arg Arg Identity _Retval Retval".split())
 
-Sides = tuple[Callable[[Node], Side], Callable[[Node], Side]]
+Sides = tuple[Callable[[Node], ComparedSide], Callable[[Node], ComparedSide]]
 
 
 def changes(
     alignment: Alignment, sides: Sides, dtypes: Callable[[Pair], tuple[str, str] | None]
-) -> list[Change]:
+) -> list[ProgramChange]:
     """Return the changes in the order of the first program, and those of the second after them.
 
     Args:
@@ -90,17 +100,17 @@ def changes(
     """
     here, there = sides
     found = [
-        Change(kind, here(pair.first), there(pair.second), words)
+        ProgramChange(kind, here(pair.first), there(pair.second), words)
         for pair in alignment.pairs
         for kind, words in _of_pair(pair, dtypes(pair))
     ]
     gone = [
-        Change("only_first", here(node), None, f"{node.type} is only in the first run")
+        ProgramChange("only_first", here(node), None, f"{node.type} is only in the first run")
         for node in alignment.only_first
         if node.type not in _PLUMBING
     ]
     added = [
-        Change("only_second", None, there(node), f"{node.type} is only in the second run")
+        ProgramChange("only_second", None, there(node), f"{node.type} is only in the second run")
         for node in alignment.only_second
         if node.type not in _PLUMBING
     ]
@@ -119,10 +129,10 @@ def _of_pair(pair: Pair, dtypes: tuple[str, str] | None) -> Iterator[tuple[str, 
 
 _MOST_TENSORS: Final = 500
 _MOST_CHANGES: Final = 200
-_DEFAULT: Final = Settings()
+_DEFAULT: Final = ComparisonSettings()
 
 
-def compare(first: Snapshot, second: Snapshot, settings: Settings = _DEFAULT) -> Comparison:
+def compare(first: Snapshot, second: Snapshot, settings: ComparisonSettings = _DEFAULT) -> Comparison:
     """Compare two runs.
 
     Args:
@@ -136,7 +146,7 @@ def compare(first: Snapshot, second: Snapshot, settings: Settings = _DEFAULT) ->
 class _Comparing:
     """One comparison; lives as long as it."""
 
-    def __init__(self, first: Snapshot, second: Snapshot, settings: Settings) -> None:
+    def __init__(self, first: Snapshot, second: Snapshot, settings: ComparisonSettings) -> None:
         self._first, self._second = first, second
         ground = prepared(first, second)
         self._outlines, self._alignment = ground.outlines, ground.alignment
@@ -146,7 +156,7 @@ class _Comparing:
 
     def result(self) -> Comparison:
         measured = with_elements(self._job, measure(self._job, self._places))
-        search = Search(self._first, self._outlines[0], measured)
+        search = DifferenceSearch(self._first, self._outlines[0], measured)
         found = search.found()
         differing = sorted(
             (one for one in measured if one.material >= 0), key=lambda one: (one.time, one.place.number)
@@ -155,7 +165,7 @@ class _Comparing:
         first = None
         if found is not None:
             known = {(one.place.first.node, one.place.slot) for one in measured if one.is_known}
-            telling = Telling(self._alignment, self._outlines, self._job, known, self.tensor)
+            telling = FirstTelling(self._alignment, self._outlines, self._job, known, self.tensor)
             first = telling.first(found)
         tensors = [self.tensor(one, one.material, search) for one in differing[:_MOST_TENSORS]]
         return Comparison(
@@ -171,7 +181,11 @@ class _Comparing:
         )
 
     def tensor(
-        self, one: Measured, nth: int, search: Search | None = None, inherited: float | None = None
+        self,
+        one: MeasuredPair,
+        nth: int,
+        search: DifferenceSearch | None = None,
+        inherited: float | None = None,
     ) -> TensorDifference:
         """Describe the difference of a tensor at an occurrence."""
         if search is not None:
@@ -189,11 +203,11 @@ class _Comparing:
             _what(sides[0].summary, sides[1].summary),
         )
 
-    def side(self, which: int, node: Node, slot: int, index: int | None) -> Side:
+    def side(self, which: int, node: Node, slot: int, index: int | None) -> ComparedSide:
         """Describe an output of a node of a run, at a position or without one."""
         return side_at((self._first, self._second)[which], self._outlines[which], node, slot, index)
 
-    def _changes(self, measured: list[Measured]) -> list[Change]:
+    def _changes(self, measured: list[MeasuredPair]) -> list[ProgramChange]:
         statics = self._first.catalog.statics, self._second.catalog.statics
 
         def dtypes(pair: Pair) -> tuple[str, str] | None:
@@ -209,7 +223,7 @@ class _Comparing:
         sides = (lambda node: self.side(0, node, 0, None)), (lambda node: self.side(1, node, 0, None))
         return changes(self._alignment, sides, dtypes)
 
-    def _notes(self, measured: list[Measured]) -> list[str]:
+    def _notes(self, measured: list[MeasuredPair]) -> list[str]:
         notes = []
         for which, name in enumerate(("first", "second")):
             compared = {((one.place.first, one.place.second)[which].node, one.place.slot) for one in measured}
@@ -247,7 +261,7 @@ class _Comparing:
         return notes
 
 
-def _headline(first: str | None, changed: list[Change], measured: list[Measured]) -> str:
+def _headline(first: str | None, changed: list[ProgramChange], measured: list[MeasuredPair]) -> str:
     if first is not None:
         return first
     if not measured:

@@ -10,7 +10,7 @@ from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """A tensor in one of the runs.
 
     Attributes:
@@ -46,10 +46,12 @@ class Side:
         return {**vars(self), "source": source}
 
 
-def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, **known: Any) -> Side:
+def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, **known: Any) -> ComparedSide:
     """Return an output of a node."""
     name = None if node.is_eager else node.name
-    return Side(node.type, name, slot, graph_id, function, node.layer, node.variable, node.source, **known)
+    return ComparedSide(
+        node.type, name, slot, graph_id, function, node.layer, node.variable, node.source, **known
+    )
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class TensorDifference:
       what: What differs, in words.
     """
 
-    first: Side
-    second: Side
+    first: ComparedSide
+    second: ComparedSide
     paired_by: str
     occurrence: int
     difference: float | None
@@ -94,8 +96,8 @@ class InputOfFirst:
       is_within: Whether it is within the tolerance; None when the tensor is not on record.
     """
 
-    first: Side | None
-    second: Side | None
+    first: ComparedSide | None
+    second: ComparedSide | None
     difference: float | None
     is_within: bool | None
 
@@ -105,7 +107,7 @@ class InputOfFirst:
         return {**sides, "difference": self.difference, "is_within": self.is_within}
 
     @property
-    def sides(self) -> dict[str, Side | None]:
+    def sides(self) -> dict[str, ComparedSide | None]:
         """Both sides by name."""
         return {"first": self.first, "second": self.second}
 
@@ -144,7 +146,7 @@ class FirstDifference:
 
 
 @dataclass(frozen=True)
-class Change:
+class ProgramChange:
     """An op that is another one in the second run, or in one of the runs only.
 
     Attributes:
@@ -154,8 +156,8 @@ class Change:
     """
 
     kind: str
-    first: Side | None
-    second: Side | None
+    first: ComparedSide | None
+    second: ComparedSide | None
     words: str
 
     def to_json(self) -> dict[str, Any]:
@@ -190,7 +192,7 @@ class Comparison:
     headline: str
     tensors: list[TensorDifference]
     num_tensors: int
-    changes: list[Change]
+    changes: list[ProgramChange]
     num_changes: int
     num_compared: int
     num_compared_tensors: int

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment
 from tb_debugger_plugin.analysis.compare.comparison import (
+    ComparedSide,
     FirstDifference,
     InputOfFirst,
-    Side,
     TensorDifference,
     side_of,
 )
 from tb_debugger_plugin.analysis.compare.elements import element_difference, recorded
-from tb_debugger_plugin.analysis.compare.measuring import Job, Measured
+from tb_debugger_plugin.analysis.compare.measuring import ComparisonJob, MeasuredPair
 from tb_debugger_plugin.analysis.compare.outline import Node, Outline
 from tb_debugger_plugin.analysis.compare.search import Candidate
 from tb_debugger_plugin.analysis.values.health import finite
@@ -27,10 +27,10 @@ _DATA: Final = frozenset("IteratorGetNext OptionalGetValue IteratorGetNextSync P
 _READS: Final = frozenset("ReadVariableOp VariableV2 ResourceGather VarHandleOp".split())
 _RANDOM: Final = ("Random", "TruncatedNormal", "Multinomial", "Stateless", "RngReadAndSkip", "Dropout")
 
-Describe = Callable[[Measured, int], TensorDifference]
+Describe = Callable[[MeasuredPair, int], TensorDifference]
 
 
-class Telling:
+class FirstTelling:
     """Describes the first difference; lives as long as a comparison.
 
     Args:
@@ -45,7 +45,7 @@ class Telling:
         self,
         alignment: Alignment,
         outlines: tuple[Outline, Outline],
-        job: Job,
+        job: ComparisonJob,
         known: set[tuple[int, int]],
         describe: Any,
     ) -> None:
@@ -149,12 +149,12 @@ class Telling:
             result.append(InputOfFirst(sides[0], sides[1], None, None))
         return result
 
-    def _measured_input(self, one: Measured, nth: int) -> InputOfFirst:
+    def _measured_input(self, one: MeasuredPair, nth: int) -> InputOfFirst:
         tensor = self._describe(one, nth)
         is_within = bool(one.relative[nth] <= one.tolerance[nth])
         return InputOfFirst(tensor.first, tensor.second, finite(float(one.relative[nth])), is_within)
 
-    def _bare(self, which: int, node: Node, slot: int) -> Side:
+    def _bare(self, which: int, node: Node, slot: int) -> ComparedSide:
         run = (self._job.first, self._job.second)[which]
         graph = run.catalog.graphs[self._outlines[which].groups[node.group].graph]
         return side_of(node, slot, graph.graph_id, graph.name)

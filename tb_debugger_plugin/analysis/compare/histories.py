@@ -13,23 +13,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.compare.comparison import Side
+from tb_debugger_plugin.analysis.compare.comparison import ComparedSide
 from tb_debugger_plugin.analysis.compare.measuring import (
-    Settings,
+    ComparisonSettings,
     aligned,
     allowed,
     differences,
     shared_shapes,
 )
 from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
-from tb_debugger_plugin.analysis.compare.places import Place
+from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.rows import NUMBERS
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import NotFoundError
 
-_DEFAULT: Final = Settings()
+_DEFAULT: Final = ComparisonSettings()
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Histories:
         number in common) and ``tolerance``.
     """
 
-    first: Side
-    second: Side | None
+    first: ComparedSide
+    second: ComparedSide | None
     total: int
     occurrence: int | None
     is_unordered: bool
@@ -63,7 +63,7 @@ def histories(
     execution: int | None = None,
     slot: int = 0,
     most: int = 500,
-    settings: Settings = _DEFAULT,
+    settings: ComparisonSettings = _DEFAULT,
 ) -> Histories:
     """Compare the occurrences of a tensor.
 
@@ -128,7 +128,7 @@ def _node(value: RecordedValue, key: EagerKey | int, made: Outline) -> Node:
     return made.nodes[node]
 
 
-def _has(place: Place, key: EagerKey | int, slot: int) -> bool:
+def _has(place: ComparedPlace, key: EagerKey | int, slot: int) -> bool:
     return place.slot == slot and key in place.keys if isinstance(key, EagerKey) else key in place.sites
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.compare.places import PlacePair
-from tb_debugger_plugin.analysis.compare.rows import Rows, read_rows
+from tb_debugger_plugin.analysis.compare.rows import PlaceRows, read_rows
 from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, roundings, tolerance
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import BadQueryError
@@ -48,7 +48,7 @@ class Differences:
     scale: _Floats
 
 
-def differences(first: Rows, second: Rows, shapes: npt.NDArray[np.int64]) -> Differences:
+def differences(first: PlaceRows, second: PlaceRows, shapes: npt.NDArray[np.int64]) -> Differences:
     """Compare rows.
 
     Args:
@@ -84,7 +84,7 @@ def _apart(a: _Floats, b: _Floats) -> _Floats:
     return np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf)
 
 
-def _flips(first: Rows, second: Rows, measured: _Flags) -> _Floats:
+def _flips(first: PlaceRows, second: PlaceRows, measured: _Flags) -> _Floats:
     """Return the share of elements with another sign; one is free where the numbers are known, too."""
     a, b = first.columns, second.columns
     flips = np.add.reduce([_apart(a[name], b[name]) for name in _SIGNS]) / 2
@@ -101,7 +101,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPair:
     """The comparison of a tensor.
 
     Attributes:
@@ -143,7 +143,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ComparisonSettings:
     """How runs are compared.
 
     Attributes:
@@ -163,7 +163,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Job:
+class ComparisonJob:
     """What is compared with what.
 
     Attributes:
@@ -179,10 +179,10 @@ class Job:
     depths: Sequence[float]
     unordered: frozenset[int]
     from_end: bool
-    settings: Settings
+    settings: ComparisonSettings
 
 
-def measure(job: Job, wanted: Sequence[PlacePair]) -> list[Measured]:
+def measure(job: ComparisonJob, wanted: Sequence[PlacePair]) -> list[MeasuredPair]:
     """Compare all occurrences of the places."""
     shapes = shared_shapes(job.first, job.second)
     return [one for batch in _batches(wanted) for one in _batch(job, batch, shapes)]
@@ -218,12 +218,12 @@ class Aligned:
       counts: How many of them each tensor has, in order.
     """
 
-    first: Rows
-    second: Rows
+    first: PlaceRows
+    second: PlaceRows
     counts: npt.NDArray[np.int64]
 
 
-def aligned(job: Job, batch: Sequence[PlacePair]) -> Aligned:
+def aligned(job: ComparisonJob, batch: Sequence[PlacePair]) -> Aligned:
     """Read the occurrences of tensors that are either all of graphs or all of eager executions."""
     a = read_rows(job.first, [one.first for one in batch], _LONGEST)
     b = read_rows(job.second, [one.second for one in batch], _LONGEST)
@@ -240,7 +240,9 @@ def aligned(job: Job, batch: Sequence[PlacePair]) -> Aligned:
     )
 
 
-def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> Iterator[Measured]:
+def _batch(
+    job: ComparisonJob, batch: list[PlacePair], shapes: npt.NDArray[np.int64]
+) -> Iterator[MeasuredPair]:
     rows = aligned(job, batch)
     found = differences(rows.first, rows.second, shapes)
     limits = allowed(job, batch, rows.first, found)
@@ -251,7 +253,7 @@ def _batch(job: Job, batch: list[PlacePair], shapes: npt.NDArray[np.int64]) -> I
             yield _measured(job, one, (rows.first, rows.second), found, limits, part, shapes)
 
 
-def allowed(job: Job, batch: Sequence[PlacePair], rows: Rows, found: Differences) -> Array:
+def allowed(job: ComparisonJob, batch: Sequence[PlacePair], rows: PlaceRows, found: Differences) -> Array:
     """Return the relative tolerance of each occurrence."""
     if job.settings.tolerance is not None:
         return np.where(found.unit > 0, job.settings.tolerance, 0.0)
@@ -260,14 +262,14 @@ def allowed(job: Job, batch: Sequence[PlacePair], rows: Rows, found: Differences
 
 
 def _measured(
-    job: Job,
+    job: ComparisonJob,
     one: PlacePair,
-    rows: tuple[Rows, Rows],
+    rows: tuple[PlaceRows, PlaceRows],
     found: Differences,
     limits_of_all: Array,
     part: slice,
     shapes: npt.NDArray[np.int64],
-) -> Measured:
+) -> MeasuredPair:
     a, b = rows
     relative = found.relative[part]
     limits, times = limits_of_all[part], a.columns["wall_time"][part]
@@ -277,7 +279,7 @@ def _measured(
     material, first_local, first_any = (
         _first(relative > limit) for limit in (limits, np.minimum(limits, local), np.zeros(1))
     )
-    return Measured(
+    return MeasuredPair(
         one,
         a.columns["idx"][part].astype(np.int32),
         b.columns["idx"][part].astype(np.int32),
@@ -304,7 +306,7 @@ def _time(times: Array, position: int) -> float:
 
 
 def _in_any_order(
-    a: Rows, b: Rows, part: slice, shapes: npt.NDArray[np.int64], relative: Array, limits: Array
+    a: PlaceRows, b: PlaceRows, part: slice, shapes: npt.NDArray[np.int64], relative: Array, limits: Array
 ) -> Array:
     """Return the differences between values of the same rank; those by order if they are not less."""
     positions = np.arange(part.start, part.stop)

@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
-class Place:
+class ComparedPlace:
     """An output of a node on a device.
 
     Attributes:
@@ -49,11 +49,11 @@ class PlacePair:
     number: int
     pair: Pair
     slot: int
-    first: Place
-    second: Place
+    first: ComparedPlace
+    second: ComparedPlace
 
 
-Places = dict[tuple[int, int], list[Place]]
+Places = dict[tuple[int, int], list[ComparedPlace]]
 
 
 def places(snapshot: Snapshot, made: Outline) -> Places:
@@ -65,7 +65,7 @@ def places(snapshot: Snapshot, made: Outline) -> Places:
         node = made.of_op.get(sites[number].op)
         if node is not None:
             slot = sites[number].slot
-            found[node, slot].append(Place(node, slot, (number,), (), count, int(size or 0)))
+            found[node, slot].append(ComparedPlace(node, slot, (number,), (), count, int(size or 0)))
     _add_eager(snapshot, made, found)
     return dict(found)
 
@@ -86,7 +86,7 @@ def _add_eager(snapshot: Snapshot, made: Outline, found: Places) -> None:
         sizes[where] = max(sizes[where], int(size or 0))
     for (node, slot), own in keys.items():
         count = counts[node, slot]
-        found[node, slot].append(Place(node, slot, (), tuple(own), count, sizes[node, slot]))
+        found[node, slot].append(ComparedPlace(node, slot, (), tuple(own), count, sizes[node, slot]))
 
 
 def paired_places(pairs: Sequence[Pair], first: Places, second: Places) -> list[PlacePair]:

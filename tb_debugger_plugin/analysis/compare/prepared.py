@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment, align
-from tb_debugger_plugin.analysis.compare.comparison import Side, side_of
+from tb_debugger_plugin.analysis.compare.comparison import ComparedSide, side_of
 from tb_debugger_plugin.analysis.compare.elements import recorded
-from tb_debugger_plugin.analysis.compare.measuring import Job, Settings
+from tb_debugger_plugin.analysis.compare.measuring import ComparisonJob, ComparisonSettings
 from tb_debugger_plugin.analysis.compare.outline import Node, Outline, outline
 from tb_debugger_plugin.analysis.compare.places import PlacePair, Places, paired_places, places
 from tb_debugger_plugin.analysis.compare.tolerance import depths
@@ -26,7 +26,7 @@ from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.loader import RunLoader
 
 
-def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | None) -> Side:
+def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | None) -> ComparedSide:
     """Describe an output.
 
     Args:
@@ -73,9 +73,9 @@ class Prepared:
     unordered: frozenset[int]
     from_end: bool
 
-    def job(self, first: Snapshot, second: Snapshot, settings: Settings) -> Job:
+    def job(self, first: Snapshot, second: Snapshot, settings: ComparisonSettings) -> ComparisonJob:
         """Return what is to be compared with what."""
-        return Job(first, second, self.depths, self.unordered, self.from_end, settings)
+        return ComparisonJob(first, second, self.depths, self.unordered, self.from_end, settings)
 
 
 @dataclass(frozen=True)

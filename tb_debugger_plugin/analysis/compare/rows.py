@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.compare.places import Place
+from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 
 #: The recorded numbers of a value.
@@ -26,7 +26,7 @@ Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Rows:
+class PlaceRows:
     """Rows of some places, ordered by place and occurrence.
 
     Attributes:
@@ -39,13 +39,13 @@ class Rows:
     nth: npt.NDArray[np.int64]
     columns: Columns
 
-    def take(self, chosen: Numbers) -> Rows:
+    def take(self, chosen: Numbers) -> PlaceRows:
         """Return some of the rows."""
         columns = {name: values[chosen] for name, values in self.columns.items()}
-        return Rows(self.place[chosen], self.nth[chosen], columns)
+        return PlaceRows(self.place[chosen], self.nth[chosen], columns)
 
 
-def read_rows(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Rows:
+def read_rows(snapshot: Snapshot, wanted: Sequence[ComparedPlace], limit: int) -> PlaceRows:
     """Read the rows of some places, which are either all of graphs or all of eager executions.
 
     Args:
@@ -60,15 +60,15 @@ def read_rows(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Rows:
     place = place[order]
     begins = np.searchsorted(place, np.arange(len(wanted)))
     nth = np.arange(len(place)) - begins[place] if len(place) else np.zeros(0, np.int64)
-    return Rows(place, nth, {name: values[order] for name, values in columns.items()})
+    return PlaceRows(place, nth, {name: values[order] for name, values in columns.items()})
 
 
-def _bound(wanted: Sequence[Place], limit: int) -> str:
+def _bound(wanted: Sequence[ComparedPlace], limit: int) -> str:
     # NumPy sorts faster: DuckDB would keep the best of many columns.
     return f"ORDER BY t.idx LIMIT {limit}" if sum(place.count for place in wanted) > limit else ""
 
 
-def _of_graphs(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Columns:
+def _of_graphs(snapshot: Snapshot, wanted: Sequence[ComparedPlace], limit: int) -> Columns:
     catalog = snapshot.catalog
     number = np.full(len(catalog.sites), -1, np.int64)
     for at, place in enumerate(wanted):
@@ -92,7 +92,7 @@ def _with_known_shapes(snapshot: Snapshot, columns: Columns) -> Columns:
     return {**columns, "shape": np.where(is_known[columns["shape"]], columns["shape"], -1)}
 
 
-def _eager(snapshot: Snapshot, wanted: Sequence[Place], limit: int) -> Columns:
+def _eager(snapshot: Snapshot, wanted: Sequence[ComparedPlace], limit: int) -> Columns:
     keys = [(*key, place.slot, at) for at, place in enumerate(wanted) for key in place.keys]
     host, thread, op_type, stack, slot, at = (list(column) for column in zip(*keys, strict=True))
     return snapshot.columns(

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.compare.measuring import Measured
+from tb_debugger_plugin.analysis.compare.measuring import MeasuredPair
 from tb_debugger_plugin.analysis.compare.outline import EagerKey, Outline
 from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, weight
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -96,14 +96,14 @@ class Candidate:
       is_made_here: Whether the inputs do not explain it.
     """
 
-    measured: Measured
+    measured: MeasuredPair
     nth: int
     inherited: float | None
-    inputs: list[tuple[Measured, int]]
+    inputs: list[tuple[MeasuredPair, int]]
     is_made_here: bool
 
 
-class Search:
+class DifferenceSearch:
     """Looks for the first difference; lives as long as a comparison.
 
     Args:
@@ -112,11 +112,11 @@ class Search:
       measured: What was compared.
     """
 
-    def __init__(self, first: Snapshot, made: Outline, measured: Sequence[Measured]) -> None:
+    def __init__(self, first: Snapshot, made: Outline, measured: Sequence[MeasuredPair]) -> None:
         self._snapshot = first
         self._outline = made
         self._measured = measured
-        self._at: dict[tuple[int, int], Measured] = {
+        self._at: dict[tuple[int, int], MeasuredPair] = {
             (one.place.first.node, one.place.slot): one for one in reversed(measured)
         }
 
@@ -132,7 +132,7 @@ class Search:
                 return first
         return None
 
-    def _candidates(self) -> Iterator[tuple[Measured, int]]:
+    def _candidates(self) -> Iterator[tuple[MeasuredPair, int]]:
         entries = []
         for one in self._measured:
             time, nth = one.time, one.material
@@ -147,7 +147,7 @@ class Search:
         for *_, one, nth in entries:
             yield one, nth
 
-    def _has_equal_inputs(self, one: Measured) -> bool:
+    def _has_equal_inputs(self, one: MeasuredPair) -> bool:
         """Whether all inputs are on record and were equal to the last bit until then."""
         node = one.place.pair.first
         inputs = [source for source in node.inputs if self._outline.nodes[source[0]].type != "Const"]
@@ -156,7 +156,7 @@ class Search:
             other is not None and other.is_known and other.any_time > one.local_time for other in known
         )
 
-    def candidate(self, one: Measured, nth: int) -> Candidate:
+    def candidate(self, one: MeasuredPair, nth: int) -> Candidate:
         """Judge an occurrence of a tensor by its inputs."""
         pair = one.place.pair
         inputs = self._inputs(one, nth)
@@ -168,14 +168,14 @@ class Search:
         share = inherited_share(explained, difference) if inputs else None
         return Candidate(one, nth, share, inputs, made_here)
 
-    def _inputs(self, one: Measured, nth: int) -> list[tuple[Measured, int]]:
+    def _inputs(self, one: MeasuredPair, nth: int) -> list[tuple[MeasuredPair, int]]:
         if one.place.first.keys:
             return self._eager_inputs(int(one.first[nth]))
         known = (self._at.get(source) for source in one.place.pair.first.inputs)
         found = [(each, min(nth, len(each.first) - 1)) for each in known if each is not None]
         return [(each, at) for each, at in found if not np.isnan(each.relative[at])]
 
-    def _eager_inputs(self, index: int) -> list[tuple[Measured, int]]:
+    def _eager_inputs(self, index: int) -> list[tuple[MeasuredPair, int]]:
         rows = self._snapshot.rows(
             "SELECT o.slot, e.host, e.thread, e.op_type, e.stack, max(o.idx) FROM execution_inputs i"
             " JOIN execution_outputs o ON o.tensor_id = i.tensor_id AND o.idx < i.idx"
@@ -192,16 +192,16 @@ class Search:
                     found.append((each, nth))
         return found
 
-    def _of_eager(self, key: EagerKey, slot: int) -> Measured | None:
+    def _of_eager(self, key: EagerKey, slot: int) -> MeasuredPair | None:
         return self._at.get((self._outline.of_eager[key], slot))
 
 
-def _is_of_a_shape(one: Measured) -> bool:
+def _is_of_a_shape(one: MeasuredPair) -> bool:
     """Whether it is a constant of a gradient, such as a batch size: it follows from what is forward."""
     node = one.place.pair.first
     return node.type == "Const" and is_gradient(node.name)
 
 
-def _difference(one: Measured, nth: int) -> InputDifference:
+def _difference(one: MeasuredPair, nth: int) -> InputDifference:
     relative = float(one.relative[nth])
     return InputDifference(relative, one.scale, relative <= float(one.tolerance[nth]))

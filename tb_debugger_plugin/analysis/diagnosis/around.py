@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, Surroundings
+from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutput, Surroundings
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops whose elements are those of their first input, in another order, shape or dtype.
@@ -75,12 +75,12 @@ class Scene:
     function: str | None = None
 
     @property
-    def op(self) -> Near:
+    def op(self) -> NearOp:
         """The op that made the bad value."""
         return self.around.op
 
     @property
-    def focus(self) -> Near:
+    def focus(self) -> NearOp:
         """The op that the program wrote: of an op of a gradient, the op whose gradient it is."""
         return self.around.forward or self.around.op
 
@@ -90,12 +90,12 @@ class Scene:
         return self.around.forward is not None or is_gradient(self.op.name)
 
 
-def taken(op: Near, slot: int = 0) -> Output | None:
+def taken(op: NearOp, slot: int = 0) -> NearOutput | None:
     """Return the tensor in an input slot; None when there is none."""
     return op.inputs[slot] if 0 <= slot < len(op.inputs) else None
 
 
-def source(op: Near, slot: int = 0, *, through: frozenset[str] = COPIES) -> Output | None:
+def source(op: NearOp, slot: int = 0, *, through: frozenset[str] = COPIES) -> NearOutput | None:
     """Return the tensor in an input slot, before the ops that only copy it."""
     found = taken(op, slot)
     for _ in range(_MOST):
@@ -106,23 +106,23 @@ def source(op: Near, slot: int = 0, *, through: frozenset[str] = COPIES) -> Outp
     return found
 
 
-def type_of(output: Output | None) -> str:
+def type_of(output: NearOutput | None) -> str:
     """Type of the op that makes a tensor; empty for none."""
     return "" if output is None else output.op.type
 
 
-def made_by(op: Near, slot: int, *types: str) -> Near | None:
+def made_by(op: NearOp, slot: int, *types: str) -> NearOp | None:
     """Return the op that made an input, if it has one of some types."""
     found = source(op, slot)
     return found.op if found is not None and found.op.type in types else None
 
 
-def only_value(output: Output | None) -> float | None:
+def only_value(output: NearOutput | None) -> float | None:
     """Return the value that all elements of a tensor have; None when they differ, or when it is not known."""
     return None if output is None else output.numbers.only
 
 
-def producers(op: Near, depth: int) -> Iterator[Near]:
+def producers(op: NearOp, depth: int) -> Iterator[NearOp]:
     """Yield the ops before an op, up to some steps; the nearest first."""
     front, seen = [op], 0
     for _ in range(depth):
@@ -134,7 +134,7 @@ def producers(op: Near, depth: int) -> Iterator[Near]:
                 return
 
 
-def consumers(op: Near, depth: int) -> Iterator[Near]:
+def consumers(op: NearOp, depth: int) -> Iterator[NearOp]:
     """Yield the ops after an op, up to some steps; the nearest first."""
     front, seen = [op], 0
     for _ in range(depth):
@@ -146,12 +146,12 @@ def consumers(op: Near, depth: int) -> Iterator[Near]:
                 return
 
 
-def same(a: Output | None, b: Output | None) -> bool:
+def same(a: NearOutput | None, b: NearOutput | None) -> bool:
     """Whether two tensors are the same one."""
     return a is not None and (a.op.type or a.op.name) != "" and a == b
 
 
-def equal(a: Output | None, b: Output | None, steps: int = 3) -> bool:
+def equal(a: NearOutput | None, b: NearOutput | None, steps: int = 3) -> bool:
     """Whether two tensors have the same values: they are the same one, or computed alike from the same.
 
     Args:
@@ -172,6 +172,6 @@ def equal(a: Output | None, b: Output | None, steps: int = 3) -> bool:
     return is_alike and all(equal(*pair, steps - 1) for pair in pairs)
 
 
-def is_squared(op: Near) -> bool:
+def is_squared(op: NearOp) -> bool:
     """Whether an op squares its input."""
     return op.type in SQUARES or (op.type == "Mul" and same(taken(op, 0), taken(op, 1)))

@@ -15,7 +15,13 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.diagnosis.near_ops import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, Near, Output, ProgramFacts, facts_of
+from tb_debugger_plugin.analysis.diagnosis.surroundings import (
+    KnownOp,
+    NearOp,
+    NearOutput,
+    ProgramFacts,
+    facts_of,
+)
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source.sources import stack_frames
@@ -79,17 +85,17 @@ class EagerOp:
         return None if self.user_line is None else self.user_line.text
 
     @cached_property
-    def inputs(self) -> Sequence[Output]:
+    def inputs(self) -> Sequence[NearOutput]:
         """The tensors that the op took; one that no execution made is of an op without a type."""
         return [
-            Output(KnownOp("", f"tensor {each['tensor_id']}"))
+            NearOutput(KnownOp("", f"tensor {each['tensor_id']}"))
             if each["execution_index"] is None
-            else Output(EagerOp(self.snapshot, each["execution_index"]), each["output_slot"])
+            else NearOutput(EagerOp(self.snapshot, each["execution_index"]), each["output_slot"])
             for each in self.record["inputs"][:_MOST]
         ]
 
     @cached_property
-    def consumers(self) -> Sequence[Near]:
+    def consumers(self) -> Sequence[NearOp]:
         """The executions that took its outputs."""
         return _that_take(self.snapshot, self.record["output_tensor_ids"], after=self.index)
 
@@ -119,7 +125,7 @@ class AroundExecution:
     op: EagerOp
 
     @cached_property
-    def forward(self) -> Near | None:
+    def forward(self) -> NearOp | None:
         """The op whose gradient it is part of."""
         if not self.op.is_backward:
             return None
@@ -152,7 +158,7 @@ class AroundExecution:
         return int(rows[0][0])
 
 
-def _is_backward(op: Near) -> bool:
+def _is_backward(op: NearOp) -> bool:
     return isinstance(op, EagerOp) and op.is_backward
 
 

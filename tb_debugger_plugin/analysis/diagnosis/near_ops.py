@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.around import source
 from tb_debugger_plugin.analysis.diagnosis.causes import plain_type
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output, ProgramFacts, facts_of
+from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutput, ProgramFacts, facts_of
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
@@ -53,7 +53,7 @@ def wanted(op_type: str) -> frozenset[str]:
     return frozenset({*FORWARD.get(op_type, ()), *grad})
 
 
-def backward_chain(op: Near, is_backward: Callable[[Near], bool]) -> list[Near]:
+def backward_chain(op: NearOp, is_backward: Callable[[NearOp], bool]) -> list[NearOp]:
     """Return the op and the ops of the gradient before it, up to some steps."""
     chain, front = [op], [op]
     for _ in range(_STEPS):
@@ -62,7 +62,7 @@ def backward_chain(op: Near, is_backward: Callable[[Near], bool]) -> list[Near]:
     return chain
 
 
-def forward_by_tensors(op: Near, is_backward: Callable[[Near], bool]) -> Near | None:
+def forward_by_tensors(op: NearOp, is_backward: Callable[[NearOp], bool]) -> NearOp | None:
     """Return the only op of a fitting type that made or takes a tensor that the gradient takes.
 
     Args:
@@ -70,7 +70,7 @@ def forward_by_tensors(op: Near, is_backward: Callable[[Near], bool]) -> Near | 
       is_backward: Whether an op is part of a gradient.
     """
     types = wanted(op.type)
-    found: dict[str, Near] = {}
+    found: dict[str, NearOp] = {}
     for near in backward_chain(op, is_backward) if types else ():
         for candidate in _at_inputs(near):
             if candidate.type in types and not is_backward(candidate):
@@ -78,7 +78,7 @@ def forward_by_tensors(op: Near, is_backward: Callable[[Near], bool]) -> Near | 
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _at_inputs(op: Near) -> Iterator[Near]:
+def _at_inputs(op: NearOp) -> Iterator[NearOp]:
     for slot in range(len(op.inputs)):
         made = source(op, slot)
         if made is not None:
@@ -138,7 +138,7 @@ class GraphOp:
         return None if line is None else line.text
 
     @cached_property
-    def inputs(self) -> Sequence[Output]:
+    def inputs(self) -> Sequence[NearOutput]:
         """The tensors that the op takes, across calls where the function has one caller and one result."""
         edges = adjacency(self.snapshot).inputs(self.record.number)
         if not edges:
@@ -146,13 +146,13 @@ class GraphOp:
             edges = callers if len(callers) == 1 and callers[0].call == "into" else []
         return [self._made_inside(edge) for edge in edges[:_MOST]]
 
-    def _made_inside(self, edge: Neighbour) -> Output:
+    def _made_inside(self, edge: Neighbour) -> NearOutput:
         ends = [end for end in before_calls(self.snapshot, edge.op) if end.call == "out"]
         made = ends[0] if len(ends) == 1 else edge
-        return Output(self._near(made.op), made.slot)
+        return NearOutput(self._near(made.op), made.slot)
 
     @cached_property
-    def consumers(self) -> Sequence[Near]:
+    def consumers(self) -> Sequence[NearOp]:
         """The ops that take its outputs."""
         edges = adjacency(self.snapshot).consumers(self.record.number)
         return [self._near(edge.op) for edge in edges[:_MOST]]
@@ -197,7 +197,7 @@ class AroundGraphOp:
     op: GraphOp
 
     @cached_property
-    def forward(self) -> Near | None:
+    def forward(self) -> NearOp | None:
         """The op whose gradient it is part of."""
         forward = forward_op(self.op.snapshot, self.op.record)
         if forward is not None:
@@ -231,7 +231,7 @@ class AroundGraphOp:
         return int(rows[0][0])
 
 
-def _is_backward(op: Near) -> bool:
+def _is_backward(op: NearOp) -> bool:
     return is_gradient(op.name)
 
 

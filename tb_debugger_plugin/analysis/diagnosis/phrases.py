@@ -14,7 +14,7 @@ PhraseKind: TypeAlias = Literal["text", "code", "number", "link"]
 
 
 @dataclass(frozen=True)
-class Target:
+class LinkTarget:
     """A recorded value that a link leads to: a graph execution, an op that was not recorded, or an execution.
 
     Attributes:
@@ -42,7 +42,7 @@ class Phrase:
 
     kind: PhraseKind
     text: str
-    target: Target | None = None
+    target: LinkTarget | None = None
 
 
 Phrases: TypeAlias = "tuple[Phrase, ...]"
@@ -85,7 +85,7 @@ def headline(op_type: str, line: UserLine | None) -> str:
     return f"{name}{f' in {line.function}' if line.function else ''}, {line.name}"
 
 
-def line_phrases(line: UserLine | None, target: Target, forward: Phrase | None = None) -> Phrases:
+def line_phrases(line: UserLine | None, target: LinkTarget, forward: Phrase | None = None) -> Phrases:
     """Return a line of the program as a link, with its text.
 
     Args:

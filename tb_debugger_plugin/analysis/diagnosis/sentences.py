@@ -28,7 +28,7 @@ from tb_debugger_plugin.events.tensorflow_names import display_name, is_gradient
 
 
 @dataclass(frozen=True)
-class Role:
+class ModelRole:
     """The role of a tensor.
 
     Attributes:
@@ -115,14 +115,14 @@ class Subject:
     op_name: str | None
     slot: int
     function: str | None
-    role: Role
+    role: ModelRole
     output: Numbers
     inputs: Inputs = ()
     around: Surroundings | None = None
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ValueExplanation:
     """The answer in words.
 
     Attributes:
@@ -145,10 +145,10 @@ class Explanation:
 #: What is around an op of which nothing is known.
 _NOTHING: Final = KnownSurroundings(KnownOp(""))
 #: Writes the diagnosis of a value.
-Explain: TypeAlias = Callable[[Subject], Explanation]
+Explain: TypeAlias = Callable[[Subject], ValueExplanation]
 
 
-def explain_bad(subject: Subject) -> Explanation:
+def explain_bad(subject: Subject) -> ValueExplanation:
     """Explain a tensor with NaN or infinity.
 
     Args:
@@ -158,7 +158,7 @@ def explain_bad(subject: Subject) -> Explanation:
     causes = causes_of(subject.op_type, subject.inputs, subject.output)
     advice = advice_for(causes, subject.output, subject.around, subject.function)
     scene = Scene(subject.around or _NOTHING, subject.output, subject.function)
-    return Explanation(
+    return ValueExplanation(
         (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
         None if advice is None else words_for(advice, scene),

@@ -23,7 +23,7 @@ from tb_debugger_plugin.analysis.diagnosis.around import (
     taken,
     type_of,
 )
-from tb_debugger_plugin.analysis.diagnosis.surroundings import Near, Output
+from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutput
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 
 _ADDS: Final = ("Add", "AddV2")
@@ -482,13 +482,13 @@ def _is_only_nan(scene: Scene) -> bool:
     return counts.get("pos_inf") == 0 and counts.get("neg_inf") == 0
 
 
-def _has_no_negative(op: Near) -> bool:
+def _has_no_negative(op: NearOp) -> bool:
     """Whether nothing that an op adds up, or chooses from, was below 0."""
     given = op.inputs if op.type in _ADDS else op.inputs[:1]
     return all(each.numbers.counts.get("negative") == 0 or _is_boolean(each.op) for each in given)
 
 
-def _is_probability(op: Near, steps: int = _MOST) -> bool:
+def _is_probability(op: NearOp, steps: int = _MOST) -> bool:
     """Whether a tensor is a softmax or a sigmoid, some of its elements, or an argument that is called so."""
     if op.type in _PROBABILITIES or steps == 0:
         return steps > 0
@@ -502,7 +502,7 @@ def _is_probability(op: Near, steps: int = _MOST) -> bool:
     return is_passed_on and bool(parts) and _is_probability(parts[0], steps - 1)
 
 
-def _products(op: Near) -> Iterator[Near]:
+def _products(op: NearOp) -> Iterator[NearOp]:
     """Yield the op, and the ops whose values are summed, multiplied or picked to make it."""
     front, seen = [op], 0
     while front and seen < _MOST:
@@ -513,7 +513,7 @@ def _products(op: Near) -> Iterator[Near]:
             front += [given.op for given in near.inputs[:2]]
 
 
-def _wraps(op: Near) -> bool:
+def _wraps(op: NearOp) -> bool:
     """Whether an op casts what was computed in a small integer dtype."""
     given = taken(op) if op.type == "Cast" else None
     if given is None:
@@ -525,14 +525,14 @@ def _wraps(op: Near) -> bool:
     return dtype in _SMALL_INTEGERS and made in _WRAPPING
 
 
-def _constant_zero(op: Near, slot: int) -> bool:
+def _constant_zero(op: NearOp, slot: int) -> bool:
     """Whether an input is a constant of the program that is 0 in the dtype of the op."""
     return type_of(source(op, slot)) == "Const" and only_value(taken(op, slot)) == 0.0
 
 
-def _terms(op: Near) -> list[Output]:
+def _terms(op: NearOp) -> list[NearOutput]:
     """Return what is added up, by one sum of two or by several."""
-    terms: list[Output] = []
+    terms: list[NearOutput] = []
     front = [op]
     while front and len(terms) < _MOST:
         near = front.pop()
@@ -545,12 +545,12 @@ def _terms(op: Near) -> list[Output]:
     return terms
 
 
-def _adds_exp(op: Near) -> bool:
+def _adds_exp(op: NearOp) -> bool:
     """Whether at least two exponentials are added."""
     return op.type in _ADDS and [type_of(term) for term in _terms(op)].count("Exp") >= 2
 
 
-def _root_under(op: Near) -> Near | None:
+def _root_under(op: NearOp) -> NearOp | None:
     """Return the root that divides, perhaps with an epsilon of 0."""
     under = source(op, 1, through=COPIES | PICKS)
     if under is not None and under.op.type in _ADDS and 0.0 in _only_values(under.op):
@@ -558,17 +558,17 @@ def _root_under(op: Near) -> Near | None:
     return under.op if under is not None and under.op.type in _ROOTS else None
 
 
-def _is_a(op: Near, wanted: str) -> bool:
+def _is_a(op: NearOp, wanted: str) -> bool:
     """Whether an op is of a type, or a softmax that is written out."""
     return op.type == wanted or (wanted == "Softmax" and op.type == "RealDiv" and _divides_by_own_sum(op))
 
 
-def _divides_by_own_sum(op: Near) -> bool:
+def _divides_by_own_sum(op: NearOp) -> bool:
     under = made_by(op, 1, "Sum")
     return under is not None and made_by(op, 0, "Exp") is not None and made_by(under, 0, "Exp") is not None
 
 
-def _under_root(op: Near) -> Near | None:
+def _under_root(op: NearOp) -> NearOp | None:
     """Return what a root is taken of, before an epsilon of 0 is added."""
     made = source(op)
     if made is not None and made.op.type in ("Add", "AddV2") and 0.0 in _only_values(made.op):
@@ -577,19 +577,19 @@ def _under_root(op: Near) -> Near | None:
     return None if made is None else made.op
 
 
-def _forward_consumers(op: Near) -> list[Near]:
+def _forward_consumers(op: NearOp) -> list[NearOp]:
     return [near for near in op.consumers if not near.name.startswith("gradient")]
 
 
-def _takes(op: Near, *types: str) -> bool:
+def _takes(op: NearOp, *types: str) -> bool:
     return any(type_of(source(op, slot)) in types for slot in range(len(op.inputs)))
 
 
-def _only_values(op: Near) -> list[float | None]:
+def _only_values(op: NearOp) -> list[float | None]:
     return [only_value(given) for given in op.inputs]
 
 
-def _comes_from(op: Near, wanted: Output | None) -> bool:
+def _comes_from(op: NearOp, wanted: NearOutput | None) -> bool:
     """Whether an op takes a tensor, or what is made of it."""
     return wanted is not None and (
         same(source(op), wanted)
@@ -597,14 +597,14 @@ def _comes_from(op: Near, wanted: Output | None) -> bool:
     )
 
 
-def _is_infinite(tensor: Output) -> bool:
+def _is_infinite(tensor: NearOutput) -> bool:
     counts = tensor.numbers.counts
     return bool(tensor.numbers.size) and tensor.numbers.size == sum(
         counts.get(kind) or 0 for kind in ("neg_inf", "pos_inf")
     )
 
 
-def _is_boolean(op: Near) -> bool:
+def _is_boolean(op: NearOp) -> bool:
     if op.type == "Cast" and op.attributes.get("SrcT") == "bool":
         return True
     return op.type in BOOLEANS or any(near.type in BOOLEANS for near in producers(op, _NEAR - 1))

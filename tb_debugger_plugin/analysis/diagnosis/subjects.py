@@ -14,7 +14,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.near_executions import around_execution
 from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, Health, around_graph_op
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -69,7 +69,7 @@ def of_graph_op(
         op.name,
         slot,
         snapshot.catalog.graphs[op.graph].name,
-        Role(op.layer, op.variable, snapshot.catalog.gradients.get((op.number, slot), [])),
+        ModelRole(op.layer, op.variable, snapshot.catalog.gradients.get((op.number, slot), [])),
         around.op.measured(slot, output),
         [
             Input(
@@ -103,7 +103,7 @@ def of_execution(snapshot: Snapshot, execution: dict[str, Any], slot: int) -> Re
     ]
     around = around_execution(snapshot, execution["index"])
     numbers = Numbers.of_health(output)
-    subject = Subject(execution["op_type"], None, slot, None, Role(), numbers, inputs, around)
+    subject = Subject(execution["op_type"], None, slot, None, ModelRole(), numbers, inputs, around)
     healths = [each["health"] for each in execution["inputs"]]
     return Recorded(subject, output, [(each.name, one) for each, one in zip(inputs, healths, strict=True)])
 

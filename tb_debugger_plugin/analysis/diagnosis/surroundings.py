@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 
-class Near(Protocol):
+class NearOp(Protocol):
     """An op: the one that is explained, or one near it."""
 
     @property
@@ -44,11 +44,11 @@ class Near(Protocol):
         """Text of the user's line that made the op."""
 
     @property
-    def inputs(self) -> Sequence[Output]:
+    def inputs(self) -> Sequence[NearOutput]:
         """The tensors that the op takes, in order."""
 
     @property
-    def consumers(self) -> Sequence[Near]:
+    def consumers(self) -> Sequence[NearOp]:
         """The ops that take its outputs."""
 
     def numbers(self, slot: int = 0) -> Numbers:
@@ -56,7 +56,7 @@ class Near(Protocol):
 
 
 @dataclass(frozen=True)
-class Output:
+class NearOutput:
     """An output of an op.
 
     Attributes:
@@ -64,7 +64,7 @@ class Output:
       slot: Its output slot.
     """
 
-    op: Near
+    op: NearOp
     slot: int = 0
 
     @property
@@ -92,11 +92,11 @@ class Surroundings(Protocol):
     """What is known around the op whose value is explained."""
 
     @property
-    def op(self) -> Near:
+    def op(self) -> NearOp:
         """The op itself."""
 
     @property
-    def forward(self) -> Near | None:
+    def forward(self) -> NearOp | None:
         """Of an op of a gradient: the op whose gradient it is part of."""
 
     @property
@@ -131,8 +131,8 @@ class KnownOp:
     layer: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     line: str | None = None
-    inputs: Sequence[Output] = ()
-    consumers: Sequence[Near] = ()
+    inputs: Sequence[NearOutput] = ()
+    consumers: Sequence[NearOp] = ()
     outputs: Sequence[Numbers] = ()
 
     def numbers(self, slot: int = 0) -> Numbers:
@@ -152,8 +152,8 @@ class KnownSurroundings:
       finite_before: How often the op gave only finite values before.
     """
 
-    op: Near
-    forward: Near | None = None
+    op: NearOp
+    forward: NearOp | None = None
     histories: Mapping[int, Sequence[float]] = field(default_factory=dict)
     program: ProgramFacts = ProgramFacts()
     finite_before: int = 0

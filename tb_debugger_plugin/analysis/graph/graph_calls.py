@@ -27,7 +27,7 @@ _BACKWARD: Final = "__backward_"
 
 
 @dataclass(frozen=True)
-class Calls:
+class GraphCalls:
     """Ops and the graphs that they run.
 
     Attributes:
@@ -39,12 +39,12 @@ class Calls:
     callers: dict[int, list[int]]
 
 
-def graph_calls(snapshot: Snapshot) -> Calls:
+def graph_calls(snapshot: Snapshot) -> GraphCalls:
     """Return all calls that are certain."""
     return snapshot.remember_of_graphs("calls_in_graphs", lambda: _graph_calls(snapshot))
 
 
-def _graph_calls(snapshot: Snapshot) -> Calls:
+def _graph_calls(snapshot: Snapshot) -> GraphCalls:
     catalog = snapshot.catalog
     inner = _inner_graphs(snapshot)
     inputs = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))
@@ -58,7 +58,7 @@ def _graph_calls(snapshot: Snapshot) -> Calls:
             graphs[op.number] = called
         for graph_number, _ in called:
             callers[graph_number].append(op.number)
-    return Calls(graphs, dict(callers))
+    return GraphCalls(graphs, dict(callers))
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
     )
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """The lines of a file that are asked about.
 
     Attributes:
@@ -169,12 +169,12 @@ class Place(NamedTuple):
         return f"{what}_by_line_{self.with_callers}_{','.join(map(str, self.sources))}"
 
 
-def stacks_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+def stacks_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     """Return the stacks of each line of a file."""
     return snapshot.remember(place.key("stacks"), lambda: _find_stacks(snapshot, place))
 
 
-def _find_stacks(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+def _find_stacks(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     if place.with_callers:
         rows = snapshot.columns(
             "SELECT DISTINCT k.stack, f.line FROM stacks k"
@@ -193,12 +193,12 @@ def _find_stacks(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
     return dict(lines)
 
 
-def ops_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+def ops_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     """Return the numbers of the ops that each line of a file made, sorted by name."""
     return snapshot.remember(place.key("ops"), lambda: _group_by_line(snapshot, place))
 
 
-def _group_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
+def _group_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     ops = snapshot.catalog.ops
     of_stack = ops_by_stack(snapshot)
     return {
@@ -208,12 +208,12 @@ def _group_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[int]]:
     }
 
 
-def tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[int, int]]]:
+def tensors_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[tuple[int, int]]]:
     """Return op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
     return snapshot.remember(place.key("tensors"), lambda: _tensors_by_line(snapshot, place))
 
 
-def _tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[int, int]]]:
+def _tensors_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[tuple[int, int]]]:
     sites = snapshot.catalog.op_sites
     return {
         line: [(op, slot) for op in ops for slot in sorted({site.slot for site in sites.get(op, ())})]
@@ -221,7 +221,7 @@ def _tensors_by_line(snapshot: Snapshot, place: Place) -> dict[int, list[tuple[i
     }
 
 
-def executions_by_line(snapshot: Snapshot, place: Place) -> dict[int, int]:
+def executions_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, int]:
     """Return how many ops and functions each line of a file ran from Python."""
     counts = executions_by_stack(snapshot)
     if not counts:

@@ -108,7 +108,7 @@ _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NumberFilter:
     """A column, a comparison sign and a number."""
 
     column: str
@@ -149,7 +149,7 @@ class Filter:
     dtype: str | None = None
     host: str | None = None
     health: str | None = None
-    where: tuple[Comparison, ...] = ()
+    where: tuple[NumberFilter, ...] = ()
     since: float | None = None
     until: float | None = None
     from_execution: int | None = None
@@ -172,7 +172,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Order:
+class RowOrder:
     """The column that sorts rows. Equal rows stay in the order of the list; rows without a value are last."""
 
     column: str
@@ -180,7 +180,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Condition:
+class RowCondition:
     """An SQL condition on the rows of a table ``t``, with its parameters.
 
     Attributes:
@@ -194,7 +194,7 @@ class Condition:
     sites: tuple[int, ...] | None = None
 
 
-def parse_comparisons(text: str) -> tuple[Comparison, ...]:
+def parse_comparisons(text: str) -> tuple[NumberFilter, ...]:
     """Parse comparisons such as ``nan>0,size>=100``.
 
     Raises:
@@ -206,14 +206,14 @@ def parse_comparisons(text: str) -> tuple[Comparison, ...]:
     return tuple(map(_comparison, parts))
 
 
-def _comparison(text: str) -> Comparison:
+def _comparison(text: str) -> NumberFilter:
     match = _COMPARISON.match(text)
     if match is None:
         raise BadQueryError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
     if match[1] not in COMPARABLE:
         raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(COMPARABLE)}.")
     try:
-        return Comparison(match[1], match[2], float(match[3]))
+        return NumberFilter(match[1], match[2], float(match[3]))
     except ValueError:
         raise BadQueryError(f"where has {match[3][:50]!r}, which is not a number.") from None
 
@@ -232,8 +232,8 @@ class _Conditions:
             check_regex(snapshot, name, pattern)
             self.add(f"regexp_matches(coalesce({column}, ''), ?)", pattern)
 
-    def build(self) -> Condition:
-        return Condition(" AND ".join(self.parts) or "true", tuple(self.parameters))
+    def build(self) -> RowCondition:
+        return RowCondition(" AND ".join(self.parts) or "true", tuple(self.parameters))
 
 
 def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
@@ -251,7 +251,7 @@ def check_regex(snapshot: Snapshot, name: str, pattern: str) -> None:
         raise BadQueryError(f"{name} is not a regular expression: {reason}.") from None
 
 
-def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
+def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCondition:
     """Return the condition for rows of ``graph_executions``.
 
     Raises:
@@ -286,7 +286,7 @@ def _add_sites(snapshot: Snapshot, sites: list[int], conditions: _Conditions) ->
         conditions.add("t.site IN (SELECT unnest(?::INTEGER[]))", sites)
 
 
-def execution_condition(snapshot: Snapshot, row_filter: Filter) -> Condition:
+def execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCondition:
     """Return the condition for rows of ``executions``.
 
     ``device``, ``dtype`` and ``where`` apply to their outputs, ``function`` to the graph that they ran.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Catalog, Site
-from tb_debugger_plugin.analysis.lists.filters import Condition, Order
+from tb_debugger_plugin.analysis.lists.filters import RowCondition, RowOrder
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
 
@@ -60,7 +60,9 @@ class FirstRows(NamedTuple):
     matching: int
 
 
-def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Order, count: int) -> FirstRows:
+def first_rows(
+    snapshot: Snapshot, table: str, condition: RowCondition, order: RowOrder, count: int
+) -> FirstRows:
     """Return the first rows of a sorted list.
 
     Args:
@@ -87,7 +89,7 @@ def first_rows(snapshot: Snapshot, table: str, condition: Condition, order: Orde
 
 
 def _of_groups(
-    snapshot: Snapshot, condition: Condition, order: Order, groups: Groups, count: int
+    snapshot: Snapshot, condition: RowCondition, order: RowOrder, groups: Groups, count: int
 ) -> FirstRows:
     found = _counted(snapshot, condition, groups)
     places = _places(groups.value_of(snapshot, found), order)
@@ -114,7 +116,7 @@ def _of_groups(
     return FirstRows(positions.astype(np.int64), int(ends[-1]))
 
 
-def _counted(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
+def _counted(snapshot: Snapshot, condition: RowCondition, groups: Groups) -> Columns:
     """Return the groups that fulfil a condition, and how many rows each has."""
 
     if condition.sql == "true":
@@ -129,27 +131,27 @@ def _counted(snapshot: Snapshot, condition: Condition, groups: Groups) -> Column
 def _all_counted(snapshot: Snapshot, groups: Groups) -> Columns:
     # These lists are the longest ones, and they are sorted by one column after the other.
     name = "_".join(["rows_by", *(key.sql for key in groups.keys)])
-    return snapshot.remember(name, lambda: _count(snapshot, Condition("true", ()), groups))
+    return snapshot.remember(name, lambda: _count(snapshot, RowCondition("true", ()), groups))
 
 
-def _count(snapshot: Snapshot, condition: Condition, groups: Groups) -> Columns:
+def _count(snapshot: Snapshot, condition: RowCondition, groups: Groups) -> Columns:
     query = f"SELECT {_named(groups)}, count(*) AS count FROM graph_executions t"
     return snapshot.columns(f"{query} WHERE {condition.sql} GROUP BY ALL", list(condition.parameters))
 
 
-def _places(values: Floats, order: Order) -> Floats:
+def _places(values: Floats, order: RowOrder) -> Floats:
     """Return the numbers that rise in the wanted order; no value comes last."""
     return np.where(np.isnan(values), np.inf, -values if order.descending else values)
 
 
 def _rows_of(
-    snapshot: Snapshot, condition: Condition, groups: Groups, chosen: Columns, limit: int | None
+    snapshot: Snapshot, condition: RowCondition, groups: Groups, chosen: Columns, limit: int | None
 ) -> Columns:
     """Return the rows of some groups in the order of the list."""
     if not len(chosen["count"]):
         return {"idx": np.empty(0, np.int64), **chosen}
     if condition.sites is not None and groups.keys == _SITE:
-        condition = Condition("true", ())  # the chosen groups fulfil it
+        condition = RowCondition("true", ())  # the chosen groups fulfil it
     keys = ", ".join(key.sql for key in groups.keys)
     lists = ", ".join(f"unnest(?::{key.type}[])" for key in groups.keys)
     return snapshot.columns(

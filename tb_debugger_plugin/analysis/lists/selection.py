@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists.filters import (
-    Condition,
     Filter,
-    Order,
+    RowCondition,
+    RowOrder,
     execution_condition,
     graph_execution_condition,
 )
@@ -47,7 +47,7 @@ class Selection:
     """
 
     table: str
-    condition: Condition
+    condition: RowCondition
     matching: int
     total: int
     ends: npt.NDArray[np.int64]
@@ -94,7 +94,7 @@ class Selection:
         return {name: values[indices] for name, values in rows.items()}
 
 
-def select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | None = None) -> Selection:
+def select(snapshot: Snapshot, table: str, row_filter: Filter, order: RowOrder | None = None) -> Selection:
     """Find the rows of a list that fulfil a filter.
 
     Args:
@@ -110,7 +110,7 @@ def select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | No
     return snapshot.remember_last("selections", key, _KEPT, lambda: _select(snapshot, *key))
 
 
-def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | None) -> Selection:
+def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: RowOrder | None) -> Selection:
     condition = (graph_execution_condition if table == "graph_executions" else execution_condition)(
         snapshot, row_filter
     )
@@ -130,13 +130,13 @@ def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: Order | N
     return Selection(table, condition, matching, matching, np.cumsum(counts), None)
 
 
-def _select_sorted(snapshot: Snapshot, table: str, condition: Condition, order: Order) -> Selection:
+def _select_sorted(snapshot: Snapshot, table: str, condition: RowCondition, order: RowOrder) -> Selection:
     first = first_rows(snapshot, table, condition, order, MAX_SORTED)
     return Selection(table, condition, first.matching, len(first.positions), _NO_ENDS, first.positions)
 
 
 def select_at(
-    snapshot: Snapshot, table: str, positions: Sequence[int], order: Order | None = None
+    snapshot: Snapshot, table: str, positions: Sequence[int], order: RowOrder | None = None
 ) -> Selection:
     """Return the rows at some positions as a selection.
 
@@ -154,7 +154,7 @@ def select_at(
     if len(chosen):
         check_index(int(chosen.min()), total, "row")
         check_index(int(chosen.max()), total, "row")
-    condition = Condition("t.idx IN (SELECT unnest(?::BIGINT[]))", (chosen.tolist(),))
+    condition = RowCondition("t.idx IN (SELECT unnest(?::BIGINT[]))", (chosen.tolist(),))
     if order is not None:
         return _select_sorted(snapshot, table, condition, order)
     return Selection(table, condition, len(chosen), len(chosen), _NO_ENDS, chosen)

@@ -30,7 +30,7 @@ _MOMENT_MODES: Final = [
 
 
 @dataclass(frozen=True)
-class Page:
+class ColumnPage:
     """Some rows as columns.
 
     Attributes:
@@ -77,7 +77,7 @@ _TRACES: Final = ", ".join(
 )
 
 
-def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | None = None) -> Page:
+def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | None = None) -> ColumnPage:
     """Return a page of the list of executions.
 
     Args:
@@ -109,15 +109,15 @@ def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | No
 
 def _page(
     snapshot: Snapshot, positions: Range, total: int, chosen: Selection | None, builder: _Builder
-) -> Page:
+) -> ColumnPage:
     matching = None if chosen is None else chosen.matching
     total = total if chosen is None else chosen.total
-    return Page(snapshot.generation, positions, total, builder.columns, builder.dictionaries, matching)
+    return ColumnPage(snapshot.generation, positions, total, builder.columns, builder.dictionaries, matching)
 
 
 def graph_executions_page(
     snapshot: Snapshot, positions: Range, *, only_bad: bool = False, chosen: Selection | None = None
-) -> Page:
+) -> ColumnPage:
     """Return a page of the list of graph executions.
 
     Args:
@@ -278,7 +278,7 @@ def num_ops(snapshot: Snapshot) -> int:
     return len(_known_ops(snapshot))
 
 
-def ops_page(snapshot: Snapshot, positions: Range) -> Page:
+def ops_page(snapshot: Snapshot, positions: Range) -> ColumnPage:
     """Return a page of the list of ops, in the order in which they were recorded.
 
     Args:
@@ -292,7 +292,7 @@ def ops_page(snapshot: Snapshot, positions: Range) -> Page:
         builder.encode(name, np.arange(len(ops)), [text_of(snapshot.catalog, op) for op in ops])
     outputs = [-1 if op.num_outputs is None else op.num_outputs for op in ops]
     builder.columns["num_outputs"] = np.array(outputs, np.int32)
-    return Page(snapshot.generation, positions, len(every), builder.columns, builder.dictionaries)
+    return ColumnPage(snapshot.generation, positions, len(every), builder.columns, builder.dictionaries)
 
 
 def _known_ops(snapshot: Snapshot) -> list[Op]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.record import Record
 from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, sites_of, spans_before
-from tb_debugger_plugin.analysis.origins.values import BadKind, Value
-from tb_debugger_plugin.analysis.origins.variables import Keys, Touch, Variables
+from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
+from tb_debugger_plugin.analysis.origins.variables import Keys, Touch, VariableKeys
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 
@@ -24,12 +24,12 @@ class Assignments:
       variables: Its variables.
     """
 
-    def __init__(self, record: Record, variables: Variables) -> None:
+    def __init__(self, record: Record, variables: VariableKeys) -> None:
         self._record = record
         self._snapshot = record.snapshot
         self._variables = variables
 
-    def of(self, keys: Keys, value: Value, kind: BadKind | None) -> Value | None:
+    def of(self, keys: Keys, value: ValueRef, kind: BadKind | None) -> ValueRef | None:
         """Return the assignment after which a variable was bad: the first one after its last good value.
 
         Args:
@@ -56,7 +56,7 @@ class Assignments:
             return min(found, key=self._record.time)
         return self._last_assignment(keys, at, good_since) or self._last_touch(touches)
 
-    def _position(self, value: Value) -> int:
+    def _position(self, value: ValueRef) -> int:
         """Return the position among graph executions before which an assignment is searched."""
         if value.execution < 0:
             return value.at
@@ -81,12 +81,12 @@ class Assignments:
 
     def _first_bad_assignment(
         self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
-    ) -> Value | None:
+    ) -> ValueRef | None:
         rows = f"health = {BAD} AND {BAD_ROWS.get(kind or '', 'true')}"
         found = self._traces_assigned(self._variables.assigning(keys), at, since, f"min(idx) FILTER ({rows})")
         return self._value(min(found, default=None))
 
-    def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> Value | None:
+    def _last_assignment(self, keys: Keys, at: int, since: tuple[float, int]) -> ValueRef | None:
         """Return the last assignment that computes with the variable's value: it may have made it bad."""
         computing = [
             op
@@ -119,19 +119,19 @@ class Assignments:
         return found
 
     @staticmethod
-    def _value(assigned: tuple[int, int] | None) -> Value | None:
-        return None if assigned is None else Value(op=assigned[1], near=assigned[0])
+    def _value(assigned: tuple[int, int] | None) -> ValueRef | None:
+        return None if assigned is None else ValueRef(op=assigned[1], near=assigned[0])
 
-    def _first_bad_touch(self, touches: Iterable[Touch], kind: BadKind | None) -> Value | None:
+    def _first_bad_touch(self, touches: Iterable[Touch], kind: BadKind | None) -> ValueRef | None:
         for touch in touches:
             if touch.assigns and self._assigns_bad(touch.execution, kind):
-                return Value(execution=touch.execution)
+                return ValueRef(execution=touch.execution)
         return None
 
     def _assigns_bad(self, execution: int, kind: BadKind | None) -> bool:
         given = [self._record.measured(value) for _, value in self._record.taken(execution) if value]
         return any(numbers.bad and (kind is None or numbers.has(kind) is not False) for numbers in given)
 
-    def _last_touch(self, touches: Sequence[Touch]) -> Value | None:
+    def _last_touch(self, touches: Sequence[Touch]) -> ValueRef | None:
         assigning = [touch.execution for touch in touches if touch.assigns]
-        return Value(execution=assigning[-1]) if assigning else None
+        return ValueRef(execution=assigning[-1]) if assigning else None

@@ -14,17 +14,17 @@ from typing import Final, NamedTuple
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.expected import INFINITIES, BadElement, row_of
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.steps import Steps
-from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Value
+from tb_debugger_plugin.analysis.origins.steps import BirthSteps
+from tb_debugger_plugin.analysis.origins.values import BadKind, ValueFeed, ValueRef
 
 _PRODUCTS: Final = frozenset("Mul MatMul BatchMatMulV2 Einsum".split())
 #: Values that one walk visits, and all walks of a search.
 _MAX_WALK: Final = 4_000
 _MAX_VISITED: Final = 24_000
 
-Node = tuple[Value, "BadKind | None"]
+Node = tuple[ValueRef, "BadKind | None"]
 #: Each value of a walk, with the one that it fed, and how.
-Parents = ChainMap[Node, "tuple[Node, Feed] | None"]
+Parents = ChainMap[Node, "tuple[Node, ValueFeed] | None"]
 
 
 class Birth(NamedTuple):
@@ -40,26 +40,26 @@ class Birth(NamedTuple):
       is_explained: False if the value is only the earliest one that a walk reached.
     """
 
-    value: Value
+    value: ValueRef
     kind: BadKind | None
     parents: Parents
     is_certain: bool = True
     meant: bool = False
-    meant_inputs: tuple[Value, ...] = ()
+    meant_inputs: tuple[ValueRef, ...] = ()
     is_explained: bool = True
 
     @property
-    def entry(self) -> Value:
+    def entry(self) -> ValueRef:
         """The value itself, or for what came from outside the one that it came in by."""
         chain = self.chain() if self.value.outside else []
         return chain[-2][0][0] if len(chain) > 1 else self.value
 
-    def chain(self) -> list[tuple[Node, Feed | None]]:
+    def chain(self) -> list[tuple[Node, ValueFeed | None]]:
         """Return the values from the beginning of the walk to this one, each with how it fed the last."""
         node: Node | None = (self.value, self.kind)
         if node not in self.parents:
             node = next((each for each in self.parents if each[0] == self.value), node)
-        links: list[tuple[Node, Feed | None]] = []
+        links: list[tuple[Node, ValueFeed | None]] = []
         seen: set[Node] = set()
         while node is not None and node not in seen:
             seen.add(node)
@@ -78,7 +78,7 @@ class Births:
 
     def __init__(self, feeds: Feeds) -> None:
         self._feeds = feeds
-        self._steps = Steps(feeds)
+        self._steps = BirthSteps(feeds)
         self._visited = 0
         self._known: dict[Node, list[Birth]] = {}
         #: All values that walks from values that matter have visited.
@@ -86,11 +86,11 @@ class Births:
         #: The values that the walks of this search have visited, in order.
         self.visits: list[Node] = []
 
-    def of(self, value: Value, kind: BadKind | None) -> list[Birth]:
+    def of(self, value: ValueRef, kind: BadKind | None) -> list[Birth]:
         """Return the births that a bad value comes from, the nearest first; at least one."""
         return self._walk([((value, kind), None)], ChainMap())
 
-    def _walk(self, begin: list[tuple[Node, tuple[Node, Feed] | None]], parents: Parents) -> list[Birth]:
+    def _walk(self, begin: list[tuple[Node, tuple[Node, ValueFeed] | None]], parents: Parents) -> list[Birth]:
         births: list[Birth] = []
         own = parents.maps[0]
         queue: deque[Node] = deque()
@@ -121,13 +121,15 @@ class Births:
         value, kind = min(parents.maps[0], key=lambda node: (self._feeds.time(node[0]), node[0]))
         return Birth(value, kind, parents, is_certain=False, is_explained=False)
 
-    def _born(self, node: Node, parents: Parents, infinities: list[Feed], is_certain: bool) -> list[Birth]:
+    def _born(
+        self, node: Node, parents: Parents, infinities: list[ValueFeed], is_certain: bool
+    ) -> list[Birth]:
         value, kind = node
         if not infinities:
             made: BadKind | None = kind or self._kind_made(value)
             self._alias(node, (value, made), parents)
             return [Birth(value, made, parents, is_certain, made != "nan" and self.is_meant(value))]
-        begin: list[tuple[Node, tuple[Node, Feed] | None]] = [
+        begin: list[tuple[Node, tuple[Node, ValueFeed] | None]] = [
             ((feed.value, "inf" if self._feeds.measured(feed.value).has_inf else None), (node, feed))
             for feed in infinities
         ]
@@ -151,7 +153,7 @@ class Births:
             Birth(value, "nan", parents, is_certain, meant_inputs=tuple(birth.value for birth in sources))
         ]
 
-    def _product(self, sources: list[Birth]) -> Value | None:
+    def _product(self, sources: list[Birth]) -> ValueRef | None:
         """Return a product with an infinite constant, NaN where the other factor is 0: no mask is so."""
         for source in sources:
             users = [value for (value, _), _ in source.chain()[::-1] if value != source.value]
@@ -159,10 +161,10 @@ class Births:
                 return users[0]
         return None
 
-    def _is_harmless(self, birth: Birth, nan: Value) -> bool:
+    def _is_harmless(self, birth: Birth, nan: ValueRef) -> bool:
         return birth.meant or self._was_harmless(birth, nan)
 
-    def _is_factor(self, birth: Birth, nan: Value, infinities: list[Feed]) -> bool:
+    def _is_factor(self, birth: Birth, nan: ValueRef, infinities: list[ValueFeed]) -> bool:
         """Whether +infinity is among finite factors of a product: a weight is not infinite on purpose."""
         if self._feeds.op_type(nan) not in _PRODUCTS:
             return False
@@ -171,7 +173,7 @@ class Births:
             each.pos_inf and not each.neg_inf and each.finite_positive for each in given
         )
 
-    def _was_set(self, birth: Birth, nan: Value) -> bool:
+    def _was_set(self, birth: Birth, nan: ValueRef) -> bool:
         """Whether Python set a variable to an infinity of which an op made NaN that means none."""
         if not birth.value.outside or not op_kinds.is_assignment(self._feeds.op_type(birth.entry)):
             return False
@@ -190,7 +192,7 @@ class Births:
         if named != node:
             parents.setdefault(named, parents[node])
 
-    def _kind_made(self, value: Value) -> BadKind | None:
+    def _kind_made(self, value: ValueRef) -> BadKind | None:
         measured = self._feeds.measured(value)
         if measured.has_nan is not None:
             return "nan" if measured.has_nan else "inf"
@@ -199,7 +201,7 @@ class Births:
             return self._feeds.structure.constant_kind(op.number)
         return "nan" if op_type in op_kinds.NAN_OF_FINITE else "inf" if op_type in op_kinds.INF_ONLY else None
 
-    def is_meant(self, value: Value) -> bool:
+    def is_meant(self, value: ValueRef) -> bool:
         """Whether the program wrote an infinity itself: a constant, an argument, the log of a mask."""
         if value.outside:
             return value.outside != "the input data"
@@ -216,7 +218,7 @@ class Births:
                 return all(structure.is_discrete(*tensor) for tensor in structure.inputs(source))
         return False
 
-    def _was_harmless(self, birth: Birth, nan: Value) -> bool:
+    def _was_harmless(self, birth: Birth, nan: ValueRef) -> bool:
         """Whether the same op gave infinities in an earlier call, from which no NaN followed."""
         if birth.value.trace < 0 or nan.trace < 0 or birth.kind == "nan":
             return False

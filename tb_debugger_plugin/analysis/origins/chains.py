@@ -12,7 +12,7 @@ from tb_debugger_plugin.analysis.origins.births import Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines
 from tb_debugger_plugin.analysis.origins.origin import Link
-from tb_debugger_plugin.analysis.origins.values import BadKind, Feed, Relation, Value
+from tb_debugger_plugin.analysis.origins.values import BadKind, Relation, ValueFeed, ValueRef
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 _MAX_LINKS: Final = 200
@@ -41,7 +41,7 @@ class Chains:
         self._lines = lines
         self._catalog = feeds.snapshot.catalog
 
-    def links(self, nodes: list[tuple[Node, Feed | None]], kind: BadKind) -> list[Link]:
+    def links(self, nodes: list[tuple[Node, ValueFeed | None]], kind: BadKind) -> list[Link]:
         """Return the links of a chain.
 
         Args:
@@ -65,13 +65,13 @@ class Chains:
             skipped, relation = 0, "input"
         return links if len(links) <= _MAX_LINKS else links[: _MAX_LINKS // 2] + links[-_MAX_LINKS // 2 :]
 
-    def _is_trivial(self, value: Value) -> bool:
+    def _is_trivial(self, value: ValueRef) -> bool:
         if value.execution >= 0:
             return self._feeds.op_type(value) in op_kinds.TRIVIAL
         op = self._feeds.op_of(value)
         return op is not None and op.type in op_kinds.TRIVIAL
 
-    def _link(self, value: Value, kind: BadKind, relation: Relation, skipped: int) -> Link:
+    def _link(self, value: ValueRef, kind: BadKind, relation: Relation, skipped: int) -> Link:
         op = self._feeds.op_of(value)
         graph = None if op is None else self._catalog.graphs[op.graph]
         op_type = self._feeds.op_type(value)

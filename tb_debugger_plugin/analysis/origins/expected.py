@@ -23,7 +23,7 @@ DATA_SET: Final = "a data set"
 NOTHING: Final = "nothing"
 
 
-class Row(NamedTuple):
+class ExpectedRow(NamedTuple):
     """A way in which a bad value may vanish.
 
     Attributes:
@@ -44,25 +44,25 @@ class Row(NamedTuple):
 
 #: All of them.
 EXPECTED: Final = (
-    Row(
+    ExpectedRow(
         "the side that `tf.where` does not take",
         "tf.where(x > 0, tf.math.log(x), 0.0)",
         _ALL,
         frozenset({"Select", "SelectV2"}),
     ),
-    Row(
+    ExpectedRow(
         "what goes into a branch that does not run, such as a step that loss scaling skips",
         "keras.optimizers.LossScaleOptimizer(optimizer)",
         _ALL,
         frozenset({BRANCH}),
     ),
-    Row(
+    ExpectedRow(
         "what `multiply_no_nan`, `divide_no_nan`, `xlogy` and their kin multiply by 0",
         "tf.math.multiply_no_nan(tf.math.log(p), p)",
         _ALL,
         frozenset({"MulNoNan", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"}),
     ),
-    Row(
+    ExpectedRow(
         "minus infinity under a softmax, a log-sum-exp or an exponential",
         "tf.nn.softmax(scores + mask)",
         frozenset({"neg_inf"}),
@@ -71,7 +71,7 @@ EXPECTED: Final = (
             Multinomial StatelessMultinomial CTCLoss CTCLossV2""".split()
         ),
     ),
-    Row(
+    ExpectedRow(
         "an infinity under a minimum, a maximum, a clip or a relu",
         "best.assign(tf.minimum(best, loss))",
         INFINITIES,
@@ -81,36 +81,40 @@ EXPECTED: Final = (
             MaxPoolGradV2 MaxPool3DGrad ReluGrad Relu6Grad""".split()
         ),
     ),
-    Row(
+    ExpectedRow(
         "an infinity that is compared or sorted",
         "is_better = loss < best",
         INFINITIES,
         op_kinds.COMPARING,
     ),
-    Row(
+    ExpectedRow(
         "what only `is_nan`, `is_inf` or `is_finite` read",
         "missing = tf.math.is_nan(features)",
         _ALL,
         op_kinds.CHECKING,
     ),
-    Row(
+    ExpectedRow(
         "elements that a gather, a slice, a boolean mask or the filter of a data set leaves out",
         "tf.boolean_mask(losses, is_valid)",
         _ALL,
         op_kinds.CHOOSING | {DATA_SET},
     ),
-    Row(
+    ExpectedRow(
         "an infinity that the program wrote itself, as a divisor, or where it is shown",
         "precision = 1.0 / tf.constant(math.inf)",
         INFINITIES,
         frozenset(op_kinds.DIVISORS) | op_kinds.SHOWING,
         is_written=True,
     ),
-    Row("a value that nothing takes", "sign, _ = tf.linalg.slogdet(matrix)", _ALL, frozenset({NOTHING})),
+    ExpectedRow(
+        "a value that nothing takes", "sign, _ = tf.linalg.slogdet(matrix)", _ALL, frozenset({NOTHING})
+    ),
 )
 
 
-def row_of(taker: str, elements: Collection[BadElement], *, is_written: bool, is_known: bool) -> Row | None:
+def row_of(
+    taker: str, elements: Collection[BadElement], *, is_written: bool, is_known: bool
+) -> ExpectedRow | None:
     """Return the row that allows an op to make good values of bad ones; None if none does.
 
     Args:

@@ -1,8 +1,8 @@
 """The recorded values that a recorded value was made from.
 
-Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`; returns its feeds: inputs of the op, what
-the caller passed for an argument, what a call returned, the last turn of a loop, the last assignment of a
-variable, what an eager tensor was made by, an element that an input pipeline computed.
+Takes a :class:`~tb_debugger_plugin.analysis.origins.values.ValueRef`; returns its feeds: inputs of the op,
+what the caller passed for an argument, what a call returned, the last turn of a loop, the last assignment of
+a variable, what an eager tensor was made by, an element that an input pipeline computed.
 
 Invariant: a feed was computed before the value.
 """
@@ -20,16 +20,16 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.assignments import Assignments
 from tb_debugger_plugin.analysis.origins.record import Record
-from tb_debugger_plugin.analysis.origins.structure import Source, Structure
+from tb_debugger_plugin.analysis.origins.structure import Structure, TensorSource
 from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, Window, sites_of
 from tb_debugger_plugin.analysis.origins.values import (
     BadKind,
-    Feed,
     Measured,
     Relation,
-    Value,
+    ValueFeed,
+    ValueRef,
 )
-from tb_debugger_plugin.analysis.origins.variables import Keys, Variables
+from tb_debugger_plugin.analysis.origins.variables import Keys, VariableKeys
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline, takes_its_result
 from tb_debugger_plugin.index.tensors import BAD, GOOD
@@ -47,7 +47,7 @@ class Pipelines:
         self._snapshot = snapshot
         self._structure = structure
 
-    def result(self, value: Value, own: Measured, kind: BadKind | None, but: int | None) -> int | None:
+    def result(self, value: ValueRef, own: Measured, kind: BadKind | None, but: int | None) -> int | None:
         """Return the last bad result that a function of an input pipeline gave before a value.
 
         One with as many bad elements comes before others: it may be the value itself. One with more is none,
@@ -108,11 +108,11 @@ class Feeds(Record):
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
-        self.variables = Variables(snapshot, self.structure)
+        self.variables = VariableKeys(snapshot, self.structure)
         self._assignments = Assignments(self, self.variables)
         self._pipelines = Pipelines(snapshot, self.structure)
 
-    def of(self, value: Value, kind: BadKind | None = None, *, is_loose: bool = False) -> list[Feed]:
+    def of(self, value: ValueRef, kind: BadKind | None = None, *, is_loose: bool = False) -> list[ValueFeed]:
         """Return the values that a value was made from.
 
         Args:
@@ -130,15 +130,15 @@ class Feeds(Record):
             return self._of_unrecorded(op, value.near, kind)
         return self._of_trace(op, value.trace, kind, is_loose)
 
-    def _of_trace(self, op: Op, trace: int, kind: BadKind | None, is_loose: bool) -> list[Feed]:
+    def _of_trace(self, op: Op, trace: int, kind: BadKind | None, is_loose: bool) -> list[ValueFeed]:
         if op.type in op_kinds.READS:
             return self._of_variable(
-                self.variables.reads.get(op.number, frozenset()), Value(trace=trace), kind
+                self.variables.reads.get(op.number, frozenset()), ValueRef(trace=trace), kind
             )
         if op.type in op_kinds.ELEMENTS:
-            return self._of_pipeline(Value(trace=trace), kind)
+            return self._of_pipeline(ValueRef(trace=trace), kind)
         if self.structure.is_argument(op) or self.structure.called(op.number):
-            slot = self.slot_of(Value(trace=trace))
+            slot = self.slot_of(ValueRef(trace=trace))
             found = self._copied(self.structure.before(op.number, slot), trace, kind)
             return [feed for feed in found if op.type != "Const" or self._is_made(feed.value, kind)]
         own = [
@@ -155,18 +155,18 @@ class Feeds(Record):
         ]
         return own + self._chosen(of_others, op, trace, kind, trace)
 
-    def _is_made(self, value: Value, kind: BadKind | None) -> bool:
+    def _is_made(self, value: ValueRef, kind: BadKind | None) -> bool:
         """Whether an op on record made what a function captured; of a constant, its own line says more."""
         op = self.op_of(value)
         return not value.outside and (op is None or op.type != "Const" or bool(self.of(value, kind)))
 
-    def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[Feed]:
+    def _of_unrecorded(self, op: Op, near: int, kind: BadKind | None) -> list[ValueFeed]:
         """Return the feeds of an op without an output on record, which ran in the call of a trace."""
         if op.type in op_kinds.READS:
             reads = self.variables.reads.get(op.number, frozenset())
-            return self._of_variable(reads, Value(op=op.number, near=near), kind)
+            return self._of_variable(reads, ValueRef(op=op.number, near=near), kind)
         if op.type in op_kinds.ELEMENTS:
-            return self._of_pipeline(Value(op=op.number, near=near), kind)
+            return self._of_pipeline(ValueRef(op=op.number, near=near), kind)
         return [
             feed._replace(input_slot=number)
             for number, source in self.structure.input_sources(op.number)
@@ -174,8 +174,8 @@ class Feeds(Record):
         ]
 
     def _chosen(
-        self, sources: Sequence[Source], op: Op, at: int, kind: BadKind | None, inside: int
-    ) -> list[Feed]:
+        self, sources: Sequence[TensorSource], op: Op, at: int, kind: BadKind | None, inside: int
+    ) -> list[ValueFeed]:
         """Return the values of the inputs of an op that did not just pass them on.
 
         Args:
@@ -192,10 +192,12 @@ class Feeds(Record):
                 continue
             trace = self._trace_of(source, op, at, inside)
             if trace is not None:
-                found.append(Feed(Value(trace=trace), source.relation, self._name(source.op, source.slot)))
+                found.append(
+                    ValueFeed(ValueRef(trace=trace), source.relation, self._name(source.op, source.slot))
+                )
         return found
 
-    def _trace_of(self, source: Source, op: Op, at: int, inside: int) -> int | None:
+    def _trace_of(self, source: TensorSource, op: Op, at: int, inside: int) -> int | None:
         """Return the trace of an input: of the same turn, or the last before; bad where it is not sure."""
         window = self.traces.window(inside)
         positions = window.of_sites(sites_of(self.snapshot, [(source.op, source.slot)]))
@@ -220,7 +222,7 @@ class Feeds(Record):
         is_there = row < len(own) and own[row] == at and positions[row] < at
         return int(positions[row]) if is_there else None
 
-    def _elsewhere(self, sources: Sequence[Source], at: int) -> int | None:
+    def _elsewhere(self, sources: Sequence[TensorSource], at: int) -> int | None:
         """Return the last trace before a position, outside of the call."""
         sites = sites_of(self.snapshot, [(source.op, source.slot) for source in sources])
         ((found,),) = self.snapshot.rows(
@@ -229,11 +231,11 @@ class Feeds(Record):
         )
         return None if found is None else int(found)
 
-    def _copied(self, sources: Sequence[Source], trace: int, kind: BadKind | None) -> list[Feed]:
+    def _copied(self, sources: Sequence[TensorSource], trace: int, kind: BadKind | None) -> list[ValueFeed]:
         """Return the value passed on as an argument or a result: the last one with the same numbers."""
         window = self.traces.window(trace)
         own = window.measured(trace)
-        best: tuple[int, Source] | None = None
+        best: tuple[int, TensorSource] | None = None
         for source in sources:
             if source.end is None:
                 found = self._same_numbers(window, source, trace, own)
@@ -241,11 +243,11 @@ class Feeds(Record):
                     best = (found, source)
         if best is not None:
             idx, source = best
-            return [Feed(Value(trace=idx), source.relation, self._name(source.op, source.slot), True)]
+            return [ValueFeed(ValueRef(trace=idx), source.relation, self._name(source.op, source.slot), True)]
         ends = [feed for source in sources if source.end for feed in self._of_end(source, trace, kind)]
         return [feed._replace(is_copy=True) for feed in ends]
 
-    def _same_numbers(self, window: Window, source: Source, trace: int, own: Measured) -> int | None:
+    def _same_numbers(self, window: Window, source: TensorSource, trace: int, own: Measured) -> int | None:
         sites = sites_of(self.snapshot, [(source.op, source.slot)])
         positions = window.of_sites(sites)
         before = positions[: int(np.searchsorted(positions, trace))][-_MAX_COMPARED:]
@@ -261,42 +263,48 @@ class Feeds(Record):
                 fits &= np.isnan(numbers) if count is None else (numbers == count) | np.isnan(numbers)
         return int(before[fits][-1]) if fits.any() else None
 
-    def _of_end(self, source: Source, at: int, kind: BadKind | None) -> list[Feed]:
+    def _of_end(self, source: TensorSource, at: int, kind: BadKind | None) -> list[ValueFeed]:
         op = self.structure.op(source.op)
         if source.end == "read":
-            return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
+            return [
+                ValueFeed(
+                    ValueRef(op=op.number, near=at), source.relation, self._name(op.number, source.slot)
+                )
+            ]
         if source.end == "argument":
             return [self._of_root_argument(op, at, kind)]
         words = self.structure.brings_in(op)
         if words is None or op.type in op_kinds.CONSTANTS:
             return []
-        return [Feed(Value(op=op.number, near=at), source.relation, self._name(op.number, source.slot))]
+        return [
+            ValueFeed(ValueRef(op=op.number, near=at), source.relation, self._name(op.number, source.slot))
+        ]
 
-    def _of_root_argument(self, op: Op, at: int, kind: BadKind | None) -> Feed:
+    def _of_root_argument(self, op: Op, at: int, kind: BadKind | None) -> ValueFeed:
         """Return what Python passed as an argument of a function."""
         owner = self.traces.window(at).owner
         graph = self.snapshot.catalog.graphs[op.graph]
         if is_of_pipeline(graph.name or ""):
             other = None if takes_its_result(graph.name or "") else op.graph
-            feeds = self._of_pipeline(Value(trace=at), kind, other)
-            return feeds[0] if feeds else Feed(Value(outside="the input data"), "data", op.name)
+            feeds = self._of_pipeline(ValueRef(trace=at), kind, other)
+            return feeds[0] if feeds else ValueFeed(ValueRef(outside="the input data"), "data", op.name)
         if owner is not None and self.eager.execution(owner).graph == op.graph:
             inputs = self.eager.inputs(owner)
             position = self.structure.position(op.number)
             if position < len(inputs):
                 return self._of_tensor(inputs[position], owner, "argument", op.name)
         outside = "a feed" if graph.name in _SESSION_GRAPHS else "an argument"
-        return Feed(Value(outside=outside), "argument", op.name)
+        return ValueFeed(ValueRef(outside=outside), "argument", op.name)
 
-    def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> Feed:
+    def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> ValueFeed:
         return self._of_made(self.made(tensor_id, before), relation, name)
 
-    def _of_made(self, made: Value | None, relation: Relation, name: str = "") -> Feed:
+    def _of_made(self, made: ValueRef | None, relation: Relation, name: str = "") -> ValueFeed:
         if made is None:
-            return Feed(Value(outside="a value of Python"), relation, name, True)
-        return Feed(made, relation, name or self._eager_name(made.execution, made.slot), True)
+            return ValueFeed(ValueRef(outside="a value of Python"), relation, name, True)
+        return ValueFeed(made, relation, name or self._eager_name(made.execution, made.slot), True)
 
-    def _of_execution(self, value: Value, kind: BadKind | None) -> list[Feed]:
+    def _of_execution(self, value: ValueRef, kind: BadKind | None) -> list[ValueFeed]:
         execution = self.eager.execution(value.execution)
         if execution.op_type in op_kinds.READS:
             ids = self.eager.inputs(value.execution)[:1]
@@ -311,18 +319,18 @@ class Feeds(Record):
                 return [inside]
         return self._eager_inputs(value.execution, execution.is_function)
 
-    def _eager_inputs(self, index: int, is_function: bool) -> list[Feed]:
+    def _eager_inputs(self, index: int, is_function: bool) -> list[ValueFeed]:
         relation: Relation = "argument" if is_function else "input"
         return [
             self._of_made(made, relation)._replace(is_copy=False, input_slot=slot)
             for slot, made in self.taken(index)
         ]
 
-    def _packed(self, value: Value) -> Value:
+    def _packed(self, value: ValueRef) -> ValueRef:
         """Return the value that several values are packed in, of which an execution took one out."""
         return next((made for _, made in self.taken(value.execution) if made is not None), value)
 
-    def _result_of_call(self, value: Value, graph: int, own: Measured) -> Feed | None:
+    def _result_of_call(self, value: ValueRef, graph: int, own: Measured) -> ValueFeed | None:
         """Return the value inside a function that a call from Python returned.
 
         Args:
@@ -332,12 +340,14 @@ class Feeds(Record):
         """
         window = self.traces.of_execution(value.execution)
         count = self.eager.execution(value.execution).num_outputs
-        best: tuple[int, Source] | None = None
+        best: tuple[int, TensorSource] | None = None
         for tensor in self.structure.result(graph, value.slot, None, count):
             for source in self.structure.sources(*tensor):
                 if source.end == "read" and window is not None:
                     near = int(window.idx[-1])
-                    return Feed(Value(op=source.op, near=near), "result", self._name(source.op, 0), True)
+                    return ValueFeed(
+                        ValueRef(op=source.op, near=near), "result", self._name(source.op, 0), True
+                    )
                 if source.end is not None:
                     continue
                 found = self._trace_of_result(source, value.execution, window, own)
@@ -345,10 +355,10 @@ class Feeds(Record):
                     best = (found, source)
         if best is None:
             return None
-        return Feed(Value(trace=best[0]), "result", self._name(best[1].op, best[1].slot), True)
+        return ValueFeed(ValueRef(trace=best[0]), "result", self._name(best[1].op, best[1].slot), True)
 
     def _trace_of_result(
-        self, source: Source, execution: int, window: Window | None, own: Measured
+        self, source: TensorSource, execution: int, window: Window | None, own: Measured
     ) -> int | None:
         """Return the trace that a call returned; calls at the same time may have each other's traces."""
         found = None if window is None else self._same_numbers(window, source, int(window.idx[-1]) + 1, own)
@@ -357,11 +367,13 @@ class Feeds(Record):
             found = self.traces.bad_beside(execution, sites)
         return found
 
-    def _of_variable(self, keys: Keys, value: Value, kind: BadKind | None) -> list[Feed]:
+    def _of_variable(self, keys: Keys, value: ValueRef, kind: BadKind | None) -> list[ValueFeed]:
         found = self._assignments.of(keys, value, kind)
-        return [Feed(found or Value(outside="a variable"), "assignment", "the variable", True)]
+        return [ValueFeed(found or ValueRef(outside="a variable"), "assignment", "the variable", True)]
 
-    def _of_pipeline(self, value: Value, kind: BadKind | None, graph: int | None = None) -> list[Feed]:
+    def _of_pipeline(
+        self, value: ValueRef, kind: BadKind | None, graph: int | None = None
+    ) -> list[ValueFeed]:
         """Return the bad result of a function of an input pipeline before an element arrived, if any.
 
         Args:
@@ -372,7 +384,7 @@ class Feeds(Record):
         if self.measured(value).bad is False:
             return []
         found = self._pipelines.result(value, self.measured(value), kind, graph)
-        return [] if found is None else [Feed(Value(trace=found), "data", "the input pipeline")]
+        return [] if found is None else [ValueFeed(ValueRef(trace=found), "data", "the input pipeline")]
 
     def _name(self, op: int, slot: int) -> str:
         return f"{self.structure.op(op).name}:{slot}"

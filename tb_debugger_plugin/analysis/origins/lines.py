@@ -13,7 +13,7 @@ from typing import Final
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.forward_op import differentiated_type
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.values import Value
+from tb_debugger_plugin.analysis.origins.values import ValueRef
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 
@@ -29,7 +29,7 @@ _MAX_BACK: Final = 20_000
 
 
 @dataclass(frozen=True)
-class Place:
+class ValuePlace:
     """Where a value was computed.
 
     Attributes:
@@ -54,13 +54,13 @@ class Lines:
         self._feeds = feeds
         self._snapshot: Snapshot = feeds.snapshot
 
-    def place(self, value: Value) -> Place:
+    def place(self, value: ValueRef) -> ValuePlace:
         """Return the lines of a value."""
         if value.execution >= 0:
             return self._of_execution(value.execution)
         op = self._feeds.op_of(value)
         if op is None:
-            return Place()
+            return ValuePlace()
         place = self.of_op(op)
         owner = self._feeds.call_of(value)
         if owner is None:
@@ -68,11 +68,11 @@ class Lines:
         if place.forward is None and self._feeds.structure.is_backward(op):
             forward = self._forward_outside(op, owner)
             if forward is not None:
-                return Place(forward, place.source)
+                return ValuePlace(forward, place.source)
         # The ops of a function that was loaded have no lines, but its call has.
-        return place if place.source is not None else Place(self._line(self._stack(owner)))
+        return place if place.source is not None else ValuePlace(self._line(self._stack(owner)))
 
-    def of_feed(self, value: Value) -> UserLine | None:
+    def of_feed(self, value: ValueRef) -> UserLine | None:
         """Return the line that ran the session into which a value was fed; None when it is not on record."""
         op = self._feeds.op_of(value)
         if op is None:
@@ -85,13 +85,13 @@ class Lines:
         rows = self._snapshot.rows(_FED, given)
         return self._line(rows[0][0]) if rows else None
 
-    def of_op(self, op: Op) -> Place:
+    def of_op(self, op: Op) -> ValuePlace:
         """Return the lines of an op of a graph."""
         own = self._line(op.stack)
         forward = self._feeds.structure.forward(op)
         if forward is None:
-            return Place(own)
-        return Place(self._line(forward.stack) or own, own, forward)
+            return ValuePlace(own)
+        return ValuePlace(self._line(forward.stack) or own, own, forward)
 
     def _forward_outside(self, op: Op, owner: int) -> UserLine | None:
         """Return the line of an eager op whose gradient a function computes, such as that of a Jacobian."""
@@ -102,14 +102,14 @@ class Lines:
     def _stack(self, execution: int) -> int:
         return self._feeds.eager.execution(execution).stack
 
-    def _of_execution(self, index: int) -> Place:
+    def _of_execution(self, index: int) -> ValuePlace:
         stack = self._stack(index)
         own = self._line(stack)
         name = differentiated_type(self._snapshot, stack)
         forward = None if name is None else self._forward_execution(index, name)
         if forward is None:
-            return Place(own)
-        return Place(self._line(self._stack(forward)) or own, own)
+            return ValuePlace(own)
+        return ValuePlace(self._line(self._stack(forward)) or own, own)
 
     def _forward_execution(self, index: int, op_type: str) -> int | None:
         """Return the last execution of a type before another one that has a tensor in common with it."""

@@ -19,10 +19,10 @@ from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category, Origin
 from tb_debugger_plugin.analysis.origins.ranking import Found, Ranking
-from tb_debugger_plugin.analysis.origins.sinks import Sink, Sinks
+from tb_debugger_plugin.analysis.origins.sinks import BadSink, Sinks
 from tb_debugger_plugin.analysis.origins.takers import Takers, Taking
 from tb_debugger_plugin.analysis.origins.telling import Telling
-from tb_debugger_plugin.analysis.origins.values import BadKind, Value
+from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 _NAME: Final = "origins"
@@ -110,7 +110,7 @@ class _Search:
             if one.takings or one.category != "expected" or self._what(one.birth.value) not in wrong
         ]
 
-    def _follow(self, sink: Sink) -> None:
+    def _follow(self, sink: BadSink) -> None:
         begin, is_explained = len(self._births.visits), False
         for birth in self._births.of(sink.value, sink.kind):
             found = self._of_unknown_kind(birth) if sink.kind is None else birth
@@ -120,7 +120,7 @@ class _Search:
         if is_explained:
             self._explained.update(self._births.visits[begin:])
 
-    def _follow_a_nan(self, sinks: list[Sink]) -> None:
+    def _follow_a_nan(self, sinks: list[BadSink]) -> None:
         """Make sure that a run in which NaN matters has something that is not expected."""
         if not self._has_origin() and (nan := next((sink for sink in sinks if sink.kind == "nan"), None)):
             self._follow(nan)
@@ -137,7 +137,7 @@ class _Search:
                 return birth._replace(value=value, kind="nan", meant=False, is_certain=False)
         return birth
 
-    def _category(self, birth: Birth, sink: Sink | None = None) -> Category:
+    def _category(self, birth: Birth, sink: BadSink | None = None) -> Category:
         value = birth.value
         brought = bool(value.outside) or self._feeds.brings_in(value) is not None
         # A variable may begin at infinity, but what a call returns is not bad because of that.
@@ -152,7 +152,7 @@ class _Search:
             return "propagated"
         return "came_in" if brought else "origin"
 
-    def _is_added(self, sink: Sink | None) -> bool:
+    def _is_added(self, sink: BadSink | None) -> bool:
         """Whether an op that computes with a variable changed it: an infinity never leaves it again."""
         op_type = None if sink is None or sink.why != "variable" else self._feeds.op_type(sink.value)
         return op_kinds.is_assignment(op_type) and op_type not in op_kinds.PLAIN_ASSIGNS
@@ -179,7 +179,7 @@ class _Search:
             return (value.outside, None if entry == value else self._what(entry))
         return (self._what(value), birth.kind)
 
-    def _what(self, value: Value) -> tuple[object, ...]:
+    def _what(self, value: ValueRef) -> tuple[object, ...]:
         if value.execution >= 0:
             execution = self._feeds.eager.execution(value.execution)
             return (execution.op_type, execution.stack)
@@ -218,7 +218,7 @@ class _Search:
                 if self._feeds.op_type(birth.value) in op_kinds.ADDING:
                     self._add(Found(birth, self._category(birth), sink))
 
-    def _is_hidden(self, value: Value) -> bool:
+    def _is_hidden(self, value: ValueRef) -> bool:
         """Whether what took an infinity gave NaN of another input, without which the infinity would show."""
         if value.trace < 0:
             return False
@@ -229,7 +229,7 @@ class _Search:
         of_ops = self._feeds.snapshot.catalog.op_sites
         sites = [site.number for number in summing for site in of_ops.get(number, ())]
         following = traces.window(value.trace).of_sites(sites)
-        return any((Value(trace=int(idx)), "nan") in self._births.seen for idx in following[:_MAX_TAKERS])
+        return any((ValueRef(trace=int(idx)), "nan") in self._births.seen for idx in following[:_MAX_TAKERS])
 
-    def _is_seen(self, value: Value, kind: BadKind | None) -> bool:
+    def _is_seen(self, value: ValueRef, kind: BadKind | None) -> bool:
         return (value, kind) in self._births.seen

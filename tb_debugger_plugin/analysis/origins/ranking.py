@@ -18,9 +18,9 @@ from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category
-from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
-from tb_debugger_plugin.analysis.origins.values import Value
+from tb_debugger_plugin.analysis.origins.values import ValueRef
 
 
 class Found(NamedTuple):
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
     birth: Birth
     category: Category
-    sink: Sink | None
+    sink: BadSink | None
     takings: tuple[Taking, ...] = ()
     same: tuple[Op, ...] = ()
 
@@ -57,7 +57,7 @@ class _Case:
 
     birth: Birth
     category: Category
-    sink: Sink | None
+    sink: BadSink | None
     takings: tuple[Taking, ...]
     op: Op | None
     forward: Op | None
@@ -134,7 +134,7 @@ class Ranking:
             op.type in op_kinds.COPIES or bool(self._feeds.structure.called(op.number))
         )
 
-    def _is_repeated(self, value: Value) -> bool:
+    def _is_repeated(self, value: ValueRef) -> bool:
         if value.trace < 0:
             return False
         traces = self._feeds.traces

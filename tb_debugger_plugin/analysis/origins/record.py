@@ -1,6 +1,6 @@
 """The record of a value: its numbers, its time, its op.
 
-Takes a :class:`~tb_debugger_plugin.analysis.origins.values.Value`. What was not measured has no numbers.
+Takes a :class:`~tb_debugger_plugin.analysis.origins.values.ValueRef`. What was not measured has no numbers.
 Executions and the eager tensors between them are read in parts: ids of tensors are never used twice in a
 process, and makers are mostly near.
 """
@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
 from tb_debugger_plugin.analysis.origins.traces import Traces, measured
-from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured, Value
+from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured, ValueRef
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: Executions in a part.
@@ -25,7 +25,7 @@ _MAX_PARTS: Final = 64
 _NEAR: Final = 4
 
 
-class Execution(NamedTuple):
+class EagerExecution(NamedTuple):
     """An execution.
 
     Attributes:
@@ -49,7 +49,7 @@ class Execution(NamedTuple):
 class _Part:
     """Some consecutive executions."""
 
-    executions: dict[int, Execution] = field(default_factory=dict)
+    executions: dict[int, EagerExecution] = field(default_factory=dict)
     inputs: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     outputs: dict[int, dict[int, tuple[int | None, Measured]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -70,7 +70,7 @@ class Eager:
         self._parts: OrderedDict[int, _Part] = OrderedDict()
         self._made: dict[int, tuple[int, int] | None] = {}
 
-    def execution(self, index: int) -> Execution:
+    def execution(self, index: int) -> EagerExecution:
         """Return an execution by its position."""
         return self._part(index // _PART).executions[index]
 
@@ -133,7 +133,7 @@ class Eager:
             [begin, end],
         ):
             name, is_function = catalog.op_types[op_type]
-            part.executions[index] = Execution(name, is_function, *rest)
+            part.executions[index] = EagerExecution(name, is_function, *rest)
         for index, slot, tensor_id in self._snapshot.rows(
             "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
             [begin, end],
@@ -172,7 +172,7 @@ class Record:
         self.traces = Traces(snapshot)
         self.eager = Eager(snapshot)
 
-    def measured(self, value: Value) -> Measured:
+    def measured(self, value: ValueRef) -> Measured:
         """Return what was recorded of a value."""
         if value.trace >= 0:
             return self.traces.measured(value.trace)
@@ -180,13 +180,13 @@ class Record:
             return self.eager.output(value.execution, value.slot)
         return UNMEASURED._replace(time=self.time(value))
 
-    def time(self, value: Value) -> float:
+    def time(self, value: ValueRef) -> float:
         """When a value was computed; for an assignment, about when."""
         if value.execution >= 0:
             return self.eager.execution(value.execution).time
         return self.traces.measured(value.at).time if value.at >= 0 else 0.0
 
-    def op_of(self, value: Value) -> Op | None:
+    def op_of(self, value: ValueRef) -> Op | None:
         """Return the op of a graph that computed a value; None for other values."""
         if value.op >= 0:
             return self.structure.op(value.op)
@@ -194,31 +194,31 @@ class Record:
             return None
         return self.structure.op(self.snapshot.catalog.sites[self.traces.site(value.trace)].op)
 
-    def slot_of(self, value: Value) -> int:
+    def slot_of(self, value: ValueRef) -> int:
         """Return the output slot of a value."""
         if value.trace < 0:
             return max(0, value.slot)
         return self.snapshot.catalog.sites[self.traces.site(value.trace)].slot
 
-    def op_type(self, value: Value) -> str:
+    def op_type(self, value: ValueRef) -> str:
         """Type of the op that computed a value, or name of the function."""
         if value.execution >= 0:
             return self.eager.execution(value.execution).op_type
         op = self.op_of(value)
         return value.outside if op is None else op.type or op.name
 
-    def brings_in(self, value: Value) -> str | None:
+    def brings_in(self, value: ValueRef) -> str | None:
         """Return the words for what the op of a value brings in; None when it computes its outputs."""
         op = self.op_of(value)
         return op_kinds.brings_in(self.op_type(value)) if op is None else self.structure.brings_in(op)
 
-    def call_of(self, value: Value) -> int | None:
+    def call_of(self, value: ValueRef) -> int | None:
         """Return the execution in which a value was computed; None where none is on record."""
         if value.execution >= 0:
             return value.execution
         return self.traces.window(value.at).owner if value.at >= 0 else None
 
-    def step(self, value: Value) -> int | None:
+    def step(self, value: ValueRef) -> int | None:
         """How often the function in which a value was computed had been called before."""
         index = self.call_of(value)
         if index is None or not self.eager.execution(index).is_function:
@@ -230,19 +230,19 @@ class Record:
         )
         return int(count)
 
-    def taken(self, execution: int) -> list[tuple[int, Value | None]]:
+    def taken(self, execution: int) -> list[tuple[int, ValueRef | None]]:
         """Return the values that an execution took, by slot; None for one that no execution on record made.
 
         The variable that is assigned is not among them.
         """
         is_assignment = op_kinds.is_assignment(self.eager.execution(execution).op_type)
-        taken: list[tuple[int, Value | None]] = []
+        taken: list[tuple[int, ValueRef | None]] = []
         for slot, tensor_id in enumerate(self.eager.inputs(execution)):
             if slot > 0 or not is_assignment:
                 taken.append((slot, self.made(tensor_id, execution)))
         return taken
 
-    def made(self, tensor_id: int, before: int) -> Value | None:
+    def made(self, tensor_id: int, before: int) -> ValueRef | None:
         """Return the output of an execution that a tensor of Python is; None when none is on record.
 
         Args:
@@ -250,4 +250,4 @@ class Record:
           before: The execution that takes it.
         """
         made = self.eager.maker(tensor_id, before)
-        return None if made is None else Value(execution=made[0], slot=made[1])
+        return None if made is None else ValueRef(execution=made[0], slot=made[1])

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
-from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
+from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, ValueRef
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD, GOOD
@@ -27,7 +27,7 @@ _MAX_KEPT: Final = 96
 SinkKind = Literal["output", "variable", "fetch", "stop", "weak", "divisor"]
 
 
-class Sink(NamedTuple):
+class BadSink(NamedTuple):
     """A bad value that matters.
 
     Attributes:
@@ -38,7 +38,7 @@ class Sink(NamedTuple):
     """
 
     time: float
-    value: Value
+    value: ValueRef
     kind: BadKind | None
     why: SinkKind
 
@@ -66,7 +66,7 @@ class Sinks:
         )
         return {site: (nan, inf, first) for site, nan, inf, first in rows}
 
-    def all(self) -> list[Sink]:
+    def all(self) -> list[BadSink]:
         """All of them, the earliest first."""
         found = dict.fromkeys(
             [
@@ -79,14 +79,14 @@ class Sinks:
         )
         return sorted(found, key=lambda sink: (sink.why == "weak", sink.time))
 
-    def seeds(self) -> list[tuple[Value, BadKind | None]]:
+    def seeds(self) -> list[tuple[ValueRef, BadKind | None]]:
         """Return the first bad values of each op in graphs, by kind, the earliest first."""
         found = [first for firsts in self.firsts.values() for first in _firsts(*firsts)]
         return [
-            (Value(trace=idx), kind) for idx, kind in sorted(found, key=lambda each: each[0])[:_MAX_SEEDS]
+            (ValueRef(trace=idx), kind) for idx, kind in sorted(found, key=lambda each: each[0])[:_MAX_SEEDS]
         ]
 
-    def eager_seeds(self) -> list[tuple[Value, BadKind | None]]:
+    def eager_seeds(self) -> list[tuple[ValueRef, BadKind | None]]:
         """Return the first bad outputs of each eager op and line, by kind, the earliest first."""
         rows = self._snapshot.rows(
             "SELECT o.slot, min(o.idx) FILTER (o.nan > 0),"
@@ -97,15 +97,15 @@ class Sinks:
         )
         found = [(idx, slot, kind) for slot, *firsts in rows for idx, kind in _firsts(*firsts)]
         ordered = sorted(found, key=lambda each: each[:2])[:_MAX_SEEDS]
-        return [(Value(execution=idx, slot=slot), kind) for idx, slot, kind in ordered]
+        return [(ValueRef(execution=idx, slot=slot), kind) for idx, slot, kind in ordered]
 
-    def _outputs(self) -> Iterator[Sink]:
+    def _outputs(self) -> Iterator[BadSink]:
         for value, kind in self.eager_seeds():
             if op_kinds.is_assignment(self._feeds.op_type(value)):
                 continue
             yield from self._ends_of(value, kind)
 
-    def _ends_of(self, value: Value, kind: BadKind | None) -> Iterator[Sink]:
+    def _ends_of(self, value: ValueRef, kind: BadKind | None) -> Iterator[BadSink]:
         """Yield the visible values that an eager value leads to, along outputs that are bad too."""
         waiting, seen = [value], {value}
         while waiting and len(seen) < _MAX_HOPS:
@@ -115,22 +115,22 @@ class Sinks:
             seen.update(following)
             if not following and fate is not None:
                 measured = self._feeds.measured(value)
-                yield Sink(measured.time, value, _kind_of(measured, kind), fate)
+                yield BadSink(measured.time, value, _kind_of(measured, kind), fate)
 
-    def _following(self, value: Value, kind: BadKind | None) -> tuple[list[Value], SinkKind | None]:
+    def _following(self, value: ValueRef, kind: BadKind | None) -> tuple[list[ValueRef], SinkKind | None]:
         eager = self._feeds.eager
         made = eager.execution(value.execution)
         (tensor_id, _) = eager.outputs(value.execution).get(value.slot, (None, None))
         takers = [] if tensor_id is None else eager.takers(tensor_id, value.execution)
         if not takers:
             return [], self._visible(value, made.op_type, made.graph)
-        following: list[Value] = []
+        following: list[ValueRef] = []
         is_seen = False
         for index, _ in takers:
             taker = eager.execution(index)
             outputs = eager.outputs(index)
             bad = [slot for slot, (_, numbers) in outputs.items() if numbers.bad]
-            following += [Value(execution=index, slot=slot) for slot in bad]
+            following += [ValueRef(execution=index, slot=slot) for slot in bad]
             is_seen |= taker.op_type in op_kinds.CHECKING and kind != "inf"
             is_seen |= taker.op_type in op_kinds.PYTHON or taker.op_type in op_kinds.GUARDS
         if following:
@@ -153,7 +153,7 @@ class Sinks:
         )
         return bool(rows[0][0])
 
-    def _visible(self, value: Value, op_type: str, graph: int) -> SinkKind | None:
+    def _visible(self, value: ValueRef, op_type: str, graph: int) -> SinkKind | None:
         """Whether an output that no execution took was given to the program."""
         if graph >= 0 and op_kinds.FORWARD.match(op_type):
             # Further outputs are what the gradient needs.
@@ -161,19 +161,19 @@ class Sinks:
             return "output" if value.slot < len(results) else None
         return "weak" if op_kinds.BACKWARD.match(op_type) else "output"
 
-    def _variables(self) -> Iterator[Sink]:
+    def _variables(self) -> Iterator[BadSink]:
         yield from self._reads()
         yield from self._assigned()
 
-    def _reads(self) -> Iterator[Sink]:
+    def _reads(self) -> Iterator[BadSink]:
         """Yield the first bad reads of variables."""
         for site, (nan, inf, first) in self.firsts.items():
             if self._feeds.structure.op(self._snapshot.catalog.sites[site].op).type in op_kinds.READS:
                 for idx, kind in _firsts(nan, inf, first):
-                    value = Value(trace=idx)
-                    yield Sink(self._feeds.time(value), value, kind, "variable")
+                    value = ValueRef(trace=idx)
+                    yield BadSink(self._feeds.time(value), value, kind, "variable")
 
-    def _assigned(self) -> Iterator[Sink]:
+    def _assigned(self) -> Iterator[BadSink]:
         """Yield the first bad values that were assigned, unless the variable was good when it was read next.
 
         Each costs a query, and the search looks at the earliest only.
@@ -184,8 +184,8 @@ class Sinks:
                 return
             if self._is_kept(op, idx):
                 kept += 1
-                value = Value(op=op, near=idx)
-                yield Sink(self._feeds.time(value), value, kind, "variable")
+                value = ValueRef(op=op, near=idx)
+                yield BadSink(self._feeds.time(value), value, kind, "variable")
 
     def _first_assigned(self) -> Iterator[tuple[int, int, BadKind | None]]:
         """Yield the trace of each first bad value that an op assigns, the op, and the kind."""
@@ -203,7 +203,7 @@ class Sinks:
         health = self._next_health(int(window.idx[-1]), sites)
         if health is not None:
             return health == BAD
-        time = self._feeds.time(Value(trace=trace))
+        time = self._feeds.time(ValueRef(trace=trace))
         later = [
             touch
             for touch in variables.touches(keys)
@@ -223,7 +223,7 @@ class Sinks:
                 return int(rows[0][0])
         return None
 
-    def _fetches(self) -> Iterator[Sink]:
+    def _fetches(self) -> Iterator[BadSink]:
         """Yield the first bad values that runs of sessions fetched."""
         rows = self._snapshot.rows("SELECT DISTINCT host, name FROM session_requests WHERE role = 'fetch'")
         by_name: dict[str, list[int]] = defaultdict(list)
@@ -234,14 +234,14 @@ class Sinks:
             for number in by_name.get(op_name, ()):
                 yield from self._first_of_tensor(number, int(slot or 0), "fetch")
 
-    def _first_of_tensor(self, op: int, slot: int, why: SinkKind) -> Iterator[Sink]:
+    def _first_of_tensor(self, op: int, slot: int, why: SinkKind) -> Iterator[BadSink]:
         tensors = [(one.op, one.slot) for one in self._feeds.structure.sources(op, slot) if one.end is None]
         for site in sites_of(self._snapshot, tensors):
             for idx, kind in _firsts(*self.firsts.get(site, (None, None, None))):
-                value = Value(trace=idx)
-                yield Sink(self._feeds.time(value), value, kind, why)
+                value = ValueRef(trace=idx)
+                yield BadSink(self._feeds.time(value), value, kind, why)
 
-    def _shown(self) -> Iterator[Sink]:
+    def _shown(self) -> Iterator[BadSink]:
         """Yield the first NaN that were printed, summarised or handed to Python inside a graph."""
         for op in self._snapshot.catalog.ops:
             if op.type not in op_kinds.SHOWING | op_kinds.GUARDS:
@@ -251,7 +251,7 @@ class Sinks:
                     sinks = self._first_of_tensor(source.op, source.slot, "output")
                     yield from (sink for sink in sinks if sink.kind == "nan")
 
-    def divisors(self) -> Iterator[Sink]:
+    def divisors(self) -> Iterator[BadSink]:
         """Yield the first infinities of float16 by which something was divided.
 
         Its range ends at 65,504, so that the 0 that comes of it is seldom right.
@@ -266,7 +266,7 @@ class Sinks:
                     sinks = self._first_of_tensor(source.op, source.slot, "divisor")
                     yield from (sink for sink in sinks if sink.kind != "nan")
 
-    def _stops(self) -> Iterator[Sink]:
+    def _stops(self) -> Iterator[BadSink]:
         """Yield the last bad value of a call that did not return, and what a guard stopped at."""
         ((last,),) = self._snapshot.rows("SELECT max(wall_time) FROM executions")
         runs = self._snapshot.rows("SELECT max(end_time) FROM session_runs")
@@ -280,8 +280,8 @@ class Sinks:
         for idx, site in rows:
             name = catalog.graphs[catalog.sites[site].graph].name or ""
             if not is_of_pipeline(name):
-                measured = self._feeds.measured(Value(trace=idx))
-                yield Sink(measured.time, Value(trace=idx), _kind_of(measured, None), "stop")
+                measured = self._feeds.measured(ValueRef(trace=idx))
+                yield BadSink(measured.time, ValueRef(trace=idx), _kind_of(measured, None), "stop")
                 return
 
 

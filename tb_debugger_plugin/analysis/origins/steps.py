@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.values import UNMEASURED, BadKind, Feed, Measured, Value
+from tb_debugger_plugin.analysis.origins.values import UNMEASURED, BadKind, Measured, ValueFeed, ValueRef
 
 #: Ops that never make NaN of finite inputs.
 _NEVER_NAN: Final = op_kinds.COPIES | frozenset(
@@ -42,7 +42,7 @@ _ELEMENTWISE: Final = frozenset(
 )
 
 
-class Step(NamedTuple):
+class BirthStep(NamedTuple):
     """What is known of one value.
 
     Attributes:
@@ -52,13 +52,13 @@ class Step(NamedTuple):
       is_certain: Whether all inputs were measured.
     """
 
-    carriers: list[tuple[Feed, BadKind | None]]
+    carriers: list[tuple[ValueFeed, BadKind | None]]
     is_born: bool
-    from_infinities: list[Feed]
+    from_infinities: list[ValueFeed]
     is_certain: bool = True
 
 
-class Steps:
+class BirthSteps:
     """The steps of a search; each is made once.
 
     Args:
@@ -67,26 +67,26 @@ class Steps:
 
     def __init__(self, feeds: Feeds) -> None:
         self._feeds = feeds
-        self._known: dict[tuple[Value, BadKind | None], Step] = {}
+        self._known: dict[tuple[ValueRef, BadKind | None], BirthStep] = {}
 
-    def of(self, value: Value, kind: BadKind | None) -> Step:
+    def of(self, value: ValueRef, kind: BadKind | None) -> BirthStep:
         """Return the step from a value."""
         key = (value, kind)
         if key not in self._known:
             self._known[key] = self._make(value, kind)
         return self._known[key]
 
-    def _make(self, value: Value, kind: BadKind | None) -> Step:
+    def _make(self, value: ValueRef, kind: BadKind | None) -> BirthStep:
         if value.outside:
-            return Step([], True, [])
+            return BirthStep([], True, [])
         feeds = self._feeds.of(value, kind)
         copies = [feed for feed in feeds if feed.is_copy]
         if copies:
-            return Step([(feed, kind) for feed in copies], False, [])
+            return BirthStep([(feed, kind) for feed in copies], False, [])
         numbers = [(feed, self._numbers(feed.value)) for feed in feeds]
         op_type = self._feeds.op_type(value)
         if op_type == "Log" and kind != "nan" and (infinity := self._exponent(value)) is not None:
-            return Step([(infinity, kind)], False, [])
+            return BirthStep([(infinity, kind)], False, [])
         if kind is None:
             return self._of_unknown_kind(op_type, numbers)
         step = self._of_kind(op_type, kind, numbers)
@@ -94,13 +94,13 @@ class Steps:
             step = self._of_any_turn(value, op_type, kind, step)
         return self._also_born(value, op_type, kind, numbers, step)
 
-    def _of_any_turn(self, value: Value, op_type: str, kind: BadKind, born: Step) -> Step:
+    def _of_any_turn(self, value: ValueRef, op_type: str, kind: BadKind, born: BirthStep) -> BirthStep:
         """Return the step with inputs of any turn of a loop, for an op that makes no badness itself."""
         feeds = self._feeds.of(value, kind, is_loose=True)
         step = self._of_kind(op_type, kind, [(feed, self._numbers(feed.value)) for feed in feeds])
         return step if not step.is_born else born
 
-    def _exponent(self, logarithm: Value) -> Feed | None:
+    def _exponent(self, logarithm: ValueRef) -> ValueFeed | None:
         """Return the −∞ of whose exponentials, all 0, a logarithm is: the −∞ is the same one."""
         summed = self._only_feed(logarithm)
         for _ in range(_MAX_HOPS):
@@ -115,11 +115,11 @@ class Steps:
             summed = self._only_feed(summed.value)
         return None
 
-    def _only_feed(self, value: Value) -> Feed | None:
+    def _only_feed(self, value: ValueRef) -> ValueFeed | None:
         feeds = [feed for feed in self._feeds.of(value) if not feed.input_slot > 0]
         return feeds[0] if len(feeds) == 1 else None
 
-    def _are_all_zero(self, exponentials: Value, given: Feed) -> bool:
+    def _are_all_zero(self, exponentials: ValueRef, given: ValueFeed) -> bool:
         """Whether each exponential that is 0 is that of −∞: none is 0 because it is too small."""
         made, exponents = self._feeds.measured(exponentials), self._feeds.measured(given.value)
         if not exponents.bad:
@@ -131,7 +131,7 @@ class Steps:
             return False
         return made.size - made.finite_positive <= exponents.neg_inf
 
-    def _numbers(self, value: Value, hops: int = _MAX_UNMEASURED) -> Measured:
+    def _numbers(self, value: ValueRef, hops: int = _MAX_UNMEASURED) -> Measured:
         """Return what was recorded of a feed; of an op without a record, such as a read of a variable by its
         reference, what was recorded of what it was made from, such as the last assignment."""
         measured = self._feeds.measured(value)
@@ -141,41 +141,46 @@ class Steps:
         bad = [each for each in inner if each.bad]
         return bad[0] if bad else inner[0] if len(inner) == 1 else UNMEASURED
 
-    def _of_kind(self, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]]) -> Step:
+    def _of_kind(self, op_type: str, kind: BadKind, numbers: list[tuple[ValueFeed, Measured]]) -> BirthStep:
         carrying = [
             (feed, each) for feed, each in numbers if each.bad and _carries(op_type, kind, feed, each)
         ]
         certain = [(feed, kind) for feed, each in carrying if each.has(kind)]
         if certain:
-            return Step([*certain], False, [])
-        maybe: list[tuple[Feed, BadKind | None]] = [
+            return BirthStep([*certain], False, [])
+        maybe: list[tuple[ValueFeed, BadKind | None]] = [
             (feed, None) for feed, each in carrying if each.has(kind) is None
         ]
         infinite = [
             feed for feed, each in numbers if kind == "nan" and each.bad and each.has_inf is not False
         ]
         if maybe and op_type not in op_kinds.NAN_ONLY:
-            return Step(maybe, False, [], False)
+            return BirthStep(maybe, False, [], False)
         unknown = [feed for feed, each in numbers if each.bad is None and not _is_discrete(feed)]
         never = _NEVER_NAN if kind == "nan" else _NEVER_INF
         if not infinite and unknown and op_type in never:
-            return Step([(feed, kind) for feed in unknown], False, [], len(unknown) == 1)
-        return Step([], True, infinite, not unknown)
+            return BirthStep([(feed, kind) for feed in unknown], False, [], len(unknown) == 1)
+        return BirthStep([], True, infinite, not unknown)
 
-    def _of_unknown_kind(self, op_type: str, numbers: list[tuple[Feed, Measured]]) -> Step:
-        bad: list[tuple[Feed, BadKind | None]] = [(feed, None) for feed, each in numbers if each.bad]
+    def _of_unknown_kind(self, op_type: str, numbers: list[tuple[ValueFeed, Measured]]) -> BirthStep:
+        bad: list[tuple[ValueFeed, BadKind | None]] = [(feed, None) for feed, each in numbers if each.bad]
         if bad and op_type in _BOUNDED:
-            return Step([(feed, "nan") for feed, _ in bad], False, [])
+            return BirthStep([(feed, "nan") for feed, _ in bad], False, [])
         if bad and op_type in op_kinds.NAN_ONLY:
-            return Step([], True, [feed for feed, _ in bad], False)
+            return BirthStep([], True, [feed for feed, _ in bad], False)
         unknown = [feed for feed, each in numbers if each.bad is None]
         if not bad and unknown and op_type in _NEVER_NAN & _NEVER_INF:
-            return Step([(feed, None) for feed in unknown], False, [], False)
-        return Step(bad, not bad, [], not unknown)
+            return BirthStep([(feed, None) for feed in unknown], False, [], False)
+        return BirthStep(bad, not bad, [], not unknown)
 
     def _also_born(
-        self, value: Value, op_type: str, kind: BadKind, numbers: list[tuple[Feed, Measured]], step: Step
-    ) -> Step:
+        self,
+        value: ValueRef,
+        op_type: str,
+        kind: BadKind,
+        numbers: list[tuple[ValueFeed, Measured]],
+        step: BirthStep,
+    ) -> BirthStep:
         """Return the step with a birth, if an element-wise op gave more bad elements than it got."""
         if step.is_born or op_type not in _ELEMENTWISE or len(numbers) != 1:
             return step
@@ -187,7 +192,7 @@ class Steps:
         return step._replace(is_born=True)
 
 
-def _carries(op_type: str, kind: BadKind, feed: Feed, measured: Measured) -> bool:
+def _carries(op_type: str, kind: BadKind, feed: ValueFeed, measured: Measured) -> bool:
     """Whether an op passes badness of a kind on from an input."""
     if kind == "nan":
         return True
@@ -202,5 +207,5 @@ def _infinite(measured: Measured) -> int | None:
     return measured.neg_inf + measured.pos_inf
 
 
-def _is_discrete(feed: Feed) -> bool:
+def _is_discrete(feed: ValueFeed) -> bool:
     return feed.relation == "data" and not feed.name

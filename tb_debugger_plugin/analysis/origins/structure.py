@@ -38,7 +38,7 @@ _RESULT: Final = re.compile(r"(^|/)Identity(_\d+)?$")
 _DISCRETE: Final = ("int", "uint", "bool", "string", "qint", "quint", "resource")
 
 
-class Source(NamedTuple):
+class TensorSource(NamedTuple):
     """A tensor that another one is made from.
 
     Attributes:
@@ -224,11 +224,11 @@ class Structure:
             self._forwards[op.number] = forward_op(self._snapshot, op)
         return self._forwards[op.number]
 
-    def sources(self, op: int, slot: int) -> list[Source]:
+    def sources(self, op: int, slot: int) -> list[TensorSource]:
         """Return the watched tensor itself, or those it is made from, and ends."""
-        return list(self._expand(Source(op, slot), set()))
+        return list(self._expand(TensorSource(op, slot), set()))
 
-    def input_sources(self, op: int) -> list[tuple[int, Source]]:
+    def input_sources(self, op: int) -> list[tuple[int, TensorSource]]:
         """Return the sources of each input of an op, with the number of the input."""
         return [
             (number, source)
@@ -241,11 +241,11 @@ class Structure:
         sources = self.input_sources(op)
         return [(source.op, source.slot) for number, source in sources if number > 0 and source.end is None]
 
-    def before(self, op: int, slot: int) -> list[Source]:
+    def before(self, op: int, slot: int) -> list[TensorSource]:
         """Return the sources of the argument of a graph, or of a result of a call."""
-        return list(self._across(Source(op, slot), set()))
+        return list(self._across(TensorSource(op, slot), set()))
 
-    def _expand(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+    def _expand(self, source: TensorSource, seen: set[tuple[int, int]]) -> Iterator[TensorSource]:
         key = (source.op, source.slot)
         if key in seen or len(seen) > _MAX_VISITED or self.is_discrete(*key):
             return
@@ -263,7 +263,7 @@ class Structure:
         else:
             yield from self._through(op, source, seen)
 
-    def _through(self, op: Op, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+    def _through(self, op: Op, source: TensorSource, seen: set[tuple[int, int]]) -> Iterator[TensorSource]:
         inputs = self.inputs(op.number)
         if op.type == "IdentityN":
             inputs = inputs[source.slot : source.slot + 1]
@@ -271,9 +271,9 @@ class Structure:
         for tensor in inputs:
             copy = source.is_copy and is_same
             loose = source.is_loose or not is_same
-            yield from self._expand(Source(*tensor, source.relation, copy, loose), seen)
+            yield from self._expand(TensorSource(*tensor, source.relation, copy, loose), seen)
 
-    def _across(self, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+    def _across(self, source: TensorSource, seen: set[tuple[int, int]]) -> Iterator[TensorSource]:
         op = self.op(source.op)
         if self.is_argument(op):
             yield from self._of_argument(op, source, seen)
@@ -288,7 +288,9 @@ class Structure:
         for graph in graphs:
             yield from self._of_result(op, graph, source._replace(relation="result"), seen)
 
-    def _of_argument(self, op: Op, source: Source, seen: set[tuple[int, int]]) -> Iterator[Source]:
+    def _of_argument(
+        self, op: Op, source: TensorSource, seen: set[tuple[int, int]]
+    ) -> Iterator[TensorSource]:
         callers = self.callers(op.graph)
         if not callers:
             yield source._replace(end="argument")
@@ -320,8 +322,8 @@ class Structure:
         return frozenset(graph for (graph,) in rows)
 
     def _of_result(
-        self, caller: Op, graph: int, source: Source, seen: set[tuple[int, int]]
-    ) -> Iterator[Source]:
+        self, caller: Op, graph: int, source: TensorSource, seen: set[tuple[int, int]]
+    ) -> Iterator[TensorSource]:
         for tensor in self.result(graph, source.slot, (caller.number, source.slot), caller.num_outputs):
             yield from self._expand(source._replace(op=tensor[0], slot=tensor[1]), seen)
 

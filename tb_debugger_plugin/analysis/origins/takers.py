@@ -22,11 +22,11 @@ from tb_debugger_plugin.analysis.origins.expected import (
     INFINITIES,
     NOTHING,
     BadElement,
-    Row,
+    ExpectedRow,
     row_of,
 )
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, Value
+from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, ValueRef
 
 #: Ops that are visited for one value.
 _MAX_VISITED: Final = 256
@@ -63,7 +63,7 @@ class Taking(NamedTuple):
         """Return the same, where the op that made the value tells that it was NaN."""
         return self._replace(elements=frozenset({"nan"}), is_known=True)
 
-    def row(self, *, is_written: bool) -> Row | None:
+    def row(self, *, is_written: bool) -> ExpectedRow | None:
         """Return the row of the table that allows it.
 
         Args:
@@ -87,7 +87,7 @@ class Takers:
         self._catalog = feeds.snapshot.catalog
         self._edges = adjacency(feeds.snapshot)
 
-    def of(self, value: Value, kind: BadKind | None) -> list[Taking]:
+    def of(self, value: ValueRef, kind: BadKind | None) -> list[Taking]:
         """Where a bad value ended; nothing if all that took it passed it on."""
         if value.execution >= 0:
             return self._of_execution(value, kind)
@@ -100,7 +100,7 @@ class Takers:
         found = (self._taking(value, kind, self._structure.op(taker), at) for taker, at in takers)
         return list(dict.fromkeys(each for each in found if each is not None))
 
-    def _elements(self, value: Value, kind: BadKind | None) -> tuple[frozenset[BadElement], bool]:
+    def _elements(self, value: ValueRef, kind: BadKind | None) -> tuple[frozenset[BadElement], bool]:
         measured = self._feeds.measured(value)
         if kind == "nan":
             return frozenset({"nan"}), True
@@ -131,7 +131,7 @@ class Takers:
     def _is_result(self, op: int) -> bool:
         return op in self._structure.results(self._structure.op(op).graph)
 
-    def _taking(self, value: Value, kind: BadKind | None, taker: Op, at: int) -> Taking | None:
+    def _taking(self, value: ValueRef, kind: BadKind | None, taker: Op, at: int) -> Taking | None:
         """Return what became of a value in an op; None if it was passed on, or not looked at."""
         if taker.type is None or taker.type in _NOT_READING | _PASSING | op_kinds.READS:
             return None
@@ -150,14 +150,14 @@ class Takers:
             return None
         return Taking(taker.type, *elements, is_measured=made.bad is False)
 
-    def _of_branch(self, value: Value, kind: BadKind | None, taker: Op, at: int) -> Taking | None:
+    def _of_branch(self, value: ValueRef, kind: BadKind | None, taker: Op, at: int) -> Taking | None:
         sites = [site.number for site in self._catalog.op_sites.get(taker.number, ())]
         made = self._made(value, sites)
         if at == 0 or (made is not None and made.bad) or self._runs_in(value, taker, at - 1):
             return None
         return Taking(BRANCH, *self._elements(value, kind))
 
-    def _runs_in(self, value: Value, taker: Op, position: int) -> bool:
+    def _runs_in(self, value: ValueRef, taker: Op, position: int) -> bool:
         """Whether a branch took a value as its argument in the same call."""
         arguments = (self._structure.arguments(graph) for graph in self._structure.called(taker.number))
         sites = [
@@ -168,7 +168,7 @@ class Takers:
         ]
         return self._made(value, sites) is not None
 
-    def _made(self, value: Value, sites: list[int]) -> Measured | None:
+    def _made(self, value: ValueRef, sites: list[int]) -> Measured | None:
         """Return what was computed of a value: bad, if any of it is; None if nothing was in its call.
 
         Turns of a loop are on record in any order. So their numbers are compared: an op that was bad in as
@@ -185,12 +185,12 @@ class Takers:
         order = {True: 0, None: 1, False: 2}
         return min(found, key=lambda each: order[each.bad], default=None)
 
-    def _in_call(self, value: Value, sites: list[int]) -> list[Measured]:
+    def _in_call(self, value: ValueRef, sites: list[int]) -> list[Measured]:
         window = self._feeds.traces.window(value.trace)
         return [window.measured(int(idx)) for idx in window.of_sites(sites)[:_MAX_TURNS]]
 
     def _of_unrecorded(
-        self, value: Value, elements: tuple[frozenset[BadElement], bool], taker: Op
+        self, value: ValueRef, elements: tuple[frozenset[BadElement], bool], taker: Op
     ) -> Taking | None:
         """Return what became of a value in an op that gives no floats, or that was not chosen."""
         is_used, decided = self._decided(value, taker)
@@ -205,7 +205,7 @@ class Takers:
         is_measured = all(self._structure.is_discrete(taker.number, slot) for slot in outputs)
         return Taking(op_type, *elements, is_measured, decided)
 
-    def _decided(self, value: Value, op: Op) -> tuple[bool, str]:
+    def _decided(self, value: ValueRef, op: Op) -> tuple[bool, str]:
         """Whether something used what an op without a record made, and what that decided."""
         is_used = not op.num_outputs
         waiting, seen = [op.number], {op.number}
@@ -230,7 +230,7 @@ class Takers:
                     waiting.append(taker)
         return is_used, ""
 
-    def _decided_by_result(self, value: Value, result: Op) -> str:
+    def _decided_by_result(self, value: ValueRef, result: Op) -> str:
         """Return what the result of a function decides: the condition of a loop, the filter of a data set."""
         name = self._catalog.graphs[result.graph].name or ""
         if _FILTER.match(name):
@@ -246,7 +246,7 @@ class Takers:
         turns = traces.window(value.trace).of_sites([traces.site(value.trace)])
         return "ended the loop" if turns[-1] == value.trace else "decided whether the loop went on"
 
-    def _of_execution(self, value: Value, kind: BadKind | None) -> list[Taking]:
+    def _of_execution(self, value: ValueRef, kind: BadKind | None) -> list[Taking]:
         eager = self._feeds.eager
         (tensor_id, _) = eager.outputs(value.execution).get(value.slot, (None, None))
         takers = [] if tensor_id is None else eager.takers(tensor_id, value.execution)

@@ -10,26 +10,26 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_ops import Health
 from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
+    LinkTarget,
     Phrase,
     Phrases,
-    Target,
     headline,
     line_phrases,
     text,
 )
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Role, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, ValueExplanation, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.subjects import Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.chains import Chains
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.lines import Lines, Place
+from tb_debugger_plugin.analysis.origins.lines import Lines, ValuePlace
 from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Origin
 from tb_debugger_plugin.analysis.origins.ranking import Found
-from tb_debugger_plugin.analysis.origins.sinks import Sink
+from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
-from tb_debugger_plugin.analysis.origins.values import BadKind, Value
+from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
 from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
@@ -130,10 +130,10 @@ class Kinds:
         nearest = next((each for each in known if each.bad is not None), None)
         return nearest is not None and birth.kind is not None and nearest.has(birth.kind) is True
 
-    def _has_good_inputs(self, value: Value) -> bool:
+    def _has_good_inputs(self, value: ValueRef) -> bool:
         return not any(self._feeds.measured(feed.value).bad for feed in self._feeds.of(value))
 
-    def _likely_kind(self, value: Value) -> BadKind:
+    def _likely_kind(self, value: ValueRef) -> BadKind:
         """Return what ops of this type mostly make."""
         op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
         if op is not None and op_type == "Mean":
@@ -248,16 +248,16 @@ class Telling:
             chain=self._chains.links(birth.chain(), kind),
         )
 
-    def _place(self, birth: Birth) -> Place:
+    def _place(self, birth: Birth) -> ValuePlace:
         fed = self._lines.of_feed(birth.entry) if birth.value.outside == "a feed" else None
-        return self._lines.place(birth.entry) if fed is None else Place(fed)
+        return self._lines.place(birth.entry) if fed is None else ValuePlace(fed)
 
-    def _recorded(self, value: Value, op: Op | None) -> Recorded:
+    def _recorded(self, value: ValueRef, op: Op | None) -> Recorded:
         if value.execution >= 0:
             (execution,) = executions.data(self._snapshot, Range(value.execution, value.execution + 1))
             return of_execution(self._snapshot, execution, max(0, value.slot))
         if op is None:
-            subject = Subject(self._feeds.op_type(value), None, 0, None, Role(), Numbers())
+            subject = Subject(self._feeds.op_type(value), None, 0, None, ModelRole(), Numbers())
             return Recorded(subject, None, [])
         is_recorded = value.trace >= 0
         return of_graph_op(
@@ -269,7 +269,7 @@ class Telling:
             known=self._known_inputs(value),
         )
 
-    def _known_inputs(self, value: Value) -> dict[int, Health]:
+    def _known_inputs(self, value: ValueRef) -> dict[int, Health]:
         """Return the health of inputs that were followed to where they come from, such as another call."""
         known: dict[int, Health] = {}
         for feed in self._feeds.of(value):
@@ -278,7 +278,7 @@ class Telling:
                 known[feed.input_slot] = measured
         return known
 
-    def _health(self, value: Value) -> Health:
+    def _health(self, value: ValueRef) -> Health:
         if value.trace >= 0:
             return health_of(self._snapshot, [value.trace]).get(value.trace)
         if value.execution < 0 or value.slot < 0:
@@ -291,7 +291,7 @@ class Telling:
             return None
         return health.health(self._snapshot, health.as_row(rows[0]), index=None, eager=True)
 
-    def _count(self, value: Value, kind: BadKind, same: tuple[Op, ...]) -> int:
+    def _count(self, value: ValueRef, kind: BadKind, same: tuple[Op, ...]) -> int:
         condition = "nan > 0 OR nan IS NULL" if kind == "nan" else "pos_inf + neg_inf > 0 OR nan IS NULL"
         if value.trace >= 0:
             of_ops = self._snapshot.catalog.op_sites
@@ -311,16 +311,16 @@ class Telling:
             return max(1, int(rows[0][0]))
         return 1
 
-    def _where(self, value: Value, place: Place) -> Phrases:
+    def _where(self, value: ValueRef, place: ValuePlace) -> Phrases:
         op = self._feeds.op_of(value)
-        target = Target(execution_index=self._feeds.call_of(value))
+        target = LinkTarget(execution_index=self._feeds.call_of(value))
         if op is not None:
             graph_id = self._snapshot.catalog.graphs[op.graph].graph_id
-            target = Target(graph_id, op.name, value.trace if value.trace >= 0 else None)
+            target = LinkTarget(graph_id, op.name, value.trace if value.trace >= 0 else None)
         if place.forward is None:
             return line_phrases(place.source, target)
         graph_id = self._snapshot.catalog.graphs[place.forward.graph].graph_id
-        forward = Phrase("link", place.forward.name, Target(graph_id, place.forward.name))
+        forward = Phrase("link", place.forward.name, LinkTarget(graph_id, place.forward.name))
         return line_phrases(place.source, target, forward)
 
     def _was_counted(self, birth: Birth) -> bool:
@@ -328,7 +328,7 @@ class Telling:
         return any(self._feeds.measured(value).has_nan is not None for (value, _), _ in birth.chain())
 
     def _certainty(
-        self, birth: Birth, sink: Sink | None, kind_is_certain: bool, explanation: Explanation
+        self, birth: Birth, sink: BadSink | None, kind_is_certain: bool, explanation: ValueExplanation
     ) -> tuple[Certainty, str | None]:
         if sink is not None and sink.why == "divisor":
             return "likely", "Whether the program means to divide by it is not on record."

@@ -1,6 +1,6 @@
 """A recorded value, and what is known of it.
 
-A :class:`Value` is a key: the trace of a tensor of a graph, an output of an execution, an assignment of a
+A :class:`ValueRef` is a key: the trace of a tensor of a graph, an output of an execution, an assignment of a
 variable (which has no tensor of its own), or something that was not computed on record.
 """
 
@@ -14,7 +14,7 @@ Relation: TypeAlias = Literal[
 ]
 
 
-class Value(NamedTuple):
+class ValueRef(NamedTuple):
     """The key of a value.
 
     Attributes:
@@ -81,7 +81,7 @@ class Measured(NamedTuple):
 UNMEASURED = Measured()
 
 
-class Feed(NamedTuple):
+class ValueFeed(NamedTuple):
     """A value that another one was made from.
 
     Attributes:
@@ -92,7 +92,7 @@ class Feed(NamedTuple):
       input_slot: The input of the op; -1 when it is not one.
     """
 
-    value: Value
+    value: ValueRef
     relation: Relation
     name: str = ""
     is_copy: bool = False

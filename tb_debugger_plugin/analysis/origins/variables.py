@@ -36,7 +36,7 @@ class Touch(NamedTuple):
     health: int
 
 
-class Variables:
+class VariableKeys:
     """The variables of a run; lives as long as a search.
 
     Args:

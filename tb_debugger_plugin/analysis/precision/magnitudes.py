@@ -76,7 +76,7 @@ _WHERE: Final = f"dtype IN ({_FLOATS}) AND max IS NOT NULL AND zero IS NOT NULL"
 
 
 @dataclass(frozen=True)
-class EagerKey:
+class EagerOutput:
     """An output of the eager ops of one type on one line."""
 
     op_type: int
@@ -91,7 +91,7 @@ def of_sites(snapshot: Snapshot, target: Format) -> dict[int, Magnitudes]:
     return {site: _made(row) for site, *row in snapshot.rows(query, {"over": target.overflows_from})}
 
 
-def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerKey, Magnitudes]:
+def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerOutput, Magnitudes]:
     """Return the magnitudes of outputs of executions."""
     query = (
         f"SELECT op_type, stack, slot, host, {_SELECT} FROM execution_outputs JOIN"
@@ -99,7 +99,7 @@ def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerKey, Magnitudes]:
         f" WHERE {_WHERE} GROUP BY op_type, stack, slot, host"
     )
     rows = snapshot.rows(query, {"over": target.overflows_from})
-    return {EagerKey(*row[:4]): _made(row[4:]) for row in rows}
+    return {EagerOutput(*row[:4]): _made(row[4:]) for row in rows}
 
 
 def _made(row: Any) -> Magnitudes:
@@ -126,7 +126,7 @@ def steps_of_sites(snapshot: Snapshot, positions: dict[int, int]) -> dict[int, i
     return dict(snapshot.rows(query, [list(positions), list(positions.values())])) if positions else {}
 
 
-def step_of_eager(snapshot: Snapshot, key: EagerKey, position: int) -> int:
+def step_of_eager(snapshot: Snapshot, key: EagerOutput, position: int) -> int:
     """Return how often eager ops of one type ran on one line before a position."""
     query = "SELECT count(*) FROM executions WHERE op_type = ? AND stack = ? AND host = ? AND idx < ?"
     ((count,),) = snapshot.rows(query, [key.op_type, key.stack, key.host, position])

@@ -14,8 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.precision import magnitudes
-from tb_debugger_plugin.analysis.precision.magnitudes import EagerKey, Share, share_below
-from tb_debugger_plugin.analysis.precision.tensor import RANKS, Moment, Place, TensorPrecision, Verdict
+from tb_debugger_plugin.analysis.precision.magnitudes import EagerOutput, Share, share_below
+from tb_debugger_plugin.analysis.precision.tensor import (
+    RANKS,
+    Moment,
+    PrecisionVerdict,
+    TensorPlace,
+    TensorPrecision,
+)
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS, Format
@@ -90,7 +96,7 @@ def _vanishing(gradients: Sequence[TensorPrecision], scale: float) -> Share:
 
 
 @dataclass(frozen=True)
-class Group:
+class PrecisionGroup:
     """Some tensors.
 
     Attributes:
@@ -117,12 +123,12 @@ class Group:
         }
 
 
-def by_layer(tensors: Sequence[TensorPrecision]) -> list[Group]:
+def by_layer(tensors: Sequence[TensorPrecision]) -> list[PrecisionGroup]:
     """Return the layers, the worst first; tensors outside of layers are in none."""
     return _grouped(tensors, lambda one: one.place.layer)
 
 
-def by_op_type(tensors: Sequence[TensorPrecision]) -> list[Group]:
+def by_op_type(tensors: Sequence[TensorPrecision]) -> list[PrecisionGroup]:
     """Return the types of ops, the worst first."""
     return _grouped(tensors, lambda one: one.place.op_type)
 
@@ -133,7 +139,9 @@ def badness(tensor: TensorPrecision) -> tuple[int, float]:
     return RANKS[tensor.verdict], float("inf") if headroom is None else headroom
 
 
-def _grouped(tensors: Sequence[TensorPrecision], key: Callable[[TensorPrecision], str | None]) -> list[Group]:
+def _grouped(
+    tensors: Sequence[TensorPrecision], key: Callable[[TensorPrecision], str | None]
+) -> list[PrecisionGroup]:
     groups: dict[str, list[TensorPrecision]] = defaultdict(list)
     for one in tensors:
         name = key(one)
@@ -143,18 +151,18 @@ def _grouped(tensors: Sequence[TensorPrecision], key: Callable[[TensorPrecision]
     return sorted(made, key=lambda group: (badness(group.worst), group.name))
 
 
-def _group(name: str, members: Sequence[TensorPrecision]) -> Group:
+def _group(name: str, members: Sequence[TensorPrecision]) -> PrecisionGroup:
     worst = min(members, key=badness)
     reasons = [one for one in sorted(members, key=badness) if _needs_float32(one)]
     keep = f"{reasons[0].place.name}: {sentence(reasons[0])}" if reasons else None
-    return Group(name, len(members), worst, keep)
+    return PrecisionGroup(name, len(members), worst, keep)
 
 
 def _needs_float32(tensor: TensorPrecision) -> bool:
-    if tensor.verdict is Verdict.OVERFLOWS:
+    if tensor.verdict is PrecisionVerdict.OVERFLOWS:
         return True
     # A loss scale moves gradients away from 0.
-    return tensor.verdict is Verdict.VANISHES and not tensor.place.is_gradient
+    return tensor.verdict is PrecisionVerdict.VANISHES and not tensor.place.is_gradient
 
 
 #: Tensors that an answer lists.
@@ -179,8 +187,8 @@ class Precision:
 
     target: Format
     tensors: list[TensorPrecision]
-    layers: list[Group]
-    op_types: list[Group]
+    layers: list[PrecisionGroup]
+    op_types: list[PrecisionGroup]
     loss_scale: LossScale | None
     missing: str | None
 
@@ -269,25 +277,25 @@ def _of_eager_ops(snapshot: Snapshot, target: Format, *, with_functions: bool) -
         )
 
 
-def _eager_moment(snapshot: Snapshot, key: EagerKey, index: int) -> Moment:
+def _eager_moment(snapshot: Snapshot, key: EagerOutput, index: int) -> Moment:
     return Moment(magnitudes.step_of_eager(snapshot, key, index), execution_index=index)
 
 
-def _of_site(snapshot: Snapshot, number: int) -> Place:
+def _of_site(snapshot: Snapshot, number: int) -> TensorPlace:
     catalog = snapshot.catalog
     site = catalog.sites[number]
     op, graph = catalog.ops[site.op], catalog.graphs[site.graph]
     gradient_of = tuple(catalog.gradients.get((site.op, site.slot), ()))
-    return Place(
+    return TensorPlace(
         *(op.name, op.type, site.slot, graph.graph_id, graph.name, op.layer, op.variable, gradient_of),
         is_gradient=bool(gradient_of) or is_gradient(op.name),
         source=user_line(snapshot, op.stack),
     )
 
 
-def _of_eager(snapshot: Snapshot, key: EagerKey) -> Place:
+def _of_eager(snapshot: Snapshot, key: EagerOutput) -> TensorPlace:
     op_type, _ = snapshot.catalog.op_types[key.op_type]
-    return Place(
+    return TensorPlace(
         *(None, op_type, key.slot, None, None, None, None, ()),
         is_gradient=False,
         source=user_line(snapshot, key.stack),
@@ -299,23 +307,23 @@ def sentence(tensor: TensorPrecision) -> str:
     name, target, found = tensor.target.name, tensor.target, tensor.found
     reached = f"reaches {found.largest:.5g}"
     verdict = tensor.verdict
-    if verdict is Verdict.OVERFLOWS:
+    if verdict is PrecisionVerdict.OVERFLOWS:
         assert tensor.overflow is not None
         times = f", in {found.num_over} of {found.values} values" if found.values > 1 else ""
         return (
             f"Would overflow in {name} at step {tensor.overflow.step}{times}: it {reached},"
             f" and the largest number is {target.largest:.5g}."
         )
-    if verdict is Verdict.VANISHES:
+    if verdict is PrecisionVerdict.VANISHES:
         return _vanishes(tensor)
-    if verdict is Verdict.NEAR_OVERFLOW:
+    if verdict is PrecisionVerdict.NEAR_OVERFLOW:
         return f"Is {powers(tensor.headroom)} from the largest number of {name}: it {reached}."
-    if verdict is Verdict.LOSES_BITS:
+    if verdict is PrecisionVerdict.LOSES_BITS:
         return f"{percent(tensor.subnormal)} of its elements would lose bits in {name}: {_below(tensor)}."
     if tensor.headroom is None:
         return "Is 0 in all elements."
     above = f"{powers(tensor.headroom)} to the largest number of {name}"
-    if verdict is Verdict.FITS:
+    if verdict is PrecisionVerdict.FITS:
         return f"Fits: {above}."
     return f"Does not overflow: {above}. How many elements are too small is not on record: EXPONENTS has it."
 

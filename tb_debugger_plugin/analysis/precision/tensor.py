@@ -18,7 +18,7 @@ NEAR: Final = 2.0
 COUNTS: Final = 0.01
 
 
-class Verdict(enum.Enum):
+class PrecisionVerdict(enum.Enum):
     """What would become of a tensor, the worst first."""
 
     OVERFLOWS = "overflows"
@@ -30,7 +30,7 @@ class Verdict(enum.Enum):
 
 
 #: The worst is 0.
-RANKS: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
+RANKS: Final = {verdict: rank for rank, verdict in enumerate(PrecisionVerdict)}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """Which tensor it is.
 
     Attributes:
@@ -91,7 +91,7 @@ class TensorPrecision:
       overflow: The first value that overflows; None when none does.
     """
 
-    place: Place
+    place: TensorPlace
     found: Magnitudes
     target: Format
     nearest: Moment
@@ -118,18 +118,18 @@ class TensorPrecision:
         return share_below(self.found, self.target.smallest_normal)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PrecisionVerdict:
         """The worst that would happen."""
         least = self.found.least_largest
         if self.overflow is not None:
-            return Verdict.OVERFLOWS
+            return PrecisionVerdict.OVERFLOWS
         if self.vanishing.least >= COUNTS or (least is not None and least <= self.target.vanishes_to):
-            return Verdict.VANISHES
+            return PrecisionVerdict.VANISHES
         if self.headroom is not None and self.headroom < NEAR:
-            return Verdict.NEAR_OVERFLOW
+            return PrecisionVerdict.NEAR_OVERFLOW
         if self.subnormal.least >= COUNTS:
-            return Verdict.LOSES_BITS
-        return Verdict.FITS if self.subnormal.most < COUNTS else Verdict.FITS_ABOVE
+            return PrecisionVerdict.LOSES_BITS
+        return PrecisionVerdict.FITS if self.subnormal.most < COUNTS else PrecisionVerdict.FITS_ABOVE
 
     @property
     def dtype(self) -> str:

@@ -62,7 +62,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class History:
+class TensorHistory:
     """The occurrences of a tensor of the chain.
 
     Attributes:
@@ -96,7 +96,7 @@ class Report:
     origins: list[Origin]
     num_origins: int
     excerpts: list[Excerpt]
-    histories: list[History]
+    histories: list[TensorHistory]
     alerts: list[tuple[str, int]]
     verdict: RunVerdict
 
@@ -145,9 +145,9 @@ def _texts(file: dict[str, Any]) -> dict[int, str]:
     }
 
 
-def _histories(snapshot: Snapshot, chain: list[Link]) -> list[History]:
+def _histories(snapshot: Snapshot, chain: list[Link]) -> list[TensorHistory]:
     """Return the histories of the tensors nearest to the birth."""
-    found: dict[tuple[str | None, str], History] = {}
+    found: dict[tuple[str | None, str], TensorHistory] = {}
     for link in reversed(chain):
         if link.graph_execution_index is None or link.op_name is None or len(found) == _MAX_HISTORIES:
             continue
@@ -157,7 +157,7 @@ def _histories(snapshot: Snapshot, chain: list[Link]) -> list[History]:
     return list(found.values())
 
 
-def _history(snapshot: Snapshot, name: str, trace: int) -> History:
+def _history(snapshot: Snapshot, name: str, trace: int) -> TensorHistory:
     rows = snapshot.rows(
         "WITH o AS (SELECT row_number() OVER (ORDER BY idx) - 1 AS n, count(*) OVER () AS total, health,"
         ' nan + pos_inf + neg_inf AS bad, greatest(abs("min"), abs("max")) AS largest'
@@ -170,7 +170,7 @@ def _history(snapshot: Snapshot, name: str, trace: int) -> History:
         Point(first, None if bad is None else int(bad), bool(is_bad), largest)
         for first, bad, is_bad, largest, _ in rows
     ]
-    return History(name, rows[0][4] if rows else 0, points)
+    return TensorHistory(name, rows[0][4] if rows else 0, points)
 
 
 _LABELS: Final = {
@@ -194,7 +194,7 @@ _KINDS: Final = {"neg_inf": "−∞", "pos_inf": "+∞", "nan": "NaN", "zero": "
 _MAX_STEPS: Final = 24
 
 
-class Step(NamedTuple):
+class ChainStep(NamedTuple):
     """A step of a chain: the tensor, how its value came to the step before, and where it is."""
 
     name: str
@@ -244,24 +244,24 @@ def _health(health: dict[str, Any]) -> str:
     return ", ".join([*(counts or [verdict]), *ends])
 
 
-def chain_of(origin: Origin) -> list[Step]:
+def chain_of(origin: Origin) -> list[ChainStep]:
     """Return the steps from the value that shows it to its birth."""
     return [_step(link, is_first=number == 0) for number, link in enumerate(origin.chain)]
 
 
-def _step(link: Link, *, is_first: bool) -> Step:
+def _step(link: Link, *, is_first: bool) -> ChainStep:
     kind = display_name(link.op_type)
     name = kind if link.op_name is None else f"{link.op_name}:{link.output_slot} ({kind})"
     place = "" if link.source is None else link.source.name
     moment = "" if link.step is None else f"call {link.step}"
-    return Step(
+    return ChainStep(
         name, "seen here" if is_first else _RELATIONS[link.relation], ", ".join(filter(None, (place, moment)))
     )
 
 
-def listed(steps: list[Step]) -> list[Step]:
+def listed(steps: list[ChainStep]) -> list[ChainStep]:
     """Return the steps that a report lists: both ends of a long chain."""
     left = len(steps) - _MAX_STEPS
     if left <= 1:
         return steps
-    return [*steps[: _MAX_STEPS // 2], Step(f"… {left} more", "", ""), *steps[-_MAX_STEPS // 2 :]]
+    return [*steps[: _MAX_STEPS // 2], ChainStep(f"… {left} more", "", ""), *steps[-_MAX_STEPS // 2 :]]

@@ -12,9 +12,9 @@ from typing import Final
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.report.facts import (
     Excerpt,
-    History,
     Point,
     Report,
+    TensorHistory,
     chain_of,
     facts_of,
     label,
@@ -32,7 +32,7 @@ _WIDTH: Final = 320
 _HEIGHT: Final = 48
 
 
-def drawing(history: History) -> str:
+def drawing(history: TensorHistory) -> str:
     """Return the SVG of a history: a bar where it is bad, a line for its largest magnitude.
 
     Args:

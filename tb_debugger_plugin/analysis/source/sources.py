@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import NotFoundError
-from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.origins import CodeOrigin
 
 USER: Final = "user"
 LIBRARY: Final = "library"
@@ -40,7 +40,7 @@ def whose_code(path: str, recorded: int | None = None) -> str:
       its examples; else :data:`USER`.
     """
     if recorded:
-        return LIBRARY if recorded == Origin.LIBRARY else USER
+        return LIBRARY if recorded == CodeOrigin.LIBRARY else USER
     plain = path.replace("\\", "/")
     if _OWN_EXAMPLE.search(plain):
         return USER

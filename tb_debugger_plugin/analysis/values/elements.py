@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import widened
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +33,7 @@ _NEAR_BYTES: Final = 1 << 12
 _CHUNK_BYTES: Final = 1 << 22
 
 
-def read_slice(elements: Elements, slicing: Slicing) -> Array:
+def read_slice(elements: StoredElements, slicing: Slicing) -> Array:
     """Return the selected elements.
 
     Args:
@@ -71,7 +71,7 @@ class _Run(NamedTuple):
     length: int
 
 
-def _read_flat(elements: Elements, slicing: Slicing) -> Array:
+def _read_flat(elements: StoredElements, slicing: Slicing) -> Array:
     # A tensor may have more dimensions than an array, but not more than 53 with two elements or more.
     axes = [axis for axis in slicing.axes if axis.count != 1]
     out = np.empty([axis.count for axis in axes], elements.kind)
@@ -94,7 +94,7 @@ def _runs(slicing: Slicing) -> tuple[int, list[_Run]]:
     return base, runs[::-1]
 
 
-def _fill(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
+def _fill(out: Array, elements: StoredElements, runs: Sequence[_Run], base: int) -> None:
     """Read into ``out`` the elements that begin at a position."""
     if not runs:
         out[...] = elements.read(base, base + 1)[0]
@@ -116,7 +116,7 @@ def _are_adjacent(runs: Sequence[_Run]) -> bool:
     return [run.distance for run in runs] == distances
 
 
-def _fill_at_once(out: Array, elements: Elements, runs: Sequence[_Run], base: int) -> None:
+def _fill_at_once(out: Array, elements: StoredElements, runs: Sequence[_Run], base: int) -> None:
     """Read some rows at a time, with everything between the selected elements."""
     (distance, count), inner, size = runs[0], runs[1:], elements.kind.itemsize
     span = sum((run.length - 1) * run.distance for run in inner)
@@ -162,7 +162,7 @@ def _windows_of_row(row: Slicing, max_elements: int) -> Iterator[Slicing]:
     yield from windows(replace(row, axes=tuple(axes)), max_elements)
 
 
-def blocks(elements: Elements, slicing: Slicing, max_bytes: int | None = None) -> Iterator[Array]:
+def blocks(elements: StoredElements, slicing: Slicing, max_bytes: int | None = None) -> Iterator[Array]:
     """Yield the selected elements in row-major order as flat arrays.
 
     Args:
@@ -187,7 +187,7 @@ PARTS: Final[dict[str, Callable[[Array], Array]]] = {
 }
 
 
-def check_numeric(elements: Elements) -> None:
+def check_numeric(elements: StoredElements) -> None:
     """Check that the elements of a tensor are numbers.
 
     Raises:

@@ -16,10 +16,10 @@ from tb_debugger_plugin.analysis.values.elements import blocks, check_dims
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import widened
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 
-def npy_size_and_parts(elements: Elements, slicing: Slicing) -> tuple[int, Iterator[bytes]]:
+def npy_size_and_parts(elements: StoredElements, slicing: Slicing) -> tuple[int, Iterator[bytes]]:
     """Return the number of bytes of the file, and its parts.
 
     Args:
@@ -44,7 +44,7 @@ def _header(kind: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return stream.getvalue()
 
 
-def _parts(header: bytes, elements: Elements, slicing: Slicing) -> Iterator[bytes]:
+def _parts(header: bytes, elements: StoredElements, slicing: Slicing) -> Iterator[bytes]:
     yield header
     for block in blocks(elements, slicing):
         yield widened(block).tobytes()

@@ -22,8 +22,8 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 from tb_debugger_plugin.index.dumps.dump_places import dump_of, not_dumped, open_dump
 from tb_debugger_plugin.index.runs import RunKind
-from tb_debugger_plugin.index.stored_tensor import Elements
-from tb_debugger_plugin.index.value_places import Place, open_elements, read_place
+from tb_debugger_plugin.index.stored_tensor import StoredElements
+from tb_debugger_plugin.index.value_places import RecordPlace, open_elements, read_place
 from tb_debugger_plugin.index.values import MAX_SIZE
 
 
@@ -55,7 +55,7 @@ class RecordedValue:
     op_type: str | None
     op_name: str | None
     graph: int
-    place: Place | Location
+    place: RecordPlace | Location
     row: Mapping[str, Any]
     is_measured: bool
 
@@ -108,7 +108,7 @@ class RecordedValue:
         )
 
     def _left_out_bytes(self) -> int:
-        if not isinstance(self.place, Place):
+        if not isinstance(self.place, RecordPlace):
             return 0
         try:
             return read_place(self.snapshot.loader.run.file_sets[self.host], self.place).left_out_bytes
@@ -122,7 +122,7 @@ class RecordedValue:
         return not_dumped(self.row["dtype"]).reason
 
     @contextlib.contextmanager
-    def elements(self) -> Iterator[Elements]:
+    def elements(self) -> Iterator[StoredElements]:
         """Give the elements, which can be read while the block runs.
 
         Raises:
@@ -173,16 +173,16 @@ class RecordedValue:
         }
 
 
-_Opened = contextlib.AbstractContextManager[Elements]
+_Opened = contextlib.AbstractContextManager[StoredElements]
 
 
 def _open_record(value: RecordedValue) -> _Opened:
-    assert isinstance(value.place, Place)
+    assert isinstance(value.place, RecordPlace)
     return open_elements(value.snapshot.loader.run.file_sets[value.host], value.place)
 
 
 def _open_dump(value: RecordedValue) -> _Opened:
-    assert not isinstance(value.place, Place)
+    assert not isinstance(value.place, RecordPlace)
     return open_dump(value.place)
 
 
@@ -225,7 +225,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
     site = snapshot.catalog.sites[number]
     op = snapshot.catalog.ops[site.op]
     run = snapshot.loader.run
-    place: Place | Location = Place(GRAPH_EXECUTION_TRACES, position)
+    place: RecordPlace | Location = RecordPlace(GRAPH_EXECUTION_TRACES, position)
     if run.kind is RunKind.DUMPS:
         place = dump_of(snapshot.connection, run.folder, index)
     return RecordedValue(
@@ -249,7 +249,7 @@ def _of_execution(snapshot: Snapshot, index: int, slot: int) -> RecordedValue:
     if not rows:
         raise NotFoundError(f"Execution {index} has no output {slot}; it has {num_outputs} outputs.")
     ((has_value, *fields),) = rows
-    place = Place(EXECUTION, position, slot)
+    place = RecordPlace(EXECUTION, position, slot)
     return RecordedValue(
         *(snapshot, index, slot, True, wall_time, host, op_type, None, graph, place),
         health.as_row(fields),

@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.values.elements import blocks, real_numbers
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.events.numbers import count_values
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 Array = npt.NDArray[Any]
 
@@ -58,7 +58,7 @@ class _Moments:
 
 
 def statistics(
-    elements: Elements, slicing: Slicing, *, bins: int, low: float | None, high: float | None, part: str
+    elements: StoredElements, slicing: Slicing, *, bins: int, low: float | None, high: float | None, part: str
 ) -> dict[str, Any]:
     """Return the statistics of a slice, as the route ``values/summary`` answers.
 
@@ -94,7 +94,7 @@ def statistics(
 _NOTHING: dict[str, Any] = {"min": None, "max": None, "mean": None, "std": None, "histogram": None}
 
 
-def _numbers(elements: Elements, slicing: Slicing, part: str) -> Iterator[Array]:
+def _numbers(elements: StoredElements, slicing: Slicing, part: str) -> Iterator[Array]:
     return (real_numbers(block, part) for block in blocks(elements, slicing))
 
 
@@ -113,7 +113,7 @@ def _of_bool(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _described(
-    elements: Elements, slicing: Slicing, moments: _Moments, bins: int, part: str
+    elements: StoredElements, slicing: Slicing, moments: _Moments, bins: int, part: str
 ) -> dict[str, Any]:
     edges = _edges(moments, bins)
     counts = np.zeros(bins, np.int64)

@@ -8,7 +8,7 @@ from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.analysis.values.tiles import check_flat
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 #: Characters of the text of one element; a longer string is cut.
 _MAX_TEXT: Final = 200
@@ -30,7 +30,7 @@ def _decoded(value: bytes) -> str | bytes:
 
 
 def cells(
-    elements: Elements, slicing: Slicing, *, row: int, column: int, rows: int, columns: int
+    elements: StoredElements, slicing: Slicing, *, row: int, column: int, rows: int, columns: int
 ) -> list[list[str]]:
     """Return the texts of a window of a slice.
 

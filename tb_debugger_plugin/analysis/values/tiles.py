@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.values.elements import as_float64, check_numeric, read_slice, real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 Array = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ class Grid:
     columns: dict[str, Array]
 
 
-def make_grid(elements: Elements, slicing: Slicing, *, rows: int, columns: int, part: str) -> Grid:
+def make_grid(elements: StoredElements, slicing: Slicing, *, rows: int, columns: int, part: str) -> Grid:
     """Return a picture of a slice.
 
     Args:

@@ -36,7 +36,7 @@ from tb_debugger_plugin.events.messages import (
     SourceFile,
     StackFrameWithId,
 )
-from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.origins import CodeOrigin
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(tb_debugger_plugin.__file__)), "")
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep
@@ -176,7 +176,7 @@ class Frames:
         source = SourceFile(
             file_path=path,
             host_name=self._host,
-            origin=Origin.LIBRARY if library else Origin.USER,
+            origin=CodeOrigin.LIBRARY if library else CodeOrigin.USER,
             lines=[] if library else _lines(path),
         )
         return DebugEvent(source_file=source)

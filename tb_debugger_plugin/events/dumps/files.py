@@ -28,14 +28,14 @@ TENSOR_FIELDS: Final = (_SUMMARY, _VALUE, _TENSOR)
 _MAX_TEXT: Final = 1 << 16
 
 
-class Place(NamedTuple):
+class ByteRange(NamedTuple):
     """A part of a file: where it begins, and its length; it may end after the bytes that were read."""
 
     offset: int
     length: int
 
 
-def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> Place:
+def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> ByteRange:
     """Return the place of the ``TensorProto`` of a dump.
 
     Args:
@@ -48,7 +48,7 @@ def tensor_place(data: bytes | memoryview, *, whole: bool = True) -> Place:
     return _place(data, TENSOR_FIELDS, "tensor", whole=whole)
 
 
-def graph_place(data: bytes | memoryview) -> Place:
+def graph_place(data: bytes | memoryview) -> ByteRange:
     """Return the place of the ``GraphDef`` of a file of a graph.
 
     Raises:
@@ -57,14 +57,14 @@ def graph_place(data: bytes | memoryview) -> Place:
     return _place(data, (_GRAPH_DEF,), "graph", whole=True)
 
 
-def _place(data: bytes | memoryview, path: tuple[int, ...], what: str, *, whole: bool) -> Place:
+def _place(data: bytes | memoryview, path: tuple[int, ...], what: str, *, whole: bool) -> ByteRange:
     begin, end = 0, len(data)
     for number in path:
         found = _first(data, number, begin, min(end, len(data)), whole=whole)
         if found is None:
             raise FormatError(f"The file holds no {what}.")
         begin, end = found.begin, found.end
-    return Place(begin, end - begin)
+    return ByteRange(begin, end - begin)
 
 
 def _first(data: bytes | memoryview, number: int, begin: int, end: int, *, whole: bool) -> Field | None:

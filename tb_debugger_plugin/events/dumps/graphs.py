@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.dumps.files import Place
+from tb_debugger_plugin.events.dumps.files import ByteRange
 from tb_debugger_plugin.events.wire import BYTES, fields
 
 #: Numbers of fields of ``GraphDef`` and ``NodeDef``.
@@ -39,7 +39,7 @@ _TOO_LARGE: Final = f"The graph has more than {MAX_NODES} nodes, or {MAX_INPUTS}
 
 
 @dataclass(frozen=True)
-class Node:
+class PartitionNode:
     """A node of a partition graph.
 
     Attributes:
@@ -56,7 +56,7 @@ class Node:
     device: str
     inputs: tuple[str, ...]
     controls: tuple[str, ...]
-    place: Place
+    place: ByteRange
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class PartitionGraph:
       copied: The nodes that send or return a watched tensor.
     """
 
-    nodes: dict[str, Node]
+    nodes: dict[str, PartitionNode]
     watched: dict[str, set[int]] = field(default_factory=dict)
     copied: frozenset[str] = frozenset()
 
@@ -85,7 +85,7 @@ def tensor_of(text: str) -> tuple[str, int]:
     return (node, int(slot)) if colon and slot.isascii() and slot.isdigit() and len(slot) < 10 else (text, 0)
 
 
-def partition_graph(data: bytes, place: Place) -> PartitionGraph:
+def partition_graph(data: bytes, place: ByteRange) -> PartitionGraph:
     """Read a partition graph.
 
     Args:
@@ -95,7 +95,7 @@ def partition_graph(data: bytes, place: Place) -> PartitionGraph:
     Raises:
       FormatError: The bytes are not a graph, or it is too large.
     """
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, PartitionNode] = {}
     watched: dict[str, set[int]] = {}
     num_inputs = 0
     for node in _all_nodes(data, place):
@@ -120,24 +120,24 @@ def _is_copy(name: str) -> bool:
     return name.startswith(_COPY)
 
 
-def _without_debugger(node: Node, nodes: dict[str, Node]) -> Node:
+def _without_debugger(node: PartitionNode, nodes: dict[str, PartitionNode]) -> PartitionNode:
     inputs = tuple(_original(name, nodes) for name in node.inputs)
     controls = tuple(name for name in node.controls if not name.startswith(_DEBUG))
-    return Node(node.name, node.op, node.device, inputs, controls, node.place)
+    return PartitionNode(node.name, node.op, node.device, inputs, controls, node.place)
 
 
-def _original(name: str, nodes: dict[str, Node]) -> str:
+def _original(name: str, nodes: dict[str, PartitionNode]) -> str:
     copy = nodes.get(name) if _is_copy(name) else None
     return copy.inputs[0] if copy is not None and copy.inputs else name
 
 
-def _all_nodes(data: bytes, place: Place) -> Iterator[Node]:
+def _all_nodes(data: bytes, place: ByteRange) -> Iterator[PartitionNode]:
     for entry in fields(data, place.offset, place.offset + place.length):
         if entry.number == _NODE and entry.kind == BYTES:
             yield _node(data, entry.begin, entry.end)
 
 
-def _node(data: bytes, begin: int, end: int) -> Node:
+def _node(data: bytes, begin: int, end: int) -> PartitionNode:
     texts: dict[int, str] = {}
     inputs: list[str] = []
     for entry in fields(data, begin, end):
@@ -150,17 +150,17 @@ def _node(data: bytes, begin: int, end: int) -> Node:
                 raise FormatError(_TOO_LARGE)
         else:
             texts[entry.number] = text
-    return Node(
+    return PartitionNode(
         _SLASHES.sub("/", texts.get(_NAME, "")),
         texts.get(_OP, ""),
         texts.get(_DEVICE, ""),
         tuple(name for name in inputs if not name.startswith("^")),
         tuple(name[1:] for name in inputs if name.startswith("^")),
-        Place(begin, end - begin),
+        ByteRange(begin, end - begin),
     )
 
 
-def attributes(data: bytes, node: Node) -> dict[str, Any]:
+def attributes(data: bytes, node: PartitionNode) -> dict[str, Any]:
     """Return the attributes of a node by name, as TensorBoard's ``AttrValue`` messages.
 
     Args:

@@ -22,7 +22,7 @@ OF_GRAPH: Final = frozenset({"source_file", "stack_frame_with_id", "graph_op_cre
 OF_TIMES: Final = frozenset({"session_request", "session_run", "op_times"})
 
 
-class Record(NamedTuple):
+class PythonRecord(NamedTuple):
     """A record.
 
     Attributes:
@@ -36,7 +36,7 @@ class Record(NamedTuple):
     end: int
 
 
-def records(file: Location, kinds: frozenset[str], offset: int = 0) -> Iterator[Record]:
+def records(file: Location, kinds: frozenset[str], offset: int = 0) -> Iterator[PythonRecord]:
     """Yield the records of a file.
 
     Args:
@@ -55,10 +55,10 @@ def records(file: Location, kinds: frozenset[str], offset: int = 0) -> Iterator[
             return
         kind = event.WhichOneof("what")
         if kind in kinds:
-            yield Record(kind, event, begin + len(payload) + OVERHEAD)
+            yield PythonRecord(kind, event, begin + len(payload) + OVERHEAD)
 
 
-class Frame(NamedTuple):
+class PythonFrame(NamedTuple):
     """A frame of a stack.
 
     Attributes:
@@ -74,22 +74,22 @@ class Frame(NamedTuple):
     text: str
 
 
-def stacks(file: Location) -> dict[str, tuple[Frame, ...]]:
+def stacks(file: Location) -> dict[str, tuple[PythonFrame, ...]]:
     """Return where each op was made: its frames, outermost first.
 
     Args:
       file: The file; one that cannot be read has no stacks.
     """
     paths: list[str] = []
-    frames: dict[str, Frame] = {}
-    found: dict[str, tuple[Frame, ...]] = {}
+    frames: dict[str, PythonFrame] = {}
+    found: dict[str, tuple[PythonFrame, ...]] = {}
     for kind, event, _ in records(file, OF_GRAPH):
         if kind == "source_file":
             paths.append(event.source_file.file_path)
         elif kind == "stack_frame_with_id":
             place = event.stack_frame_with_id.file_line_col
             path = paths[place.file_index] if 0 <= place.file_index < len(paths) else ""
-            frames[event.stack_frame_with_id.id] = Frame(path, place.line, place.func, place.code)
+            frames[event.stack_frame_with_id.id] = PythonFrame(path, place.line, place.func, place.code)
         else:
             creation = event.graph_op_creation
             ids = creation.code_location.stack_frame_ids

@@ -22,7 +22,7 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.bounds import bounded_text
 from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.describe import Describer
-from tb_debugger_plugin.index.dumps.calls import Call
+from tb_debugger_plugin.index.dumps.calls import DumpCall
 from tb_debugger_plugin.index.dumps.describe_graph import GraphDescriber
 from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.rows import DumpCallRow, DumpGraphRow, kinds_of
@@ -71,7 +71,7 @@ class CallRows:
         self._changed: set[int] = set()
         self._notices: list[Notice] = []
 
-    def describe(self, call: Call) -> list[Notice]:
+    def describe(self, call: DumpCall) -> list[Notice]:
         """Read the files about a call, unless they were read before.
 
         Returns:
@@ -101,11 +101,11 @@ class CallRows:
         self._changed.add(call.number)
         return self._notices
 
-    def _texts(self, call: Call, paths: list[str]) -> str | None:
+    def _texts(self, call: DumpCall, paths: list[str]) -> str | None:
         texts = self._all(call, paths, files.log_message)
         return "\n".join(map(bounded_text, texts)) if texts else None
 
-    def _all(self, call: Call, paths: Iterable[str], read: Callable[[bytes], T]) -> list[T]:
+    def _all(self, call: DumpCall, paths: Iterable[str], read: Callable[[bytes], T]) -> list[T]:
         values = []
         for path in list(paths)[:_MAX_FILES]:
             try:
@@ -117,26 +117,28 @@ class CallRows:
                 self._note(call, path, error)
         return values
 
-    def _note(self, call: Call, path: str, error: Exception) -> None:
+    def _note(self, call: DumpCall, path: str, error: Exception) -> None:
         # A file that is being written is read again.
         if not call.hot:
             message = f"The file cannot be read: {error}"
             self._notices.append(Notice(f"{call.name}/{path}", None, message))
 
-    def _add_graph(self, described: _Described, call: Call, device: str, path: str, data: bytes) -> None:
+    def _add_graph(self, described: _Described, call: DumpCall, device: str, path: str, data: bytes) -> None:
         try:
             graph = partition_graph(data, files.graph_place(data))
             described.graphs[device] = (path, *self._graphs.add(graph, device, data))
         except FormatError as error:
             self._note(call, path, error)
 
-    def graph_of(self, call: Call, device: str) -> tuple[str, dict[str, str]]:
+    def graph_of(self, call: DumpCall, device: str) -> tuple[str, dict[str, str]]:
         """Return the id of the graph of a device in a call, and the nodes that have other names in it."""
         described = self._described.get(call.number)
         graph = None if described is None else described.graphs.get(device)
         return (_NO_GRAPH + device, {}) if graph is None else graph[1:]
 
-    def save(self, connection: duckdb.DuckDBPyConnection, calls: Iterable[Call], waiting: set[int]) -> None:
+    def save(
+        self, connection: duckdb.DuckDBPyConnection, calls: Iterable[DumpCall], waiting: set[int]
+    ) -> None:
         """Write the rows that have changed, inside the caller's transaction.
 
         Args:

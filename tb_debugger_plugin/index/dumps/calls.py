@@ -42,7 +42,7 @@ class _Age(enum.Enum):
 
 
 @dataclass
-class Call:
+class DumpCall:
     """A call of ``Session.run``; lives as long as the importer.
 
     Attributes:
@@ -77,7 +77,7 @@ class Dump(NamedTuple):
     is_young: bool
     name: DumpName
     path: str
-    call: Call
+    call: DumpCall
 
     @property
     def order(self) -> tuple[bool, int, int, int, str]:
@@ -85,7 +85,7 @@ class Dump(NamedTuple):
         return (self.is_young, self.name.time, self.name.again, self.call.number, self.path)
 
 
-class Calls:
+class DumpCalls:
     """The calls of a run; lives as long as the importer.
 
     Args:
@@ -94,12 +94,12 @@ class Calls:
       clock: Returns seconds since the epoch.
     """
 
-    def __init__(self, folder: Location, known: dict[str, Call], clock: Callable[[], float]) -> None:
+    def __init__(self, folder: Location, known: dict[str, DumpCall], clock: Callable[[], float]) -> None:
         self._folder = folder
         self._clock = clock
         self.by_name = known
 
-    def find_new(self) -> tuple[list[Call], list[Dump], bool]:
+    def find_new(self) -> tuple[list[DumpCall], list[Dump], bool]:
         """List calls until there are many dumps.
 
         Returns:
@@ -107,12 +107,12 @@ class Calls:
           there are calls that were not listed.
         """
         names = call_folders(self._folder)
-        calls: list[Call] = []
+        calls: list[DumpCall] = []
         dumps: list[Dump] = []
         for position, name in enumerate(names):
             call = self.by_name.get(name)
             if call is None:
-                call = self.by_name[name] = Call(len(self.by_name), name)
+                call = self.by_name[name] = DumpCall(len(self.by_name), name)
             if call.settled:
                 continue
             if len(dumps) >= _LISTED:
@@ -121,7 +121,7 @@ class Calls:
             dumps += self._list(call, is_last=position == len(names) - 1)
         return calls, sorted(dumps, key=lambda dump: dump.order), False
 
-    def _list(self, call: Call, *, is_last: bool) -> list[Dump]:
+    def _list(self, call: DumpCall, *, is_last: bool) -> list[Dump]:
         call.files = call_files(below(self._folder, call.name))
         changed = call.files.changed
         age = self._age(changed, is_empty=not call.files.dumps)
@@ -150,7 +150,7 @@ class Calls:
                 found.append((call.number, hash(times), age.value))
         return tuple(found)
 
-    def _times(self, call: Call) -> tuple[int, ...]:
+    def _times(self, call: DumpCall) -> tuple[int, ...]:
         folder = below(self._folder, call.name)
         if not isinstance(folder, Path):
             # Object stores have no times of folders.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, tensor_of
+from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, tensor_of
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.index.bounds import bounded_text
 from tb_debugger_plugin.index.describe import Describer
@@ -58,7 +58,7 @@ def fingerprint(graph: PartitionGraph, device: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _line(node: Node, stable: Mapping[str, str]) -> str:
+def _line(node: PartitionNode, stable: Mapping[str, str]) -> str:
     inputs = [f"{stable.get(name, name)}:{slot}" for name, slot in map(tensor_of, node.inputs)]
     controls = sorted(stable.get(name, name) for name in node.controls)
     return "\0".join([stable.get(node.name, node.name), node.op, node.device, *inputs, "", *controls])
@@ -139,7 +139,7 @@ def _num_outputs(graph: PartitionGraph) -> dict[str, int]:
     return {name: min(count, _MAX_SLOTS) for name, count in outputs.items()}
 
 
-def _creation(node: Node, graph_id: str, device: str, num_outputs: int, data: bytes) -> Any:
+def _creation(node: PartitionNode, graph_id: str, device: str, num_outputs: int, data: bytes) -> Any:
     event = DebugEvent()
     creation = event.graph_op_creation
     creation.graph_id = graph_id
@@ -158,7 +158,7 @@ def _creation(node: Node, graph_id: str, device: str, num_outputs: int, data: by
     return event
 
 
-def _static_shapes(node: Node, data: bytes) -> list[list[int] | None]:
+def _static_shapes(node: PartitionNode, data: bytes) -> list[list[int] | None]:
     place = node.place
     # Attributes are rarely wanted and slow to read.
     if data.find(_OUTPUT_SHAPES.encode(), place.offset, place.offset + place.length) < 0:

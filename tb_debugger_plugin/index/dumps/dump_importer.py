@@ -35,10 +35,10 @@ from tb_debugger_plugin.index.columns import Array, insert_lists
 from tb_debugger_plugin.index.describe import load_describer
 from tb_debugger_plugin.index.dumps import python_rows
 from tb_debugger_plugin.index.dumps.call_rows import CallRows
-from tb_debugger_plugin.index.dumps.calls import Call, Calls, Dump
+from tb_debugger_plugin.index.dumps.calls import Dump, DumpCall, DumpCalls
 from tb_debugger_plugin.index.dumps.python_rows import PythonRows, TimeRows
 from tb_debugger_plugin.index.dumps.read_dumps import DumpBatch
-from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Progress
+from tb_debugger_plugin.index.indexer import COMMIT_BYTES, LoadProgress
 from tb_debugger_plugin.index.rows import DumpFileRow, HostRow, kinds_of
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Notice
@@ -138,25 +138,25 @@ class DumpImporter:
             meta.get("stable_bad", 0),
             meta.get("stable_files", 0),
         )
-        self._calls = Calls(self._run.folder, self._load_calls(), self._clock)
+        self._calls = DumpCalls(self._run.folder, self._load_calls(), self._clock)
         self._describer = load_describer(self._connection, [_host(self._run)])
         self._python = PythonRows(self._run.folder, self._describer, meta.get(python_rows.OFFSET, 0))
         times = TimeRows(self._connection, self._describer)
         self._call_rows = CallRows(self._run.folder, self._describer, self._python, times)
         self._notices = load_notices(self._connection)
         self._waiting: list[Dump] = []
-        self._listed: list[Call] = []
+        self._listed: list[DumpCall] = []
         self._has_more_calls = False
         self._num_provisional = self._count("dump_files") - self._at.files
 
     def _count(self, table: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
-    def _load_calls(self) -> dict[str, Call]:
+    def _load_calls(self) -> dict[str, DumpCall]:
         rows = self._connection.execute(
             "SELECT call, folder, settled FROM dump_calls ORDER BY call"
         ).fetchall()
-        calls = {name: Call(number, name, settled) for number, name, settled in rows}
+        calls = {name: DumpCall(number, name, settled) for number, name, settled in rows}
         paths = (
             "SELECT folder, path FROM dump_files JOIN dump_calls USING (call) WHERE NOT settled AND file < ?"
         )
@@ -201,7 +201,7 @@ class DumpImporter:
         self._empty()
         self._load()
 
-    def advance(self) -> Progress:
+    def advance(self) -> LoadProgress:
         """Import and commit the next dumps.
 
         Returns:
@@ -217,7 +217,7 @@ class DumpImporter:
                 self._at = self._write()
         done = self._at.files + self._num_provisional
         more = bool(self._waiting) or self._has_more_calls
-        return Progress(self.generation, done, done + len(self._waiting), more)
+        return LoadProgress(self.generation, done, done + len(self._waiting), more)
 
     def _write(self) -> _Position:
         self._take_back()

@@ -24,10 +24,10 @@ from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.stored_tensor import (
     ELEMENT_FIELDS,
-    Elements,
     FileBytes,
     Header,
     Span,
+    StoredElements,
     elements_of,
     fields,
     message_in,
@@ -51,7 +51,7 @@ def dump_of(connection: duckdb.DuckDBPyConnection, folder: Location, index: int)
 
 
 @contextlib.contextmanager
-def open_dump(file: Location) -> Iterator[Elements]:
+def open_dump(file: Location) -> Iterator[StoredElements]:
     """Give the elements of a dump, which can be read while the block runs.
 
     Args:

@@ -14,7 +14,7 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.logdir import Logdir
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.live.messages import json, messages
 from tb_debugger_plugin.live.messages.discovery import is_live_file
 from tb_debugger_plugin.live.viewer.elements import elements_of
@@ -114,7 +114,7 @@ class AttachedPrograms:
         """Return the tensors of the current call."""
         return [json.to_json(one) for one in all_tensors(self._service())]
 
-    def elements(self, tensor: int) -> Elements:
+    def elements(self, tensor: int) -> StoredElements:
         """Return the elements of a held tensor, or of the result of an expression.
 
         Raises:

@@ -1,7 +1,7 @@
 """The elements of a tensor that a running program holds, read range by range.
 
 Takes a tensor as the program lists it. Returns what reads recorded tensors' elements, too: an
-:class:`~tb_debugger_plugin.index.stored_tensor.Elements`.
+:class:`~tb_debugger_plugin.index.stored_tensor.StoredElements`.
 
 Invariants: what a program answers is checked against the shape; a shape alone allocates nothing. All reads of
 one tensor's elements together end after some time, whatever shape the program gives it.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError, NotFoundError
 from tb_debugger_plugin.events import dtypes, wire
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.viewer.service import Service
@@ -30,7 +30,7 @@ _MAX_STRINGS: Final = 64 << 20
 _PATIENCE_S: Final = 120.0
 
 
-def elements_of(service: Service, tensor: Message) -> Elements:
+def elements_of(service: Service, tensor: Message) -> StoredElements:
     """Return the elements of a tensor.
 
     Args:

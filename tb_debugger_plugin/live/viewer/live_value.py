@@ -25,7 +25,7 @@ from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.numbers import widened
-from tb_debugger_plugin.index.stored_tensor import Elements
+from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.viewer.elements import checked_shape, elements_of
@@ -72,7 +72,7 @@ class LiveValue:
         return None if shape is None else list(shape)
 
     @contextlib.contextmanager
-    def elements(self) -> Iterator[Elements]:
+    def elements(self) -> Iterator[StoredElements]:
         """Give the elements, which can be read while the block runs.
 
         Raises:

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.dumps import files
-from tb_debugger_plugin.events.dumps.files import CoreMetadata, Place
+from tb_debugger_plugin.events.dumps.files import ByteRange, CoreMetadata
 from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
-from tb_debugger_plugin.events.dumps.graphs import Node, PartitionGraph, attributes, partition_graph
+from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, partition_graph
 from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
-from tb_debugger_plugin.events.dumps.python_graph import Frame, stacks
+from tb_debugger_plugin.events.dumps.python_graph import PythonFrame, stacks
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
@@ -97,7 +97,7 @@ class DumpSource:
         given = next(own, None)
         if given is not None:
             data = given.SerializeToString()
-            yield _partition(device, lambda: data, Place(0, len(data)))
+            yield _partition(device, lambda: data, ByteRange(0, len(data)))
 
     def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
         """Return where a node was made: file, line, function and text of each frame, outermost first.
@@ -109,7 +109,7 @@ class DumpSource:
         return None if frames is None else tuple(map(tuple, frames))
 
     @cached_property
-    def _stacks(self) -> dict[str, tuple[Frame, ...]]:
+    def _stacks(self) -> dict[str, tuple[PythonFrame, ...]]:
         # A call inside a session root has the file of the root above it.
         folders = (self.folder, self.folder.parent)
         return next(filter(None, (stacks(below(one, PYTHON_GRAPH)) for one in folders)), {})
@@ -154,7 +154,7 @@ def _content(file: Location) -> bytes:
     return data
 
 
-def _partition(device: str, content: Callable[[], bytes], place: Place) -> tuple[str, Partition]:
+def _partition(device: str, content: Callable[[], bytes], place: ByteRange) -> tuple[str, Partition]:
     """Return the fingerprint of a graph, and the graph.
 
     Args:
@@ -193,7 +193,7 @@ def _tensor(file: Location) -> Any:
 
 
 def _debug_graph(graph: PartitionGraph) -> DebugGraph:
-    def plain(node: Node) -> GraphNode:
+    def plain(node: PartitionNode) -> GraphNode:
         return GraphNode(node.name, node.op, node.device, node.inputs, node.controls)
 
     return DebugGraph(map(plain, graph.nodes.values()), graph.copied)

@@ -11,7 +11,7 @@ import numpy as np
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_alert
-from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Target, text
+from tb_debugger_plugin.analysis.diagnosis.phrases import LinkTarget, Phrase, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
@@ -125,7 +125,7 @@ def _part(snapshot: Snapshot, phrase: Phrase) -> Part:
     return Part(phrase.text, style, command)
 
 
-def _target_command(snapshot: Snapshot, target: Target) -> str:
+def _target_command(snapshot: Snapshot, target: LinkTarget) -> str:
     if target.execution_index is not None:
         return f"goto {target.execution_index} -t"
     return node_command(snapshot, find_op(snapshot, str(target.graph_id), str(target.op_name)))

@@ -10,7 +10,7 @@ import enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.source_ops import (
-    Place,
+    SourcePlace,
     executions_by_line,
     ops_by_line,
     tensors_by_line,
@@ -103,7 +103,7 @@ class _Listing:
 
     def _rows(self) -> tuple[list[_Row], int]:
         """Return the rows of the screen, and the position of the line to go to, or of the next line."""
-        place = Place(tuple(self._file.sources), self._args.callers)
+        place = SourcePlace(tuple(self._file.sources), self._args.callers)
         ops = ops_by_line(self._snapshot, place)
         tensors = tensors_by_line(self._snapshot, place) if self._tensors else {}
         executions = executions_by_line(self._snapshot, place)

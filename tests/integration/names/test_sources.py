@@ -15,7 +15,7 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.stacks import frames
 from tb_debugger_plugin.capture.stacks.cells import Cells, ipythons_label
-from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.origins import CodeOrigin
 from tests.support.recorded import read
 
 pytestmark = pytest.mark.tensorflow
@@ -27,13 +27,13 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
     events = read(tmp_path).events
     files = [event.source_file for event in events["source_files"]]
     whole = {file.file_path: file for file in files}
-    assert whole[__file__].origin == Origin.USER
+    assert whole[__file__].origin == CodeOrigin.USER
     assert list(whole[__file__].lines) == Path(__file__).read_text("utf-8").split("\n")
     in_libraries = 0
     for event in events["stack_frames"]:
         place = event.stack_frame_with_id.file_line_col
         file = files[place.file_index]
-        if file.origin == Origin.USER or not Path(file.file_path).exists():
+        if file.origin == CodeOrigin.USER or not Path(file.file_path).exists():
             assert not place.lines
             continue
         assert not file.lines
@@ -42,7 +42,9 @@ def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames
         assert (place.first_line, list(place.lines)) == (first, text[first - 1 : place.line + 3])
         in_libraries += 1
     assert in_libraries > 10
-    assert {Path(file.file_path).name for file in files if file.origin == Origin.LIBRARY} >= {"math_ops.py"}
+    assert {Path(file.file_path).name for file in files if file.origin == CodeOrigin.LIBRARY} >= {
+        "math_ops.py"
+    }
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_cells_of_a_notebook_are_called_as_their_user_sees_them(
         "Cell In[6]": ["tf.sqrt(4.0)"],
         "Cell In[4] (2)": ["tf.tanh(4.0)"],
     }
-    assert all(files[path].origin == Origin.USER for path in texts)
+    assert all(files[path].origin == CodeOrigin.USER for path in texts)
     in_cells = {frame for frame in recorded.frames.values() if frame[0].startswith("Cell")}
     assert ("Cell In[5]", 3, "loss", "return tf.exp(x)") in in_cells
     assert ("Cell In[6]", 1, "<module>", "tf.sqrt(4.0)") in in_cells

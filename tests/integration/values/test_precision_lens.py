@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.analysis.precision.tensor import Verdict
+from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict
 
 _STEPS = 8
 
@@ -44,7 +44,7 @@ def test_a_program_overflows_in_float16_at_the_predicted_step(tmp_path: Path, mo
         found = {one.place.op_name: one for one in opened.precision("float16").tensors}
     grown, shrunk = found["grown"], found["shrunk"]
     really = [np.isinf(grown).any() for grown, _ in run(tf.float16)]
-    assert grown.verdict is Verdict.OVERFLOWS and grown.overflow is not None
+    assert grown.verdict is PrecisionVerdict.OVERFLOWS and grown.overflow is not None
     assert grown.overflow.step == really.index(True) == 6
     assert grown.found.num_over == sum(really) == 2
     assert not shrunk.overflow

@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.events.origins import Origin
+from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
 from tests.support.events import Recording, full_health, loaded
 
@@ -36,8 +36,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     """
     folder = tmp_path_factory.mktemp("run")
     recording = Recording(folder)
-    recording.source("/venv/site-packages/mine/train.py", ["loss = f(x)"], origin=Origin.USER)
-    recording.source(_LIBRARY, [], origin=Origin.LIBRARY)
+    recording.source("/venv/site-packages/mine/train.py", ["loss = f(x)"], origin=CodeOrigin.USER)
+    recording.source(_LIBRARY, [], origin=CodeOrigin.LIBRARY)
     recording.frame("f1", 0, 1, "main")
     recording.frame("f2", 1, 12, "call", (10, ["ten", "eleven", "twelve"]))
     recording.frame("f3", 1, 14, "call", (12, ["twelve", "thirteen"]))

@@ -10,7 +10,7 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.source import ring_position
-from tb_debugger_plugin.index.value_places import Place, open_elements
+from tb_debugger_plugin.index.value_places import RecordPlace, open_elements
 from tests.support.events import Recording, whole
 from tests.support.tails import build_tail
 
@@ -34,7 +34,7 @@ def _trace(recording, number):
 
 
 def _read(recording, suffix, position, slot=0):
-    with open_elements(recording.files, Place(suffix, position, slot)) as elements:
+    with open_elements(recording.files, RecordPlace(suffix, position, slot)) as elements:
         return elements.read(0, 6).reshape(elements.shape)
 
 

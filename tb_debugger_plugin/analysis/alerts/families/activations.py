@@ -11,8 +11,8 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     IN_GRAPH,
     AlertRule,
     Find,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 from tb_debugger_plugin.analysis.alerts.search import by_value, sites_condition
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 # Finds activations whose inputs are outside of the range in which they have a slope.
@@ -52,7 +52,7 @@ def saturated(role: Role) -> Find:
       role: The inputs.
     """
 
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         only, chosen = sites_condition(snapshot, [role])
         rows = snapshot.rows(
             f"WITH shares AS (SELECT site, idx, {_SHARE} AS share, min < $high AND max > $low AS is_estimated"
@@ -62,7 +62,7 @@ def saturated(role: Role) -> Find:
             {**chosen, **values},
         )
         return [
-            Hit(index, IN_GRAPH, count, last, share, detail="about " if is_estimated else "")
+            RuleHit(index, IN_GRAPH, count, last, share, detail="about " if is_estimated else "")
             for index, count, last, share, is_estimated in rows
         ]
 
@@ -94,11 +94,11 @@ def _share(name: str) -> str:
     return f"{name} / nullif(size, 0)"
 
 
-def _zero_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _zero_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return "zeros" if hit is None else f"{share_words(hit.measured)} zeros"
 
 
-def _explain_zero(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_zero(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     share = share_words(None if hit is None else hit.measured)
     return explanation(subject, "held zeros in", f"{share} of its elements", "", _ZERO)
 
@@ -127,11 +127,11 @@ ALL_ZERO: Final = AlertRule(
 )
 
 
-def _dead_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _dead_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return "inactive" if hit is None else f"{share_words(hit.measured)} inactive"
 
 
-def _explain_dead(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_dead(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     share = share_words(None if hit is None else hit.measured)
     why = (
         "A layer of which so little is active is dead or dying. Which of its units are dead cannot be told"
@@ -159,11 +159,11 @@ DEAD_RELU: Final = AlertRule(
 )
 
 
-def _saturated_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _saturated_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return "saturated" if hit is None else f"{hit.detail}{share_words(hit.measured)} outside"
 
 
-def _explain_saturated(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_saturated(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     share = share_words(None if hit is None else hit.measured)
     about = "" if hit is None else hit.detail
     why = "Its smallest and largest element decide that."

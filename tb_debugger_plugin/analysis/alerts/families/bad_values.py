@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.alerts.places import Place, places_of
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Hit, Severity, Values
+from tb_debugger_plugin.analysis.alerts.places import AlertPlace, places_of
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, RuleHit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
@@ -55,7 +55,7 @@ class _First:
         return self.norm is not None and other.norm is not None and self.norm > _MUCH * other.norm > 0
 
 
-def bad_nodes(snapshot: Snapshot, values: Values) -> list[Hit]:
+def bad_nodes(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     """Return a hit for each tensor that was bad."""
     hits = [*_in_graphs(snapshot), *_eager(snapshot)]
     known = origins(snapshot)
@@ -83,13 +83,13 @@ def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, 
     return categories
 
 
-def _key(place: Place) -> tuple[Any, ...]:
+def _key(place: AlertPlace) -> tuple[Any, ...]:
     if place.op_name is None:
         return place.op_type, place.stack
     return place.graph_id, place.op_name
 
 
-def _refined(hit: Hit, category: str | None) -> Hit:
+def _refined(hit: RuleHit, category: str | None) -> RuleHit:
     if category == "expected":
         return hit._replace(severity=Severity.LOW)
     if category in ("origin", "came_in"):
@@ -97,7 +97,7 @@ def _refined(hit: Hit, category: str | None) -> Hit:
     return hit._replace(severity=Severity.HIGH) if hit.severity is Severity.CRITICAL else hit
 
 
-def _in_graphs(snapshot: Snapshot) -> list[Hit]:
+def _in_graphs(snapshot: Snapshot) -> list[RuleHit]:
     rows = snapshot.rows(
         f"SELECT site, min(idx), count(*), max(idx), arg_min(nan, idx), arg_min({_INFINITE}, idx),"
         f" arg_min({NORM}, idx) FROM graph_executions"
@@ -110,7 +110,7 @@ def _in_graphs(snapshot: Snapshot) -> list[Hit]:
         if key not in first or index < first[key].index:
             first[key] = _First(index, nan, infinite, norm)
     return [
-        Hit(index, IN_GRAPH, count, last, severity=_severity(snapshot, sites[site], first))
+        RuleHit(index, IN_GRAPH, count, last, severity=_severity(snapshot, sites[site], first))
         for site, index, count, last, *_ in rows
     ]
 
@@ -128,7 +128,7 @@ def _severity(snapshot: Snapshot, site: Site, first: dict[tuple[int, int], _Firs
     return Severity.HIGH if all(own.is_worse_than(one) for one in bad) else Severity.MEDIUM
 
 
-def _eager(snapshot: Snapshot) -> list[Hit]:
+def _eager(snapshot: Snapshot) -> list[RuleHit]:
     """Eager ops; a call of a function passes on what its ops computed."""
     rows = snapshot.rows(
         "WITH bad AS (SELECT idx, slot, host, tensor_id FROM execution_outputs WHERE health = "
@@ -141,7 +141,7 @@ def _eager(snapshot: Snapshot) -> list[Hit]:
         " SELECT idx, slot, count, last, graph >= 0, idx IN (SELECT idx FROM spoiled) FROM firsts"
     )
     return [
-        Hit(
+        RuleHit(
             *(position, slot, times, last),
             severity=Severity.MEDIUM if is_call or is_spoiled else Severity.CRITICAL,
         )

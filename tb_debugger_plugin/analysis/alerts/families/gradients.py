@@ -8,8 +8,8 @@ from tb_debugger_plugin.analysis.alerts.excuses import came_down, converged, exc
 from tb_debugger_plugin.analysis.alerts.flows import cancelled
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, RMS, by_value
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.index.tensors import GOOD
 
 _VANISHES: Final = (
@@ -31,11 +31,11 @@ _CLIP: Final = (
 )
 
 
-def _vanishing_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _vanishing_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return "vanishing" if hit is None else f"mean magnitude ≤ {magnitude_words(hit.measured)}"
 
 
-def _explain_vanishing(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_vanishing(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     measured = "unknown" if hit is None else magnitude_words(hit.measured)
     why = f"Its mean magnitude is at most the root of its mean square, which is below {values['limit']:g}."
     return explanation(subject, "has a mean magnitude of at most", measured, why, _VANISHES)
@@ -64,7 +64,7 @@ VANISHING: Final = AlertRule(
 )
 
 
-def _explain_large(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_large(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     reached = magnitude_words(subject.output.largest)
     return explanation(subject, "reached", reached, f"The limit is {values['limit']:g}.", _CLIP)
 

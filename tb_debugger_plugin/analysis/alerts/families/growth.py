@@ -9,8 +9,8 @@ from tb_debugger_plugin.analysis.alerts.flows import constants
 from tb_debugger_plugin.analysis.alerts.history import growing
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
@@ -20,7 +20,7 @@ from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST, by_valu
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject, subject_phrases
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation, subject_phrases
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.index.tensors import GOOD
 
@@ -34,7 +34,7 @@ def _masks(snapshot: Snapshot, values: Values) -> set[int]:
     return constants(snapshot, values, _EXPLODING)
 
 
-def _explain_exploding(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_exploding(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     limit = float(values["limit"])
     reached = magnitude_words(subject.output.largest)
     largest = [each.numbers.largest for each in subject.inputs if each.numbers is not None]
@@ -51,7 +51,7 @@ def _explain_exploding(subject: Subject, hit: Hit | None, values: Values) -> Exp
     else:
         why = (text("Its inputs were not measured."),)
     what = (*subject_phrases(subject), text(" reached "), number(reached))
-    return Explanation((*what, text(f", beyond {limit:.3g}.")), why, RANGE.words)
+    return ValueExplanation((*what, text(f", beyond {limit:.3g}.")), why, RANGE.words)
 
 
 EXPLODING: Final = AlertRule(
@@ -77,7 +77,7 @@ _GROWS: Final = (
 )
 
 
-def _explain_growing(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_growing(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     measured = "" if hit is None or hit.measured is None else f"{hit.measured:.3g} times"
     did = f"has a norm that within {values['steps']:g} of its values grew"
     return explanation(subject, did, measured, "Values that grow step by step end in infinity.", _GROWS)

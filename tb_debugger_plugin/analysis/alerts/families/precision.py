@@ -15,15 +15,15 @@ from tb_debugger_plugin.analysis.alerts.flows import added, cancelled, constants
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Find,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.float_formats import FORMATS
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
@@ -59,8 +59,8 @@ def _own_dtypes(snapshot: Snapshot) -> list[str]:
 def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[int]] | None = None) -> Find:
     """Return a search whose condition says ``$largest`` and ``$smallest`` of the dtype in question."""
 
-    def find(snapshot: Snapshot, values: Values) -> list[Hit]:
-        hits: list[Hit] = []
+    def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
+        hits: list[RuleHit] = []
         for name in _own_dtypes(snapshot) if values["dtype"] == _OWN else [str(values["dtype"])]:
             # A dtype of its own, or any floating one that is to be replaced.
             numbers = _numbers([name] if values["dtype"] == _OWN else _FLOATS)
@@ -83,13 +83,13 @@ def _dtype_words(subject: Subject, values: Values) -> str:
     return str(values["dtype"]) if values["dtype"] != _OWN else subject.output.dtype or "its dtype"
 
 
-def _bits(hit: Hit | None) -> str:
+def _bits(hit: RuleHit | None) -> str:
     if hit is None or hit.measured is None or not math.isfinite(hit.measured):
         return "few"
     return f"{hit.measured:.1f}"
 
 
-def _explain_headroom(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_headroom(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     reached, name = magnitude_words(subject.output.largest), _dtype_words(subject, values)
     largest = FORMATS[name].largest if name in FORMATS else math.nan
     why = f"The largest number of {name} is {largest:.5g}: {_bits(hit)} powers of two are left."
@@ -120,7 +120,7 @@ HEADROOM: Final = AlertRule(
 )
 
 
-def _explain_underflow(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_underflow(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     name = _dtype_words(subject, values)
     smallest = FORMATS[name].smallest_normal if name in FORMATS else math.nan
     why = f"All is below the smallest normal number of {name}, {smallest:.3g}: it loses bits or is 0."

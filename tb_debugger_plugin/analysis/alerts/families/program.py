@@ -8,14 +8,14 @@ from typing import Final
 from tb_debugger_plugin.analysis.alerts.rule import (
     IN_GRAPH,
     AlertRule,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
 )
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, display_name
@@ -30,7 +30,7 @@ _COMPARED: Final = 16
 _LISTED: Final = 4
 
 
-def retraced(snapshot: Snapshot, values: Values) -> list[Hit]:
+def retraced(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     """Return the call with which each function was traced too often."""
     rows = snapshot.rows(
         "SELECT name, stack, host, graph, min(idx), max(idx), count(*) FROM executions"
@@ -41,7 +41,7 @@ def retraced(snapshot: Snapshot, values: Values) -> list[Hit]:
         calls[display_name(name), stack, host].append((graph, first, last, count))
     limit = int(values["traces"])
     return [
-        Hit(
+        RuleHit(
             traced[limit][1],
             0,
             len(traced),
@@ -96,11 +96,11 @@ _SHAPE: Final = (
 )
 
 
-def _traced_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _traced_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return "retraced" if hit is None else f"traced {hit.measured:.0f} times"
 
 
-def _explain_retraced(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_retraced(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     count = "" if hit is None else f"{hit.measured:.0f} times"
     why = (
         "The recording does not show which argument changed." if hit is None or not hit.detail else hit.detail
@@ -122,7 +122,7 @@ RETRACING: Final = AlertRule(
 )
 
 
-def _changed(snapshot: Snapshot, values: Values) -> list[Hit]:
+def _changed(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     # Most modes measure size and rank, and not the shape.
     rows = snapshot.rows(
         "WITH changing AS (SELECT site FROM graph_executions GROUP BY site HAVING min(size) < max(size) OR"
@@ -134,12 +134,12 @@ def _changed(snapshot: Snapshot, values: Values) -> list[Hit]:
         " JOIN firsts USING (site) WHERE (size, rank, shape) <> (first.s, first.r, first.d) GROUP BY site"
     )
     return [
-        Hit(index, IN_GRAPH, count, last, size, f"{before:,.0f} → {size:,.0f} elements")
+        RuleHit(index, IN_GRAPH, count, last, size, f"{before:,.0f} → {size:,.0f} elements")
         for index, count, last, size, before in rows
     ]
 
 
-def _explain_changed(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_changed(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     why = "A last batch that is smaller does this, too."
     return explanation(subject, "changed its shape:", "" if hit is None else hit.detail, why, _SHAPE)
 

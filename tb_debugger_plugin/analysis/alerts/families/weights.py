@@ -15,8 +15,8 @@ from tb_debugger_plugin.analysis.alerts.history import (
 )
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
-    Hit,
     Parameter,
+    RuleHit,
     Severity,
     Values,
     explanation,
@@ -25,7 +25,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 from tb_debugger_plugin.analysis.alerts.search import by_value
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Explanation, Subject
+from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 
 _INITIALISE: Final = (
     "Layers that start this differently learn at different speeds. Use the same kind of initialiser for all,"
@@ -42,11 +42,11 @@ _FROZEN: Final = (
 )
 
 
-def _measured(hit: Hit | None) -> str:
+def _measured(hit: RuleHit | None) -> str:
     return "unknown" if hit is None else magnitude_words(hit.measured)
 
 
-def _explain_start(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_start(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     why = "This is the matrix that is furthest from the others."
     did = "starts with a variance that is out of line: largest over smallest is"
     return explanation(subject, did, _measured(hit), why, _INITIALISE)
@@ -68,16 +68,16 @@ INITIALISATION: Final = AlertRule(
 )
 
 
-def _ratio_words(numbers: Numbers, hit: Hit | None, values: Values) -> str:
+def _ratio_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
     return f"update / variable {_measured(hit)}"
 
 
-def _explain_large(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_large(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     did = "is an update whose norm, over that of its variable, is"
     return explanation(subject, did, _measured(hit), f"It should stay below {values['limit']:g}.", _SLOWER)
 
 
-def _explain_small(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_small(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     did = "is an update whose norm, over that of its variable, is"
     return explanation(subject, did, _measured(hit), f"It should be above {values['limit']:g}.", _FASTER)
 
@@ -114,7 +114,7 @@ SMALL_UPDATE: Final = AlertRule(
 )
 
 
-def _explain_unchanged(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_unchanged(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     why = "Its smallest and largest element, mean and variance are equal within the tolerance."
     return explanation(subject, "was the same", f"{values['steps']:g} times in a row", why, _FROZEN)
 
@@ -140,7 +140,7 @@ UNCHANGED: Final = AlertRule(
 )
 
 
-def _explain_variance(subject: Subject, hit: Hit | None, values: Values) -> Explanation:
+def _explain_variance(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
     why = f"It should be from {values['below']:g} to {values['above']:g}."
     return explanation(subject, "has a variance of", _measured(hit), why, None)
 

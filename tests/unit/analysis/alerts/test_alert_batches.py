@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.rule import Hit
+from tb_debugger_plugin.analysis.alerts.rule import RuleHit
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tests.support.events import loaded
@@ -43,7 +43,7 @@ def history(tmp_path_factory):
         yield snapshot
 
 
-def hits(snapshot: Snapshot, rule_id: str) -> list[Hit]:
+def hits(snapshot: Snapshot, rule_id: str) -> list[RuleHit]:
     return sorted(DEFAULTS.rule(rule_id).find(snapshot, _SETTINGS[rule_id]))
 
 

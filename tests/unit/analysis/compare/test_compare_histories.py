@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.compare.histories import Histories, histories
-from tb_debugger_plugin.analysis.compare.measuring import Settings
+from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.compare.prepared import prepared
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import QueryError
@@ -67,7 +67,7 @@ def test_what_agrees_has_no_difference(runs: Runs) -> None:
 
 def test_a_tolerance_is_that_of_every_occurrence(runs: Runs) -> None:
     first, second, *_ = runs
-    found = histories(first, second, graph_execution=3, settings=Settings(0.25))
+    found = histories(first, second, graph_execution=3, settings=ComparisonSettings(0.25))
     assert set(found.columns["tolerance"].tolist()) == {0.25}
 
 

@@ -13,7 +13,7 @@ import pytest
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
-from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import facts_of
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.asking import Asker
@@ -38,7 +38,7 @@ NOT_MEASURED = Input("x:0", Numbers())
 
 def explained(op_type: str, output: Numbers | dict[str, int], inputs: Sequence[Input], **more: Any) -> Any:
     measured = numbers(output) if isinstance(output, dict) else output
-    subject = Subject(op_type, "scope/op", 0, "loss", Role(), measured, inputs)
+    subject = Subject(op_type, "scope/op", 0, "loss", ModelRole(), measured, inputs)
     return explain_bad(replace(subject, **more))
 
 
@@ -74,24 +74,24 @@ def test_the_answer_is_two_sentences_and_a_hint() -> None:
         ("Log", {}, "Log (tensor scope/op:0 in function loss) produced NaN or ∞."),
         (
             "Mul",
-            {"role": Role("dense", None, ["dense/kernel", "dense/bias"]), "function": None},
+            {"role": ModelRole("dense", None, ["dense/kernel", "dense/bias"]), "function": None},
             "Mul, the gradient of dense/kernel and dense/bias, (tensor scope/op:0) produced NaN or ∞.",
         ),
         (
             "Mul",
-            {"role": Role("dense"), "op_name": "gradient_tape/m/Mul", "function": None},
+            {"role": ModelRole("dense"), "op_name": "gradient_tape/m/Mul", "function": None},
             "Mul in the backward pass of layer dense (tensor gradient_tape/m/Mul:0) produced NaN or ∞.",
         ),
         (
             "ReadVariableOp",
-            {"role": Role("dense", "dense/kernel"), "function": "__inference_step_12"},
+            {"role": ModelRole("dense", "dense/kernel"), "function": "__inference_step_12"},
             "ReadVariableOp of the variable dense/kernel (tensor scope/op:0 in function step)"
             " produced NaN or ∞.",
         ),
     ],
 )
 def test_what_the_value_is(op_type: str, changes: dict[str, Any], what: str) -> None:
-    subject = Subject(op_type, "scope/op", 0, "loss", Role(), CURT)
+    subject = Subject(op_type, "scope/op", 0, "loss", ModelRole(), CURT)
     assert plain_text(explain_bad(replace(subject, **changes)).what) == what
 
 

@@ -23,11 +23,11 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import Input
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
-from tb_debugger_plugin.analysis.diagnosis.sentences import Role, Subject, explain_bad
+from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import (
     KnownOp,
     KnownSurroundings,
-    Output,
+    NearOutput,
     ProgramFacts,
 )
 
@@ -37,7 +37,7 @@ BAD = Numbers.of_values("float32", [INF])
 
 def op(op_type: str, *inputs: KnownOp, name: str = "op", **facts: object) -> KnownOp:
     """An op that takes the first output of each of some ops."""
-    return KnownOp(op_type, name, inputs=[Output(each) for each in inputs], **facts)  # type: ignore[arg-type]
+    return KnownOp(op_type, name, inputs=[NearOutput(each) for each in inputs], **facts)  # type: ignore[arg-type]
 
 
 def constant(*values: float, name: str = "Const") -> KnownOp:
@@ -402,7 +402,7 @@ def test_without_surroundings_the_advice_is_that_of_the_cause() -> None:
 
 def test_what_comes_from_a_softmax_is_not_negative() -> None:
     finite = Input("p:0", Numbers("float32", bad=False))
-    subject = Subject("Log", "Log", 0, None, Role(), Numbers(bad=True), [finite])
+    subject = Subject("Log", "Log", 0, None, ModelRole(), Numbers(bad=True), [finite])
     unknown = plain_text(explain_bad(replace(subject, around=KnownSurroundings(op("Log", X)))).why)
     assert "negative" in unknown
     explanation = explain_bad(replace(subject, around=KnownSurroundings(op("Log", op("Softmax", X)))))
@@ -411,9 +411,9 @@ def test_what_comes_from_a_softmax_is_not_negative() -> None:
 
 
 def test_an_op_in_a_circle_ends() -> None:
-    inputs: list[Output] = []
+    inputs: list[NearOutput] = []
     circle = KnownOp("Identity", "a", inputs=inputs)
-    inputs.append(Output(circle))
+    inputs.append(NearOutput(circle))
     for explained in ("Log", "RealDiv", "Sqrt", "Softmax", "Mul", "Exp"):
         assert found(op(explained, circle, circle)) is None
 

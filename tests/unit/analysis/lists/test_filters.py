@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.lists import filters, orders, selection, tables
-from tb_debugger_plugin.analysis.lists.filters import Filter, Order, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import select, select_at
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError
@@ -63,18 +63,18 @@ def snapshot(folder) -> Iterator[Snapshot]:
         yield stack.enter_context(open_snapshot(loader))
 
 
-def _words(page: tables.Page, name: str) -> list[str | None]:
+def _words(page: tables.ColumnPage, name: str) -> list[str | None]:
     entries = page.dictionaries[name]
     return [entries[code] if code >= 0 else None for code in page.columns[name].tolist()]
 
 
-def _traces(snapshot, wanted: Filter, order: Order | None = None) -> list[int]:
+def _traces(snapshot, wanted: Filter, order: RowOrder | None = None) -> list[int]:
     chosen = select(snapshot, "graph_executions", wanted, order)
     page = tables.graph_executions_page(snapshot, Range(0, chosen.total), chosen=chosen)
     return page.columns["index"].astype(int).tolist()
 
 
-def _executions(snapshot, wanted: Filter, order: Order | None = None) -> list[int]:
+def _executions(snapshot, wanted: Filter, order: RowOrder | None = None) -> list[int]:
     chosen = select(snapshot, "executions", wanted, order)
     page = tables.executions_page(snapshot, Range(0, chosen.total), chosen)
     return page.columns["index"].astype(int).tolist()
@@ -155,14 +155,14 @@ def test_a_sorted_list_has_the_rows_without_a_number_last(snapshot, traces, colu
         return (math.isnan(value), -value if descending else value)
 
     expected = [int(row["index"]) for row in sorted(traces, key=number)]
-    assert _traces(snapshot, Filter(), Order(column, descending)) == expected
+    assert _traces(snapshot, Filter(), RowOrder(column, descending)) == expected
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_list_is_sorted_by_what_follows_from_the_site_of_a_tensor(snapshot, traces, descending):
     for column, name in (("op_type", "op_type"), ("tensor_name", "op_name")):
         expected = sorted(traces, key=lambda row: row[name], reverse=descending)
-        assert _traces(snapshot, Filter(), Order(column, descending)) == [
+        assert _traces(snapshot, Filter(), RowOrder(column, descending)) == [
             int(row["index"]) for row in expected
         ]
 
@@ -178,7 +178,7 @@ def test_a_list_is_sorted_by_bytes_with_unmeasured_tensors_by_their_static_shape
         return -value if descending else value
 
     expected = [int(row["index"]) for row in sorted(traces, key=size)]
-    assert _traces(snapshot, Filter(), Order("bytes", descending)) == expected
+    assert _traces(snapshot, Filter(), RowOrder("bytes", descending)) == expected
 
 
 @pytest.mark.parametrize("few_times", [0, 8])
@@ -187,7 +187,7 @@ def test_the_first_rows_are_those_of_the_whole_sorted_list(snapshot, monkeypatch
     monkeypatch.setattr(orders, "_FEW_TIMES", few_times)
     condition = filters.graph_execution_condition(snapshot, Filter(not_op_name="Sum"))
     for descending in (False, True):
-        order = Order(column, descending)
+        order = RowOrder(column, descending)
         whole = orders.first_rows(snapshot, "graph_executions", condition, order, 1000)
         assert whole.matching == len(whole.positions) == 28
         for count in range(1, 30):
@@ -201,7 +201,7 @@ def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):
         return chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
 
     assert shown(select_at(snapshot, "graph_executions", [7, 2, 5])) == [7, 2, 5]
-    assert shown(select_at(snapshot, "graph_executions", [7, 2, 5], Order("wall_time"))) == [2, 5, 7]
+    assert shown(select_at(snapshot, "graph_executions", [7, 2, 5], RowOrder("wall_time"))) == [2, 5, 7]
     assert shown(select_at(snapshot, "graph_executions", [])) == []
     with pytest.raises(BadQueryError, match=r"There is no row 4000"):
         select_at(snapshot, "graph_executions", [4000])
@@ -209,7 +209,7 @@ def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):
 
 def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 3)
-    chosen = select(snapshot, "graph_executions", Filter(health="bad"), Order("size"))
+    chosen = select(snapshot, "graph_executions", Filter(health="bad"), RowOrder("size"))
     assert (chosen.total, chosen.matching) == (3, len(_traces(snapshot, Filter(health="bad"))))
 
 
@@ -233,7 +233,7 @@ def test_executions_are_filtered_too(snapshot, wanted, rows):
 
 
 def test_executions_can_be_sorted(snapshot):
-    order = _executions(snapshot, Filter(), Order("num_inputs", True))
+    order = _executions(snapshot, Filter(), RowOrder("num_inputs", True))
     page = tables.executions_page(snapshot, Range(0, snapshot.num_executions))
     inputs = page.columns["num_inputs"]
     assert order == np.argsort(-inputs, kind="stable").tolist()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
-from tb_debugger_plugin.analysis.precision.tensor import Verdict
+from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.values.float_formats import TARGETS
 from tb_debugger_plugin.cli.main import main
@@ -93,7 +93,11 @@ def test_an_overflow_is_found_at_its_step_with_its_layer(tmp_path: Path) -> None
     steps = [{"MatMul": [1000.0 * 2**n, -1.0], "Relu": [1.0, 2.0]} for n in range(8)]
     found = lens(tmp_path, steps)
     worst = found.tensors[0]
-    assert (worst.place.name, worst.verdict, worst.found.num_over) == ("MatMul:0", Verdict.OVERFLOWS, 1)
+    assert (worst.place.name, worst.verdict, worst.found.num_over) == (
+        "MatMul:0",
+        PrecisionVerdict.OVERFLOWS,
+        1,
+    )
     assert worst.overflow is not None and worst.overflow.step == 7
     assert worst.headroom == pytest.approx(math.log2(65504 / 128000))
     assert found.keep_in_float32 == ["dense"]
@@ -103,32 +107,34 @@ def test_an_overflow_is_found_at_its_step_with_its_layer(tmp_path: Path) -> None
 
 def test_the_same_program_fits_into_bfloat16(tmp_path: Path) -> None:
     found = lens(tmp_path, [{"MatMul": [128000.0, 1.0]}], "bfloat16")
-    assert found.tensors[0].verdict is Verdict.FITS
+    assert found.tensors[0].verdict is PrecisionVerdict.FITS
     assert found.keep_in_float32 == []
 
 
 @pytest.mark.parametrize(
     "value, verdict",
     [
-        ([65519.9, 1.0], Verdict.NEAR_OVERFLOW),
-        ([65520.0, 1.0], Verdict.OVERFLOWS),
-        ([-65520.0, 1.0], Verdict.OVERFLOWS),
-        ([20000.0, 1.0], Verdict.NEAR_OVERFLOW),
-        ([1.0, 0.5], Verdict.FITS),
-        ([-1.0, 0.5], Verdict.FITS_ABOVE),
-        ([0.0, 0.0], Verdict.FITS),
-        ([1e-8, -1e-9], Verdict.VANISHES),
-        ([3e-5, -2e-5], Verdict.LOSES_BITS),
+        ([65519.9, 1.0], PrecisionVerdict.NEAR_OVERFLOW),
+        ([65520.0, 1.0], PrecisionVerdict.OVERFLOWS),
+        ([-65520.0, 1.0], PrecisionVerdict.OVERFLOWS),
+        ([20000.0, 1.0], PrecisionVerdict.NEAR_OVERFLOW),
+        ([1.0, 0.5], PrecisionVerdict.FITS),
+        ([-1.0, 0.5], PrecisionVerdict.FITS_ABOVE),
+        ([0.0, 0.0], PrecisionVerdict.FITS),
+        ([1e-8, -1e-9], PrecisionVerdict.VANISHES),
+        ([3e-5, -2e-5], PrecisionVerdict.LOSES_BITS),
     ],
 )
-def test_the_verdict_follows_from_the_range_alone(tmp_path: Path, value: Any, verdict: Verdict) -> None:
+def test_the_verdict_follows_from_the_range_alone(
+    tmp_path: Path, value: Any, verdict: PrecisionVerdict
+) -> None:
     (tensor,) = lens(tmp_path, [{"Relu": value}]).tensors
     assert tensor.verdict is verdict
 
 
 def test_a_step_that_vanishes_as_a_whole_is_found_among_others(tmp_path: Path) -> None:
     (tensor,) = lens(tmp_path, [{"Relu": [1.0, 2.0]}, {"Relu": [1e-9, 0.0]}]).tensors
-    assert tensor.verdict is Verdict.VANISHES
+    assert tensor.verdict is PrecisionVerdict.VANISHES
 
 
 def test_the_loss_scale_is_limited_by_the_largest_gradient(tmp_path: Path) -> None:
@@ -187,7 +193,7 @@ def test_the_shares_hold_what_a_cast_really_loses(
     small = np.count_nonzero(nonzero & (np.abs(array) < TARGETS[dtype].smallest_normal))
     assert tensor.vanishing.least <= vanished <= tensor.vanishing.most
     assert tensor.subnormal.least <= small / np.count_nonzero(nonzero) <= tensor.subnormal.most
-    assert (tensor.verdict is Verdict.OVERFLOWS) == (not np.isfinite(became).all())
+    assert (tensor.verdict is PrecisionVerdict.OVERFLOWS) == (not np.isfinite(became).all())
     if dtype in ("float16", "float8_e5m2", "float8_e4m3fn"):
         # One range of magnitudes lies above the numbers that certainly vanish.
         assert tensor.vanishing.most - tensor.vanishing.least < 0.12

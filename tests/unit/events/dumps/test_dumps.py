@@ -110,7 +110,7 @@ def test_other_texts_are_no_metadata(text):
 
 def _graph(*nodes):
     data = GraphDef(node=nodes).SerializeToString()
-    return graphs.partition_graph(data, files.Place(0, len(data)))
+    return graphs.partition_graph(data, files.ByteRange(0, len(data)))
 
 
 def test_a_graph_is_read_without_the_nodes_of_the_debugger(tmp_path):
@@ -129,7 +129,7 @@ def test_attributes_are_read_when_they_are_asked_for():
     described.name = "a"
     described.attr["value"].tensor.CopyFrom(tensor_of(np.float32(3)))
     data = GraphDef(node=[described]).SerializeToString()
-    graph = graphs.partition_graph(data, files.Place(0, len(data)))
+    graph = graphs.partition_graph(data, files.ByteRange(0, len(data)))
     assert graphs.attributes(data, graph.nodes["a"]) == dict(described.attr)
 
 
@@ -151,12 +151,12 @@ def test_copies_without_inputs_and_nodes_without_names_do_no_harm():
 def test_a_graph_with_too_many_nodes_is_refused():
     # A megabyte could otherwise become gigabytes of objects.
     data = b"\n\x03\n\x01a" * 10 + b"\n\x00" * (graphs.MAX_INPUTS // 2)
-    assert list(graphs.partition_graph(data, files.Place(0, len(data))).nodes) == ["a"]
+    assert list(graphs.partition_graph(data, files.ByteRange(0, len(data))).nodes) == ["a"]
     inputs = b"\x1a\x00" * (graphs.MAX_INPUTS + 1)
     length = len(inputs)
     size = bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14 & 0x7F | 0x80, length >> 21])
     with pytest.raises(FormatError, match="more than"):
-        graphs.partition_graph(b"\n" + size + inputs, files.Place(0, length + 5))
+        graphs.partition_graph(b"\n" + size + inputs, files.ByteRange(0, length + 5))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import FAMILIES, RULES
-from tb_debugger_plugin.analysis.alerts.findings import Verdict, verdict
+from tb_debugger_plugin.analysis.alerts.findings import RuleVerdict, verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
@@ -24,7 +24,9 @@ Steps = Sequence[Mapping[str, Any]]
 _KERNEL = np.array([[1.0, -2.0], [3.0, 0.5]])
 
 
-def judged(folder: Path, rule_id: str, **values: object) -> tuple[Verdict, list[dict[str, Any]], list[str]]:
+def judged(
+    folder: Path, rule_id: str, **values: object
+) -> tuple[RuleVerdict, list[dict[str, Any]], list[str]]:
     """The verdict of a rule on a recorded folder, its alerts, and the sentences of the first one."""
     loader = loaded(folder)
     try:
