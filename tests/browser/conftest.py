@@ -7,7 +7,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.support.checkout import ROOT
 from tests.support.chromium import ADVICE, find_chromium
-from tests.support.debugger_page import BROWSER_ARGS
+from tests.support.debugger_page import BROWSER_ARGS, Surroundings
 from tests.support.programs import record_example
 from tests.support.serving import WITH_TENSORFLOW, tensorboard
 
@@ -15,8 +15,9 @@ STEPS = 5
 
 
 @pytest.fixture(scope="session")
-def browser():
+def browser(request):
     """A real Chromium."""
+    Surroundings.in_tensorboard = request.config.getoption("--update-screenshots")
     path = find_chromium()
     if path is None:
         pytest.skip(ADVICE)

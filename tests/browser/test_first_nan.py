@@ -24,14 +24,14 @@ _SOME_ZEROS = re.compile(r" [1-9][\d,]* 0(,|$)")
 @pytest.fixture(params=SCHEMES)
 def page_at_first_nan(request, browser, example_address):
     """The example's page at its first cause."""
-    with open_page(browser, example_address, scheme=request.param) as page:
+    with open_page(browser, example_address, scheme=request.param, in_tensorboard=True) as page:
         page.scheme = request.param
         page.await_first_cause()
         yield page
 
 
 def test_the_debugger_tab_is_active_by_itself(browser, example_address):
-    with open_page(browser, example_address) as page:
+    with open_page(browser, example_address, in_tensorboard=True) as page:
         assert page.frame
         assert page.active_tab().lower() == "debugger"
 
@@ -85,7 +85,7 @@ def test_tensorboard_opened_before_the_program_shows_the_tab_and_then_the_progra
         logdir.mkdir()
     with (
         tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, f"{address}/") as page,
+        open_page(browser, f"{address}/", in_tensorboard=True) as page,
     ):
         expect(page.page.get_by_role("tab", name="Debugger")).to_be_visible(timeout=_LIVE_MS)
         expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")

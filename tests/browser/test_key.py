@@ -52,7 +52,9 @@ def _outer_hash(page: DebuggerPage) -> str:
 def test_without_a_key_a_command_asks_for_it_and_is_done_then(browser, served_program):
     program = served_program.program
     before = len(program.commands)
-    with open_page(browser, f"{served_program.address}/#debugger", has_key=False) as page:
+    with open_page(
+        browser, f"{served_program.address}/#debugger", has_key=False, in_tensorboard=True
+    ) as page:
         page.click("live-step")
         prompt = page.part("key-prompt")
         expect(prompt).to_contain_text("Commands need the key that TensorBoard printed when it started.")
@@ -74,7 +76,9 @@ def test_without_a_key_a_command_asks_for_it_and_is_done_then(browser, served_pr
 
 def test_a_command_is_left_when_the_key_is_not_given(browser, served_program):
     before = len(served_program.program.commands)
-    with open_page(browser, f"{served_program.address}/#debugger", has_key=False) as page:
+    with open_page(
+        browser, f"{served_program.address}/#debugger", has_key=False, in_tensorboard=True
+    ) as page:
         page.click("live-step")
         page.part("key-prompt").press("Escape")
         expect(page.part("key-prompt")).to_have_count(0)
@@ -91,7 +95,7 @@ def test_a_command_is_left_when_the_key_is_not_given(browser, served_program):
 def test_the_page_takes_the_key_out_of_its_address_and_keeps_it_for_the_tab(browser, served_program):
     before = len(served_program.program.commands)
     link = f"{served_program.address}/#debugger&p.debugger.key={KEY}"
-    with open_page(browser, link, has_key=False) as page:
+    with open_page(browser, link, has_key=False, in_tensorboard=True) as page:
         expect(page.part("live-headline")).to_be_visible()
         assert "key" not in _outer_hash(page) and KEY not in page.page.url
         page.click("live-step")
@@ -107,7 +111,7 @@ def test_the_page_takes_the_key_out_of_its_address_and_keeps_it_for_the_tab(brow
 
 
 def test_tensorboard_prints_the_link_that_a_browser_opens(browser, served_program):
-    with open_page(browser, f"{served_program.address}/#debugger"):
+    with open_page(browser, f"{served_program.address}/#debugger", in_tensorboard=True):
         pass
     said = served_program.log.read_text()
     (link,) = [word for word in said.split() if word.startswith("http") and "p.debugger.key" in word]

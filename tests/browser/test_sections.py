@@ -156,7 +156,7 @@ def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begin
     recording.close()
     with (
         tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address, stopped_clock=True) as page,
+        open_page(browser, address, stopped_clock=True, in_tensorboard=True) as page,
     ):
         bar = page.frame.locator(".status")
         expect(bar).to_contain_text("digits finished4 executions")
@@ -200,7 +200,7 @@ def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(
 
 
 def test_keys_work_as_soon_as_the_tab_is_there(browser, example_address):
-    with open_page(browser, example_address) as page:
+    with open_page(browser, example_address, in_tensorboard=True) as page:
         assert page.frame
         alerts = page.frame.get_by_role("region", name="Alerts")
         expect(alerts).to_contain_text("1 of ")
@@ -214,7 +214,7 @@ def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
     small_program(tmp_path / "run").close()
     with (
         tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address) as page,
+        open_page(browser, address, in_tensorboard=True) as page,
     ):
         assert page.frame
         page.page.evaluate(

@@ -1,4 +1,8 @@
-"""The page as a user sees it: TensorBoard in a browser window, with the debugger in its frame."""
+"""The page as a user sees it: the debugger in its frame, in TensorBoard's window or in a bare one.
+
+TensorBoard's own page takes twice as long to load as ours. So a test that is not about TensorBoard itself
+gets a window that has its frame, its link and its theme, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,15 @@ from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
 from tests.support.serving import KEY
 
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
+_BARE = """<!doctype html><html lang="en"><title>TensorBoard</title>
+<style>
+  body { margin: 0 }
+  iframe { border: 0; width: 100%; height: calc(100vh - 64px); margin-top: 64px }
+</style>
+<body><script>
+  document.body.classList.toggle("dark-mode", matchMedia("(prefers-color-scheme: dark)").matches);
+</script>
+<iframe src="data/plugin_entry.html?name=debugger"></iframe></body></html>"""
 # At its very beginning a document has no element.
 _IDLE = "document.documentElement?.dataset.idle === 'true'"
 # No font, icon or update from outside: only this machine answers.
@@ -23,6 +36,12 @@ BROWSER_ARGS = (
     "--disable-component-update",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+
+
+class Surroundings:
+    """What is around the frame where a test does not say it; with --update-screenshots it is TensorBoard."""
+
+    in_tensorboard = False
 
 
 class DebuggerPage:
@@ -93,8 +112,9 @@ def open_page(
     stopped_clock: bool = False,
     answers: Mapping[str, object] | None = None,
     has_key: bool = True,
+    in_tensorboard: bool | None = None,
 ) -> Iterator[DebuggerPage]:
-    """Open TensorBoard in a new window of `width` x `height` pixels.
+    """Open the debugger in a new window of `width` x `height` pixels.
 
     Args:
       browser: The browser.
@@ -105,12 +125,18 @@ def open_page(
       stopped_clock: Whether the test controls the clock of the page.
       answers: Answers by route, in place of those of the server.
       has_key: Whether the window has the key that commands need.
+      in_tensorboard: Whether TensorBoard's own page is around the frame; None for :class:`Surroundings`.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     if stopped_clock:
         context.clock.install()
     for name, answer in (answers or {}).items():
         context.route(f"**/plugin/debugger/{name}", _answering(json.dumps(answer)))
+    if not (Surroundings.in_tensorboard if in_tensorboard is None else in_tensorboard):
+        context.route(
+            re.compile(r"^http://127\.0\.0\.1:\d+/?(\?[^/]*)?$"),
+            lambda route: route.fulfill(content_type="text/html", body=_BARE),
+        )
     if has_key:
         context.add_init_script(f"sessionStorage.setItem('tb_debugger_plugin.key', {KEY!r})")
     try:
