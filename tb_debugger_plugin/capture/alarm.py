@@ -8,6 +8,7 @@ exceptions of the recorder.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -16,9 +17,10 @@ from typing import Any, Final, Protocol
 import tensorflow as tf
 
 from tb_debugger_plugin import errors
-from tb_debugger_plugin.capture.first_bad import FirstBad, place
 from tb_debugger_plugin.capture.on_alert import Action, OnAlert
-from tb_debugger_plugin.capture.stacks.frames import Frame
+from tb_debugger_plugin.capture.sinks.protocol import FirstBad
+from tb_debugger_plugin.capture.stacks.frames import Frame, is_library
+from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: What the native library puts into the message of an op that fails.
 _NUMBER: Final = re.compile(r"\[tb_debugger_plugin (\d+)\]")
@@ -80,7 +82,6 @@ class BadValue:
         dump_root: str,
         find_reason: Callable[[BadValue], Explanation | None],
     ) -> None:
-        own = place(first.op_type, stack)
         self.op_type, self.op_name, self.slot, self.kind = (
             first.op_type,
             first.op_name,
@@ -88,8 +89,10 @@ class BadValue:
             first.kind,
         )
         self.graph_id = first.graph_id
-        self.headline = own.headline
-        self.line = own.line
+        own = [frame for frame in stack if not is_library(frame.path)]
+        innermost = (own or stack)[-1:]
+        self.headline = display_name(first.op_type) + "".join(map(_where, innermost))
+        self.line = "".join(f"{frame.path}:{frame.line}" for frame in innermost)
         self.dump_root = dump_root
         self._find_reason = find_reason
         self._reason: Explanation | None = None
@@ -113,6 +116,11 @@ class BadValue:
         headline = self.headline if reason is None else reason.headline
         what = f"{self.kind[0].upper()}{self.kind[1:]} in the output of {headline}."
         return "\n".join([what, *(reason.sentences if reason else ())])
+
+
+def _where(frame: Frame) -> str:
+    function = f" in {frame.function}" if frame.function else ""  # AutoGraph's lambdas have no name
+    return f"{function}, {os.path.basename(frame.path)}:{frame.line}"
 
 
 class NumericsError(errors.NumericsError, tf.errors.InvalidArgumentError):

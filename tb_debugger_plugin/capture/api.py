@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
@@ -275,26 +275,3 @@ def _end_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_end_in_child)
-
-
-@contextmanager
-def record(logdir: str | os.PathLike[str], mode: str = "FULL_HEALTH", **options: Any) -> Iterator[Recording]:
-    """Record a block that debuggers cannot stop: see the public `record` in `live/program/api.py`.
-
-    Args:
-      logdir: Folder for the event files.
-      mode: What to record of each tensor.
-      **options: Other arguments of `enable_dump_debug_info`.
-    """
-    arguments = {"circular_buffer_size": -1, **options}
-    with current_lock:
-        before = running()
-        recording = enable_dump_debug_info(logdir, mode, **arguments)
-    try:
-        yield recording
-    except BaseException:
-        if recording is not before:
-            recording.close()
-        raise
-    if recording is not before:
-        recording.finish()

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Callable
 
 from tb_debugger_plugin.capture.alarm import BadValue, Explanation
-from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.own_recording import reason_of, verdict
-from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.protocol import FirstBad, Sink
 from tb_debugger_plugin.capture.stacks.frames import Frames
 
 _log = logging.getLogger("tb_debugger_plugin")

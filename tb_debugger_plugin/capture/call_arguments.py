@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.util import nest
 
-from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall
+from tb_debugger_plugin.capture.hooks.functions import FunctionCall
 
 
 def name_of(function: Any) -> str:

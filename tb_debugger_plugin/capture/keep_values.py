@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.tensorflow_names import unwrapped
 from tb_debugger_plugin.native.structs import KeepLimits
 
 #: Default size limit in bytes of one value that is recorded whole: 1 MiB.

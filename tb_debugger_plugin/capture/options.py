@@ -24,9 +24,9 @@ from tb_debugger_plugin.capture.keep_values import (
     number_of_bytes,
 )
 from tb_debugger_plugin.capture.on_alert import OnAlert
-from tb_debugger_plugin.capture.wrapped_names import unwrapped
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES, TensorDebugMode, spec_of
+from tb_debugger_plugin.events.tensorflow_names import unwrapped
 
 #: The forms in which a caller may choose dtypes.
 DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] | None"

@@ -46,9 +46,9 @@ from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
+from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.calls import Call
 from tb_debugger_plugin.capture.stacks.frames import Frames
-from tb_debugger_plugin.capture.steps import Steps
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.capture.watched import WatchedTensors
@@ -56,6 +56,51 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
+
+
+class StepCounter:
+    """Counts the steps of one recording, and decides which are recorded. Thread-safe.
+
+    A step is what the program does between two calls of `tb_debugger_plugin.step()`. Step 0 begins with the
+    recording. While the recording is paused, nothing is recorded.
+
+    Args:
+      options: Choose the steps.
+      sink: Gets the decision for each step.
+
+    Attributes:
+      is_recorded: Whether what the program computes now is recorded.
+    """
+
+    def __init__(self, options: Options, sink: Sink) -> None:
+        self._options = options
+        self._sink = sink
+        self._lock = threading.Lock()  # guards _number and _is_paused, and the order of calls of the sink
+        self._number = -1
+        self._is_paused = False
+        self.is_recorded = True
+        self.end()
+
+    def end(self) -> None:
+        """End the current step and begin the next one."""
+        with self._lock:
+            self._number += 1
+            self._decide()
+
+    def pause(self, is_paused: bool) -> None:
+        """Record nothing from now on, or go on."""
+        with self._lock:
+            self._is_paused = is_paused
+            self._decide()
+
+    def _decide(self) -> None:
+        self.is_recorded = not self._is_paused and self._options.records_step(self._number)
+        self._sink.set_wanted(self.is_recorded)
+
+    @property
+    def never_marked(self) -> bool:
+        """Whether the user chose steps, but the program has marked none."""
+        return self._options.chooses_steps and self._number == 0
 
 
 class Recording:
@@ -88,7 +133,7 @@ class Recording:
         self._bad_values = BadValues(
             options, self._sink, self._graphs, self._frames, self.FlushExecutionFiles
         )
-        self._steps = Steps(options, self._sink)
+        self._steps = StepCounter(options, self._sink)
         threads = ThreadNumbers(Register(self._sink))
         self._session_runs = SessionRuns(self._sink, self._frames, threads, SCOPE)
         self._eager = EagerOps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 #: Types of the ops that are arguments of their graph, in the order of the arguments.
@@ -21,6 +22,7 @@ _PIPELINE: Final = re.compile(r"(__inference_)?(Dataset|tf_data)_")
 _STATEFUL: Final = re.compile(r"(__inference_)?Dataset_(scan|reduce)_")
 _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
 _BACKWARD: Final = re.compile(r"^__backward_(?=.)")
+_WRAPPED: Final = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
 _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
 
 
@@ -71,3 +73,16 @@ def display_name(name: str) -> str:
         return name
     short = _NUMBERS.sub("", bare) or bare
     return short if bare == called else f"∇{short}"
+
+
+def unwrapped(name: str) -> Iterator[str]:
+    """Yield the name of a function, and the names that it contains, the user's name last.
+
+    TensorFlow's name of a function that the user calls f may be __inference___backward_f_12_34.
+    """
+    while True:
+        yield name
+        wrapped = _WRAPPED.match(name)
+        if wrapped is None:
+            return
+        name = wrapped.group(1)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
-from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.stacks.calls import Call as Running

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tb_debugger_plugin.capture.engines.grappler.functions import OptimizedFunctions
+from tb_debugger_plugin.capture.engines.grappler.survivors import OptimizedFunctions
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions, PlainSessions
 from tb_debugger_plugin.capture.engines.unwatched import (
     UnwatchedFunctions,

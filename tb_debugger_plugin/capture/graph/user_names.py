@@ -14,7 +14,7 @@ from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 from tb_debugger_plugin.capture.stacks.frames import is_library
 from tb_debugger_plugin.capture.tf_types import TfGraph
-from tb_debugger_plugin.capture.wrapped_names import unwrapped
+from tb_debugger_plugin.events.tensorflow_names import unwrapped
 
 #: Most ops whose stacks are searched: each op whose stack is read keeps 9 kB for ever.
 _MOST_OPS = 50

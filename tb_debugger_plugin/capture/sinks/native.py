@@ -18,13 +18,13 @@ import numpy as np
 import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import (
     CompiledSink,
     CompiledTensor,
+    FirstBad,
     NewTensor,
     WatchedTensor,
     WatchOp,

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
@@ -110,6 +109,26 @@ class CompiledTensor:
     shape: tuple[int, ...] | None
     size_at: int = -1
     counts: tuple[int, ...] = ()
+
+
+class FirstBad(NamedTuple):
+    """The first bad value on record, as its record names it.
+
+    Attributes:
+      op_type: Type of an eager op, or name of a function; empty for an op of a graph.
+      graph_id: The graph of the op; empty for an eager op.
+      op_name: Name of an op of a graph.
+      stack: Ids of the frames of an eager op, outermost first.
+      slot: Number of the output of an op of a graph.
+      kind: "NaN", "infinity", or "NaN or infinity" in a mode that does not distinguish them.
+    """
+
+    op_type: str = ""
+    graph_id: str = ""
+    op_name: str = ""
+    stack: tuple[str, ...] = ()
+    slot: int = 0
+    kind: str = ""
 
 
 class Sink(Protocol):

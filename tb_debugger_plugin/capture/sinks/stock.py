@@ -19,10 +19,9 @@ from tensorflow.core.protobuf import debug_event_pb2
 from tensorflow.python.debug.lib import debug_events_writer
 
 from tb_debugger_plugin.capture import placement
-from tb_debugger_plugin.capture.first_bad import FirstBad
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
-from tb_debugger_plugin.capture.sinks.protocol import NewTensor, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.protocol import FirstBad, NewTensor, WatchedTensor, WatchOp
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError

@@ -425,15 +425,25 @@ def record(
       UsageError: An argument cannot be used.
       RecordingError: The folder cannot be written.
     """
-    own = take_own(options, is_interactive=interactive)
-    arguments = {**(_defaults() if interactive else {}), **options}
-    mode = mode or arguments.pop("tensor_debug_mode", "FULL_HEALTH")
-    with contextlib.ExitStack() as stack:
-        with recorder.interactive() if interactive else contextlib.nullcontext():
-            recording = stack.enter_context(recorder.record(logdir, mode, **arguments))
-        if interactive:
-            stack.enter_context(enable_breakpoints(recording.dump_root, **own))
+    if mode is not None:
+        options["tensor_debug_mode"] = mode
+    if interactive:
+        with enable_breakpoints(logdir, **options) as breakpoints:
+            yield breakpoints.recording
+        return
+    take_own(options, is_interactive=False)
+    arguments: dict[str, Any] = {"tensor_debug_mode": "FULL_HEALTH", "circular_buffer_size": -1, **options}
+    with recorder.current_lock:
+        before = recorder.running()
+        recording = recorder.enable_dump_debug_info(logdir, **arguments)
+    try:
         yield recording
+    except BaseException:
+        if recording is not before:
+            recording.close()
+        raise
+    if recording is not before:
+        recording.finish()
 
 
 def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
-from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.hooks.sessions import SessionCall
 from tb_debugger_plugin.capture.observer import Observer

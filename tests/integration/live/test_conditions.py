@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.live.program import api
 from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, parse_condition
 from tb_debugger_plugin.live.program.tensors import numbers_of
 from tests.support.conditions import conditions
@@ -44,7 +45,7 @@ def passing(tmp_path, request):
     def negated(x):
         return tf.negative(x, name=name)
 
-    with recorder.interactive(), recorder.record(tmp_path, request.param) as recording:
+    with recorder.interactive(), api.record(tmp_path, request.param) as recording:
         negated(tf.constant([1.0]))
         yield negated, recording.gate, _id_of(recording, name)
 

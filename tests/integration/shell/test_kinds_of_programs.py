@@ -1,4 +1,4 @@
-"""`capture/hooks/function_calls.py`: each outermost call of a function is a call, in all programs.
+"""`capture/hooks/functions.py`: each outermost call of a function is a call, in all programs.
 
 And the program computes what it computes without the shell, to the bit.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.hooks.function_calls import FunctionCall, FunctionCalls
+from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import CALL_TARGETS, RECORDING_TARGETS, TARGETS, Hook, Target
 
 pytestmark = pytest.mark.tensorflow

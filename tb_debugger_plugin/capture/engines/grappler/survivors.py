@@ -20,15 +20,22 @@ from tensorflow.python.ops import control_flow_v2_func_graphs
 
 from tb_debugger_plugin.capture.engines.grappler.grappler import Grappler
 from tb_debugger_plugin.capture.engines.grappler.optimized import OptimizedGraph, harmful_watches
-from tb_debugger_plugin.capture.engines.instrument import SCOPE, instrumented, with_watched_calls
+from tb_debugger_plugin.capture.engines.instrument import (
+    SCOPE,
+    instrumented,
+    watch_function,
+    with_watched_calls,
+)
 from tb_debugger_plugin.capture.graph.called import called_by
 from tb_debugger_plugin.capture.graph.definitions import library_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
+from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.plan.attachment import Attachment
-from tb_debugger_plugin.capture.plan.plan import Plan, Planned
+from tb_debugger_plugin.capture.plan.plan import Plan, Planned, make_plan
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.tf_types import NodeDef
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -283,3 +290,30 @@ def _beside(item: Planned) -> Planned:
     ):
         return item
     return replace(item, attachment=Attachment.BESIDE)
+
+
+class OptimizedFunctions:
+    """The engine for functions whose optimized graph must not change.
+
+    Args:
+      options: What to record.
+      sink: Makes the watch ops.
+      functions: The functions of the recording. Those that lose all watch ops are no longer watched.
+      not_recorded: Registers what cannot be watched.
+    """
+
+    def __init__(
+        self, options: Options, sink: Sink, functions: FunctionTable, not_recorded: NotRecorded
+    ) -> None:
+        self._options = options
+        self._sink = sink
+        self._functions = functions
+        self._survivors = Survivors(sink, functions.watched, self._define, not_recorded)
+
+    def watch(self, function: Function, known: KnownGraph) -> None:
+        """Watch the tensors that TensorFlow's graph optimizer leaves."""
+        plan = make_plan(function, known, self._options, supports_inline=self._sink.supports_inline)
+        self._define(function, known, self._survivors.surviving_part(function, known, plan))
+
+    def _define(self, function: Function, known: KnownGraph, plan: Plan) -> None:
+        watch_function(function, known, plan, self._sink, self._functions.watched.get)
