@@ -10,20 +10,28 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Catalog, load_catalog, load_sites
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.fileset import TAILED
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.schema import CHANGED, LISTS, NUM_ROWS
 
 T = TypeVar("T")
-Columns = dict[str, npt.NDArray[Any]]
+#: Columns of a table by name.
+Columns: TypeAlias = dict[str, Array]
+#: A row of an SQL query.
+SqlRow: TypeAlias = tuple[Any, ...]
+#: The parameters of an SQL query, by name or in order.
+NamedParameters: TypeAlias = dict[str, Any]
+Parameters: TypeAlias = list[Any] | NamedParameters
+#: An object as the HTTP contract has it.
+Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,15 +65,15 @@ class Snapshot:
     changed: Mapping[str, int]
     may_lag: bool = False
 
-    def rows(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, parameters: Parameters | None = None) -> list[SqlRow]:
         """Return the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
 
-    def rows_of(self, table: str, query: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    def rows_of(self, table: str, query: str, parameters: list[Any] | None = None) -> list[SqlRow]:
         """Return the rows of an SQL query on one table, which is asked once until that table changes."""
         return self.remember_of([table], query, lambda: self.rows(query, parameters))
 
-    def columns(self, query: str, parameters: list[Any] | dict[str, Any] | None = None) -> Columns:
+    def columns(self, query: str, parameters: Parameters | None = None) -> Columns:
         """Return the columns of an SQL query as NumPy arrays; NULL in a column of floats is NaN."""
         arrays = self.connection.execute(query, parameters).fetchnumpy()
         return {name: _filled(values) for name, values in arrays.items()}
@@ -128,12 +136,12 @@ class Snapshot:
             entry = self.loader.memory.get(name)
         return None if entry is None else entry[1]
 
-    def keep(self, name: str, value: Any) -> None:
+    def keep(self, name: str, value: object) -> None:
         """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""
         _keep(self.loader, name, self.generation, value)
 
 
-def _filled(values: Any) -> npt.NDArray[Any]:
+def _filled(values: Any) -> Array:
     if not isinstance(values, np.ma.MaskedArray):
         return np.asarray(values)
     return values.filled(np.nan) if values.dtype.kind == "f" else np.asarray(values.filled())

@@ -5,18 +5,16 @@ Takes a run and returns one JSON-like value.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.lists.missing import files, missing, num_held, num_seen
 from tb_debugger_plugin.analysis.origins.origins import origins_generation
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
 
-def status(snapshot: Snapshot) -> dict[str, Any]:
+def status(snapshot: Snapshot) -> Json:
     """Return the answer of the route ``status``, which ``tbdbg info`` shows too."""
     hosts = _hosts(snapshot)
     start_time, end_time = _times(snapshot, hosts)
@@ -47,7 +45,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _hosts(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _hosts(snapshot: Snapshot) -> list[Json]:
     names = (
         *("name", "start_time", "tensorflow_version", "recorder_version", "mode", "circular_buffer_size"),
         *("seen_executions", "seen_traces", "finished", "failure"),
@@ -57,16 +55,16 @@ def _hosts(snapshot: Snapshot) -> list[dict[str, Any]]:
     return [{**host, "name": name} for host, name in zip(hosts, snapshot.catalog.host_names, strict=True)]
 
 
-def _buffer_size(hosts: list[dict[str, Any]]) -> int | None:
+def _buffer_size(hosts: list[Json]) -> int | None:
     size: int = max((host["circular_buffer_size"] for host in hosts), default=0)
     return size if size > 0 else None
 
 
-def _first(hosts: list[dict[str, Any]], name: str) -> str | None:
+def _first(hosts: list[Json], name: str) -> str | None:
     return next((host[name] for host in hosts if host[name]), None)
 
 
-def _recorder(hosts: list[dict[str, Any]]) -> str | None:
+def _recorder(hosts: list[Json]) -> str | None:
     version = _first(hosts, "recorder_version")
     if version:
         return f"tb-debugger-plugin {version}"
@@ -74,14 +72,14 @@ def _recorder(hosts: list[dict[str, Any]]) -> str | None:
     return f"TensorFlow {tensorflow}" if tensorflow else None
 
 
-def _finished(hosts: list[dict[str, Any]]) -> bool | None:
+def _finished(hosts: list[Json]) -> bool | None:
     states = [host["finished"] for host in hosts]
     if any(state is False for state in states):
         return False
     return True if states and all(states) else None
 
 
-def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
+def _mode(snapshot: Snapshot, hosts: list[Json]) -> str | None:
     mode = next((host["mode"] for host in hosts if host["mode"]), None)
     if mode is None:
         # TensorFlow's own recorder stores the mode in each record only.
@@ -93,7 +91,7 @@ def _mode(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> str | None:
     return None if mode is None else mode_name(mode)
 
 
-def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
+def _dropped(snapshot: Snapshot, hosts: list[Json], suffix: str) -> int:
     """Return how many records circular buffers have overwritten.
 
     A recording writes the number of records now and then, and at its end; in between, its ring counts them.
@@ -101,7 +99,7 @@ def _dropped(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> in
     return sum(_dropped_by_host(snapshot, hosts, suffix).values())
 
 
-def _dropped_by_host(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> dict[int, int]:
+def _dropped_by_host(snapshot: Snapshot, hosts: list[Json], suffix: str) -> dict[int, int]:
     if _buffer_size(hosts) is None:
         return {}
     held = num_held(snapshot, suffix)
@@ -113,7 +111,7 @@ def _dropped_by_host(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: st
     }
 
 
-def _pinned(snapshot: Snapshot, hosts: list[dict[str, Any]], suffix: str) -> int:
+def _pinned(snapshot: Snapshot, hosts: list[Json], suffix: str) -> int:
     """Return how many records are kept although later ones fill the circular buffers.
 
     They are near first bad values, unless the program requested a flush.
@@ -133,7 +131,7 @@ def _loading(snapshot: Snapshot) -> dict[str, int] | None:
     return {"bytes_done": progress.bytes_done, "bytes_total": progress.bytes_total}
 
 
-def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | None, float | None]:
+def _times(snapshot: Snapshot, hosts: list[Json]) -> tuple[float | None, float | None]:
     start = min((host["start_time"] for host in hosts), default=None)
     rows = snapshot.rows(
         "SELECT max(wall_time) FROM (SELECT wall_time FROM graph_executions WHERE idx >= ?"
@@ -143,7 +141,7 @@ def _times(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> tuple[float | Non
     return start, rows[0][0] if rows[0][0] is not None else start
 
 
-def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _not_recorded(snapshot: Snapshot, hosts: list[Json]) -> list[Json]:
     """Return what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
     rows = snapshot.rows_of(
         "not_recorded",
@@ -170,7 +168,7 @@ def _not_recorded(snapshot: Snapshot, hosts: list[dict[str, Any]]) -> list[dict[
     return entries + missing(snapshot, hosts)
 
 
-def _notices(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _notices(snapshot: Snapshot) -> list[Json]:
     rows = snapshot.rows_of("notices", "SELECT severity, file, position, message FROM notices")
     return [
         {"severity": severity, "file": file, "offset": offset, "message": message}

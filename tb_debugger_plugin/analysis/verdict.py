@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.alerts.settings import make_settings
 from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins, wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES
@@ -74,7 +74,7 @@ class RunVerdict:
         """Return the headline, the sentences and the doubts, a line each."""
         return "\n".join([self.headline, *self.sentences, *self.doubts])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the answer of the route ``verdict``."""
         return {
             **{"kind": self.kind, "headline": self.headline, "sentences": list(self.sentences)},
@@ -112,7 +112,7 @@ def known_verdict(loader: RunLoader) -> RunVerdict | None:
     return found
 
 
-def _of_values(snapshot: Snapshot, facts: dict[str, Any], *, is_whole: bool) -> RunVerdict:
+def _of_values(snapshot: Snapshot, facts: Json, *, is_whole: bool) -> RunVerdict:
     executions, traces = facts["num_executions"], facts["num_graph_executions"]
     is_loading = facts["loading"] is not None
     is_ended = facts["finished"] is True and not is_loading
@@ -192,7 +192,7 @@ def _sentences_of_rules(
     )
 
 
-def _doubts(facts: dict[str, Any]) -> tuple[str, ...]:
+def _doubts(facts: Json) -> tuple[str, ...]:
     """Return why a run without bad values may have some, beside what is not recorded, a sentence each."""
     doubts = []
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import DebugEvent, parse_event
+from tb_debugger_plugin.events.messages import DebugEvent, Message, parse_event
 
 METADATA: Final = "metadata"
 SOURCE_FILES: Final = "source_files"
@@ -75,7 +75,7 @@ class FileSet:
         """Return the path of one of the files, of the same class as the folder; the file need not exist."""
         return self.folder / (self.prefix + suffix)
 
-    def tail_path(self, suffix: str) -> Any:
+    def tail_path(self, suffix: str) -> Location:
         """Return the path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 
@@ -117,7 +117,7 @@ class EventRecord:
     """
 
     offset: int | None
-    event: Any
+    event: Message
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class FileSetWriter:
         """Return the path of one of the files, below ``dump_root`` as the caller gave it."""
         return f"{self._root.rstrip('/') or '/'}/{self.files.prefix}{suffix}"
 
-    def write(self, suffix: str, *events: Any) -> None:
+    def write(self, suffix: str, *events: Message) -> None:
         """Append events to one file and flush it.
 
         Args:

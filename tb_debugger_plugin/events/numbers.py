@@ -6,13 +6,15 @@ computes, and a test compares the two for each dtype.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events.modes import EXPONENT_EDGES, EXPONENTS
 
+#: An array of any dtype.
+Array: TypeAlias = npt.NDArray[Any]
 #: The exponent of a float64, in its bits, and the column that counts it.
 _FIELD_MASK: Final = 0x7FF
 _BINS: Final = np.searchsorted(EXPONENT_EDGES, np.arange(_FIELD_MASK + 1) - 1023, side="right")
@@ -20,12 +22,12 @@ _BINS: Final = np.searchsorted(EXPONENT_EDGES, np.arange(_FIELD_MASK + 1) - 1023
 _PART: Final = 1 << 16
 
 
-def widened(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def widened(values: Array) -> Array:
     """Return values of ``ml_dtypes`` as float32, which holds all of them, and other values as they are."""
     return values.astype(np.float32) if values.dtype.kind == "V" else values
 
 
-def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
+def count_values(values: Array) -> dict[str, float]:
     """Count the elements of each kind, as the summary of mode FULL_HEALTH does.
 
     Args:
@@ -54,7 +56,7 @@ def count_values(values: npt.NDArray[Any]) -> dict[str, float]:
     }
 
 
-def moments_of(values: npt.NDArray[Any], repeats: int = 0) -> dict[str, float]:
+def moments_of(values: Array, repeats: int = 0) -> dict[str, float]:
     """Compute the statistics of the finite elements, as the summary of mode FULL_NUMERICS does.
 
     Args:
@@ -86,7 +88,7 @@ def moments_of(values: npt.NDArray[Any], repeats: int = 0) -> dict[str, float]:
     return {name: value + 0.0 for name, value in moments.items()}
 
 
-def exponents_of(values: npt.NDArray[Any], repeats: int = 0) -> dict[str, float]:
+def exponents_of(values: Array, repeats: int = 0) -> dict[str, float]:
     """Count the elements by powers of two, as the summary of mode EXPONENTS does.
 
     Args:
@@ -106,7 +108,7 @@ def exponents_of(values: npt.NDArray[Any], repeats: int = 0) -> dict[str, float]
     return dict(zip(EXPONENTS, counts.tolist(), strict=True))
 
 
-def _exponents(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _exponents(values: Array) -> npt.NDArray[np.float64]:
     """Count elements by the bits of their exponents, which are those of the powers of two."""
     doubles = np.ascontiguousarray(values, np.float64)
     fields = (doubles.view(np.uint64) >> np.uint64(52)).astype(np.int16) & _FIELD_MASK

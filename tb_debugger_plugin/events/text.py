@@ -25,6 +25,7 @@ from tb_debugger_plugin.events.fileset import (
     read_with_tail,
 )
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 
 _MAX_TEXT: Final = 200
@@ -82,7 +83,7 @@ class _Verbatim(Normalizer):
         return value
 
 
-def _tensor_text(tensor: Any, mode: int) -> str:
+def _tensor_text(tensor: Message, mode: int) -> str:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     if tensor.dtype == 2 and len(tensor.tensor_content) % 8 == 0 and tensor.tensor_content:
         values = np.frombuffer(tensor.tensor_content, "<f8").tolist()
@@ -127,13 +128,13 @@ def _field_lines(
             yield from _message_lines(item, normalize, indent + "  ")
 
 
-def _message_lines(message: Any, normalize: Normalizer, indent: str) -> Iterator[str]:
+def _message_lines(message: Message, normalize: Normalizer, indent: str) -> Iterator[str]:
     mode = getattr(message, "tensor_debug_mode", 0)
     for field, value in message.ListFields():
         yield from _field_lines(field, value, normalize, indent, mode)
 
 
-def event_lines(event: Any, normalize: Normalizer | None = None) -> list[str]:
+def event_lines(event: Message, normalize: Normalizer | None = None) -> list[str]:
     """Return the lines of one event.
 
     Args:

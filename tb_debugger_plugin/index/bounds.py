@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
-from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.events.messages import Message, parse_event
 
 #: Records below this size are not cut.
 MIN_BYTES: Final = 1 << 16
@@ -27,7 +27,7 @@ _WHOLE: Final = frozenset({"TensorProto"})
 _UNUSED: Final = ("original_graph_def", "instrumented_graph_def", "instrumented_ops")
 
 
-def parse_bounded(payload: bytes) -> Any:
+def parse_bounded(payload: bytes) -> Message:
     """Decode a record as :func:`~tb_debugger_plugin.events.messages.parse_event` does, and cut it.
 
     Args:
@@ -53,7 +53,7 @@ def bounded_text(text: str) -> str:
     return f"{text[: MAX_TEXT - 64]}… ({len(text)} characters, {digest})"
 
 
-def _bound(message: Any) -> None:
+def _bound(message: Message) -> None:
     for field, value in message.ListFields():
         if isinstance(value, str):
             setattr(message, field.name, bounded_text(value))

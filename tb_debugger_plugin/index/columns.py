@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.events.numbers import Array
+
 if TYPE_CHECKING:
     # The decoding processes do not use a database, and importing it takes 14 MB.
     import duckdb
 
-Array = npt.NDArray[Any]
 
 #: Up to this many rows, DuckDB takes lists in half the time that it needs to make a view of arrays.
 _FEW_ROWS: Final = 64

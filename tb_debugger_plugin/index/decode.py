@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import STORED
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index import tensors
-from tb_debugger_plugin.index.columns import Array, measured
+from tb_debugger_plugin.index.columns import measured
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.traces import Integers, TraceRows
 
@@ -33,7 +35,7 @@ class Row:
     """
 
     host: int
-    event: Any
+    event: Message
     position: int
 
 
@@ -117,7 +119,9 @@ def execution_columns(rows: Sequence[Row], registry: Registry, first: int) -> Ex
     return ExecutionColumns(executions, _input_columns(records, first), outputs)
 
 
-def _numbered_columns(rows: Sequence[Row], records: Sequence[Any], registry: Registry) -> dict[str, Array]:
+def _numbered_columns(
+    rows: Sequence[Row], records: Sequence[Message], registry: Registry
+) -> dict[str, Array]:
     hosts = [row.host for row in rows]
     op_types = [registry.op_type(record.op_type) for record in records]
     graphs = [
@@ -161,7 +165,7 @@ def _slots_of(*lists: Sequence[Sequence[Any]]) -> _Slots:
     return _Slots(rows, np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows])
 
 
-def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:
+def _input_columns(records: Sequence[Message], first: int) -> dict[str, Array]:
     inputs = [record.input_tensor_ids for record in records]
     slots = _slots_of(inputs)
     ids, _ = slots.filled(inputs, 0, np.int64)
@@ -169,7 +173,7 @@ def _input_columns(records: Sequence[Any], first: int) -> dict[str, Array]:
 
 
 def _output_columns(
-    rows: Sequence[Row], records: Sequence[Any], registry: Registry, first: int
+    rows: Sequence[Row], records: Sequence[Message], registry: Registry, first: int
 ) -> dict[str, Array]:
     known_ids = [record.output_tensor_ids for record in records]
     known_devices = [record.output_tensor_device_ids for record in records]

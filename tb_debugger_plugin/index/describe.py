@@ -15,6 +15,7 @@ from typing import Any, Final
 import duckdb
 
 from tb_debugger_plugin.events.fileset import FileSet
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.tensorflow_names import vectorized_from
@@ -97,7 +98,7 @@ class Describer:
     _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
     _in_ring: bool = False
 
-    def add(self, host: int, event: Any) -> None:
+    def add(self, host: int, event: Message) -> None:
         """Add one event of the host's short files."""
         kind = event.WhichOneof("what")
         handler = _HANDLERS.get(kind)
@@ -133,7 +134,7 @@ class Describer:
             connection.execute(f"DELETE FROM {table} WHERE in_ring")
         return set(_IN_RINGS)
 
-    def add_ring(self, host: int, events: Iterable[Any]) -> None:
+    def add_ring(self, host: int, events: Iterable[Message]) -> None:
         """Add the records of a ring to the next commit."""
         self._in_ring = True
         for event in events:
@@ -142,7 +143,7 @@ class Describer:
                 self.add(host, event)
         self._in_ring = False
 
-    def _metadata(self, host: int, event: Any) -> None:
+    def _metadata(self, host: int, event: Message) -> None:
         data = event.debug_metadata
         self.hosts[host] = self.hosts[host]._replace(
             name=data.host_name or self.hosts[host].name,
@@ -158,7 +159,7 @@ class Describer:
             finished=False if data.recorder_version else None,
         )
 
-    def _counts(self, host: int, event: Any) -> None:
+    def _counts(self, host: int, event: Message) -> None:
         counts = event.recording_counts
         self.hosts[host] = self.hosts[host]._replace(
             seen_executions=counts.executions,
@@ -167,14 +168,14 @@ class Describer:
             failure=counts.failure,
         )
 
-    def _not_recorded(self, host: int, event: Any) -> None:
+    def _not_recorded(self, host: int, event: Message) -> None:
         missing = event.not_recorded
         reason, graph_id = reason_name(missing.reason), missing.graph_id or None
         self.rows["not_recorded"].extend(
             NotRecordedRow(host, reason, name, missing.message, graph_id) for name in missing.names or [None]
         )
 
-    def _changed_value(self, host: int, event: Any) -> None:
+    def _changed_value(self, host: int, event: Message) -> None:
         changed = event.changed_value
         when = event.wall_time if math.isfinite(event.wall_time) else 0.0
         graph_id = changed.graph_id or None
@@ -182,7 +183,7 @@ class Describer:
             ChangedValueRow(host, when, graph_id, changed.op_name, changed.slot, changed.expression)
         )
 
-    def _source(self, host: int, event: Any) -> None:
+    def _source(self, host: int, event: Message) -> None:
         source, number = event.source_file, self.num_sources
         index = self.file_counts.get(host, 0)
         path, num_lines = source.file_path, len(source.lines)
@@ -195,7 +196,7 @@ class Describer:
         self.num_sources += 1
         self.file_counts[host] = index + 1
 
-    def _frame(self, host: int, event: Any) -> None:
+    def _frame(self, host: int, event: Message) -> None:
         frame = event.stack_frame_with_id
         point = frame.file_line_col
         self.rows["frames"].append(
@@ -209,18 +210,18 @@ class Describer:
                 lines["line"].append(line)
                 lines["text"].append(text)
 
-    def _device(self, host: int, event: Any) -> None:
+    def _device(self, host: int, event: Message) -> None:
         device = event.debugged_device
         if (host, device.device_id) not in self.devices:
             self.devices.add((host, device.device_id))
             self.rows["devices"].append(DeviceRow(host, device.device_id, device.device_name))
 
-    def _graph(self, host: int, event: Any) -> None:
+    def _graph(self, host: int, event: Message) -> None:
         graph = event.debugged_graph
         name, outer_id = graph.graph_name or None, graph.outer_context_id or None
         self.registry.describe_graph(GraphRow(host, graph.graph_id, name, outer_id, known=True))
 
-    def _op(self, host: int, event: Any) -> None:
+    def _op(self, host: int, event: Message) -> None:
         creation = event.graph_op_creation
         registry = self.registry
         graph = registry.graph(host, creation.graph_id)
@@ -250,13 +251,13 @@ class Describer:
             edges["op"].extend([op] * len(waits_for))
             edges["source_op"].extend([registry.op(graph, name) for name in waits_for])
 
-    def _stack_of(self, host: int, graph: int, creation: Any) -> int:
+    def _stack_of(self, host: int, graph: int, creation: Message) -> int:
         """Return the stack of an op; copies for all elements are made on the line of the vectorized map."""
         original = vectorized_from(creation.op_name)
         stack = None if original is None else self.registry.stack_of_op(graph, original)
         return self._stack(host, creation.code_location) if stack is None else stack
 
-    def _op_outputs(self, op: int, creation: Any) -> None:
+    def _op_outputs(self, op: int, creation: Message) -> None:
         ids, outputs = creation.output_tensor_ids, creation.outputs
         num_ids, num_outputs = len(ids), len(outputs)
         count = max(num_ids, num_outputs)
@@ -277,7 +278,7 @@ class Describer:
             for variable in output.gradient_of:
                 self.rows["gradients"].append(GradientRow(op, slot, variable))
 
-    def _static(self, tensor: Any) -> tuple[int, int]:
+    def _static(self, tensor: Message) -> tuple[int, int]:
         if tensor.unknown_rank:
             return _dtype(tensor.dtype), -1
         return self._static_of(tensor.dtype, tuple(tensor.dims))
@@ -288,7 +289,7 @@ class Describer:
             shape = self._shapes[dims] = self.registry.shape(shape_text(dims), len(dims))
         return _dtype(dtype), shape
 
-    def _stack(self, host: int, location: Any) -> int:
+    def _stack(self, host: int, location: Message) -> int:
         # Comparing a long stack as bytes takes a third of the time that comparing its frames takes.
         key = host, location.SerializeToString()
         stack = self._stacks.get(key)
@@ -308,18 +309,18 @@ class Describer:
             source_ops.append(registry.op(graph, source))
             source_slots.append(int(slot))
 
-    def _op_attributes(self, host: int, event: Any) -> None:
+    def _op_attributes(self, host: int, event: Message) -> None:
         record = event.op_attributes
         self.rows["op_attributes"].extend(
             OpAttributeRow(host, record.number, attribute.name, attribute.value)
             for attribute in record.attributes
         )
 
-    def _thread(self, host: int, event: Any) -> None:
+    def _thread(self, host: int, event: Message) -> None:
         thread = event.debugged_thread
         self.rows["threads"].append(ThreadRow(host, thread.thread_id, thread.thread_name))
 
-    def _session_request(self, host: int, event: Any) -> None:
+    def _session_request(self, host: int, event: Message) -> None:
         request = event.session_request
         rows = self.rows["session_requests"]
         number, stack = request.number, self._stack(host, request.code_location)
@@ -332,7 +333,7 @@ class Describer:
                 for position, name in enumerate(names)
             )
 
-    def _session_run(self, host: int, event: Any) -> None:
+    def _session_run(self, host: int, event: Message) -> None:
         run = event.session_run
         begin = run.begin_time if math.isfinite(run.begin_time) else 0.0
         self.rows["session_runs"].append(
@@ -349,7 +350,7 @@ class Describer:
             )
         )
 
-    def _op_times(self, host: int, event: Any) -> None:
+    def _op_times(self, host: int, event: Message) -> None:
         times = event.op_times
         # Damage may have made one of the lists shorter.
         self.rows["op_times"].extend(
@@ -365,7 +366,7 @@ class Describer:
         )
 
 
-_HANDLERS: Final[dict[str, Callable[[Describer, int, Any], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[Describer, int, Message], None]]] = {
     "debug_metadata": Describer._metadata,
     "recording_counts": Describer._counts,
     "not_recorded": Describer._not_recorded,

@@ -10,10 +10,11 @@ Invariant: numbers are dense from 0 and never change; ``save`` writes what has c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.columns import insert_rows
 from tb_debugger_plugin.index.rows import (
     NUMBERS,
@@ -60,7 +61,7 @@ class Table(Generic[Row]):
 
     name: str
     row_type: type[Row]
-    numbers: dict[Any, int] = field(default_factory=dict)
+    numbers: dict[Hashable, int] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     dirty: set[int] = field(default_factory=set)
     saved: int = 0
@@ -70,12 +71,12 @@ class Table(Generic[Row]):
         """The name of the column with the numbers."""
         return NUMBERS[self.name]
 
-    def number(self, key: Any, row: Row) -> int:
+    def number(self, key: Hashable, row: Row) -> int:
         """Return the number of a key; a new key gets the row."""
         number = self.numbers.get(key)
         return self.add(key, row) if number is None else number
 
-    def add(self, key: Any, row: Row) -> int:
+    def add(self, key: Hashable, row: Row) -> int:
         """Return the number of a key that is new."""
         number = self.numbers[key] = len(self.rows)
         self.rows.append(row)
@@ -88,7 +89,7 @@ class Table(Generic[Row]):
             self.rows[number] = row
             self.dirty.add(number)
 
-    def load(self, connection: duckdb.DuckDBPyConnection, key: Callable[[Row], Any]) -> None:
+    def load(self, connection: duckdb.DuckDBPyConnection, key: Callable[[Row], Hashable]) -> None:
         """Read all rows.
 
         Args:
@@ -188,7 +189,7 @@ class Registry:
         number = self.shapes.numbers.get(text)
         return self.shapes.add(text, ShapeRow(text, min(rank, _MAX_RANK))) if number is None else number
 
-    def stack(self, host: int, location: Any) -> int:
+    def stack(self, host: int, location: Message) -> int:
         """Return the number of a stack; -1 for a ``CodeLocation`` without frames."""
         stack = Stack(host, location.host_name, tuple(location.stack_frame_ids))
         return self.stacks.number(stack, stack) if stack.frame_ids else -1

@@ -18,7 +18,8 @@ from typing import Final
 import duckdb
 
 from tb_debugger_plugin.events.modes import STORED
-from tb_debugger_plugin.index.columns import Array, insert
+from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.

@@ -13,7 +13,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Final, NamedTuple, TypeVar
+from typing import BinaryIO, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, RecordFrames
 from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
@@ -108,7 +109,7 @@ class Batch:
       traces: Decoded records of ``graph_execution_traces``.
     """
 
-    events: list[Any] = field(default_factory=list)
+    events: list[Message] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     state: FileState = FileState()
@@ -127,7 +128,7 @@ class Batch:
             return self.traces.times
         return np.array([event.wall_time for event in self.events], np.float64)
 
-    def positioned_events(self) -> Iterator[tuple[int, Any]]:
+    def positioned_events(self) -> Iterator[tuple[int, Message]]:
         """Return the offset and the message of each record."""
         return zip(self.offsets, self.events, strict=True)
 
@@ -245,7 +246,7 @@ class SetFile:
         batch.state = replace(batch.state, size=max(size, batch.state.resume), fingerprint=fingerprint)
         return batch
 
-    def _read_stream(self, stream: Any, batch: Batch, limit: int, extend: Extend) -> None:
+    def _read_stream(self, stream: BinaryIO, batch: Batch, limit: int, extend: Extend) -> None:
         stop = batch.state.resume + limit
         at: int | None = batch.state.resume
         while at is not None and at < stop:
@@ -380,7 +381,7 @@ def ring_bytes(ring: tail.Tail, resume: int) -> RingBytes:
     return RingBytes(data, ring.head - len(data))
 
 
-def ring_events(ring: RingBytes) -> Iterator[tuple[int, Any]]:
+def ring_events(ring: RingBytes) -> Iterator[tuple[int, Message]]:
     """Yield position and decoded record; leaves out records that cannot be decoded."""
     for offset, payload in framing.read_records(ring.data)[0]:
         try:

@@ -20,12 +20,12 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
 import google_crc32c
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import dtypes, framing, wire
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.messages import Message, TensorProto
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, Stored, stored
 
 #: Bytes that are read at once: to look at fields, and to check a record.
@@ -211,7 +211,7 @@ class StoredElements(Protocol):
         """The dtype of the arrays that :meth:`read` returns: objects for strings, which are bytes."""
         ...
 
-    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def read(self, begin: int, end: int) -> Array:
         """Return a range of elements as a flat array, which must not be written to.
 
         Raises:
@@ -252,7 +252,7 @@ def read_header(source: Bytes, message: Span) -> Header:
     return Header(head.dtype, shape, head.summary_mode, head.left_out_bytes)
 
 
-def _without_elements(source: Bytes, message: Span) -> Any:
+def _without_elements(source: Bytes, message: Span) -> Message:
     head = TensorProto()
     for one in fields(source, message):
         if one.number in ELEMENT_FIELDS:
@@ -320,7 +320,7 @@ class _FileElements:
     shape: tuple[int, ...]
     kind: np.dtype[Any]
 
-    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def read(self, begin: int, end: int) -> Array:
         size = self.kind.itemsize
         data = self.source.read(self.begin + begin * size, self.begin + end * size)
         if len(data) != (end - begin) * size:
@@ -337,7 +337,7 @@ class _StoredElements:
     shape: tuple[int, ...]
     kind: np.dtype[Any]
 
-    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def read(self, begin: int, end: int) -> Array:
         values = self.stored.values
         part = values[begin:end]
         missing = (end - begin) - len(part)
@@ -386,7 +386,7 @@ def _string_list(content: bytes, count: int) -> list[bytes]:
     return [content[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
-def _parse(source: Bytes, message: Span) -> Any:
+def _parse(source: Bytes, message: Span) -> Message:
     try:
         return TensorProto.FromString(source.read(message.begin, message.end))
     except Exception as error:  # DecodeError, whose class depends on the version of protobuf

@@ -16,15 +16,15 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.events.messages import Message, parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.index.columns import Array
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.frames import RecordFrames, load_library
 
 Integers = npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class Templates(ABC):
       site_of: Returns the number of the site of a trace.
     """
 
-    def __init__(self, site_of: Callable[[Any], int]) -> None:
+    def __init__(self, site_of: Callable[[Message], int]) -> None:
         self._site_of = site_of
         self._num_templates = 0
         self._refusals: dict[int, int] = {}
@@ -116,7 +116,7 @@ class Templates(ABC):
         return _Template(begin, TensorDebugMode(record.tensor_debug_mode), self._site_of(record))
 
 
-def make_templates(site_of: Callable[[Any], int]) -> Templates:
+def make_templates(site_of: Callable[[Message], int]) -> Templates:
     """Make templates that use the compiled library when there is one.
 
     Args:
@@ -134,7 +134,7 @@ class CompiledTemplates(Templates):
       library: The compiled library.
     """
 
-    def __init__(self, site_of: Callable[[Any], int], library: ctypes.CDLL) -> None:
+    def __init__(self, site_of: Callable[[Message], int], library: ctypes.CDLL) -> None:
         super().__init__(site_of)
         self._library = library
         self._handle = library.tbdbg_templates_new(secrets.randbits(64))
@@ -267,7 +267,7 @@ class NumpyTemplates(Templates):
       site_of: Returns the number of the site of a trace.
     """
 
-    def __init__(self, site_of: Callable[[Any], int]) -> None:
+    def __init__(self, site_of: Callable[[Message], int]) -> None:
         super().__init__(site_of)
         self._layouts: dict[int, list[_Layout]] = {}
 
@@ -368,7 +368,7 @@ def _matched(layout: _Layout, records: _Records, templates: Integers) -> Match:
     return Match(records.rows, layout.mode, layout.sites[templates], times, values)
 
 
-def numbers_of(payload: bytes) -> tuple[int, Any] | None:
+def numbers_of(payload: bytes) -> tuple[int, Message] | None:
     """Find the numbers of a trace's summary in its bytes.
 
     Args:
@@ -396,7 +396,7 @@ def numbers_of(payload: bytes) -> tuple[int, Any] | None:
     return (begin, record) if begin >= 0 else None
 
 
-def _is_vector(record: Any, content: bytes) -> bool:
+def _is_vector(record: Message, content: bytes) -> bool:
     mode = record.tensor_debug_mode
     if mode == TensorDebugMode.NO_TENSOR:
         return not record.HasField("tensor_proto")
@@ -404,7 +404,7 @@ def _is_vector(record: Any, content: bytes) -> bool:
     return names is not None and record.tensor_proto.dtype == _FLOAT64 and len(content) == 8 * len(names)
 
 
-def _holds_numbers(payload: bytes, event: Any, begin: int, size: int) -> bool:
+def _holds_numbers(payload: bytes, event: Message, begin: int, size: int) -> bool:
     # Other bytes at the two offsets must change just the two fields. Then they are the values of fields of
     # fixed length, so that no value there can change the meaning of other bytes.
     time = b"\x01\x02\x03\x04\x05\x06\x07\x40"

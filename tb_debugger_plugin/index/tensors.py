@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import (
     BAD_SIGNS,
     COLUMNS,
@@ -28,7 +29,7 @@ from tb_debugger_plugin.events.modes import (
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.events.numbers import count_values, exponents_of, moments_of
+from tb_debugger_plugin.events.numbers import Array, count_values, exponents_of, moments_of
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, stored
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ class TensorSummaries:
         known for rank and shape).
     """
 
-    columns: dict[str, npt.NDArray[Any]]
+    columns: dict[str, Array]
 
 
 class _Table:
@@ -90,7 +91,7 @@ class _Table:
 
 
 def summarize(
-    modes: Sequence[int], protos: Sequence[Any], intern_shape: Callable[[str, int], int]
+    modes: Sequence[int], protos: Sequence[Message], intern_shape: Callable[[str, int], int]
 ) -> TensorSummaries:
     """Turn recorded tensors into columns.
 
@@ -116,7 +117,7 @@ def summarize(
     return TensorSummaries(_columns(table, np.asarray(modes, np.int64), counted))
 
 
-def _mode_of_value(mode: int, proto: Any) -> int:
+def _mode_of_value(mode: int, proto: Message) -> int:
     """Return the mode of a record, or that of the summary that replaces a tensor that is too large."""
     if mode == TensorDebugMode.FULL_TENSOR and proto is not None and proto.summary_mode:
         return int(proto.summary_mode)
@@ -153,7 +154,7 @@ def summarize_vectors(
 
 
 def _vectors_by_mode(
-    modes: Sequence[int], protos: Sequence[Any]
+    modes: Sequence[int], protos: Sequence[Message]
 ) -> dict[TensorDebugMode, tuple[list[int], Floats]]:
     sizes = {int(mode): len(names) for mode, names in SUMMARY_COLUMNS.items()}
     vectors: dict[int, dict[int, bytes]] = defaultdict(dict)
@@ -171,7 +172,7 @@ def _vectors_by_mode(
     }
 
 
-def _vector(proto: Any, size: int) -> bytes | None:
+def _vector(proto: Message, size: int) -> bytes | None:
     """Return the numbers of a summary as bytes of float64; None when there are not ``size`` numbers."""
     dtype = proto.dtype
     if not dtype:
@@ -200,7 +201,9 @@ def _padded_shape(rank: int, dims: list[int]) -> tuple[str, int]:
     return shape_text(shown), rank
 
 
-def _put_whole_tensor(table: _Table, row: int, proto: Any, intern_shape: Callable[[str, int], int]) -> bool:
+def _put_whole_tensor(
+    table: _Table, row: int, proto: Message, intern_shape: Callable[[str, int], int]
+) -> bool:
     dims = [dim.size for dim in proto.tensor_shape.dim][:MAX_RANK]
     table.column("dtype")[row] = proto.dtype
     table.column("rank")[row] = len(dims)
@@ -225,14 +228,12 @@ def _as_float(size: int) -> float:
     return float(size) if size < MAX_SIZE else math.nan
 
 
-def _columns(
-    table: _Table, modes: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]
-) -> dict[str, npt.NDArray[Any]]:
+def _columns(table: _Table, modes: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]) -> dict[str, Array]:
     data = table.data
     with np.errstate(invalid="ignore"):
         signs = [values > 0 for values in table.measured(BAD_SIGNS).values()]
         bad = np.logical_or.reduce([np.zeros(len(modes), bool), *signs])
-    columns: dict[str, npt.NDArray[Any]] = {"tensor_id": data["tensor_id"], **table.measured(STORED)}
+    columns: dict[str, Array] = {"tensor_id": data["tensor_id"], **table.measured(STORED)}
     columns["device_id"] = _integers(data["device_id"], -1, 2**15 - 1, -1, np.int16)
     columns["mode"] = np.clip(modes, 0, 255).astype(np.uint8)
     columns["health"] = np.where(counted, np.where(bad, BAD, GOOD), NOT_MEASURED).astype(np.uint8)
@@ -242,7 +243,7 @@ def _columns(
     return columns
 
 
-def _integers(values: Floats, low: int, high: int, default: int, kind: Any) -> npt.NDArray[Any]:
+def _integers(values: Floats, low: int, high: int, default: int, kind: Any) -> Array:
     with np.errstate(invalid="ignore"):
         fits = (values >= low) & (values <= high)
     return np.where(fits, values, default).astype(kind)

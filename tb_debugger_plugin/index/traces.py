@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.bounds import parse_bounded
-from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.frames import RecordFrames
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import TRACE, Match, make_templates
@@ -97,7 +97,7 @@ def parse_traces(
       The numbers of the records that are traces, the traces, and the records that could not be parsed.
     """
     kept: list[int] = []
-    events: list[Any] = []
+    events: list[Message] = []
     unreadable: list[Unreadable] = []
     for row in rows.tolist():
         try:
@@ -113,7 +113,7 @@ def parse_traces(
 
 
 def _rows_of_events(
-    frames: RecordFrames, rows: Integers, events: list[Any], registry: Registry, host: int
+    frames: RecordFrames, rows: Integers, events: list[Message], registry: Registry, host: int
 ) -> TraceRows:
     records = [getattr(event, TRACE) for event in events]
     summaries = tensors.summarize(
@@ -130,7 +130,7 @@ def _rows_of_events(
     )
 
 
-def _site(record: Any, registry: Registry, host: int) -> int:
+def _site(record: Message, registry: Registry, host: int) -> int:
     return registry.site(
         host, record.tfdbg_context_id, record.op_name, record.output_slot, record.device_name
     )

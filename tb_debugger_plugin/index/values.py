@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.dtypes import numpy_dtype
+from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.numbers import Array
 
 MAX_RANK: Final = 254
 #: Elements of a tensor; a tensor with more has no size. A float64 represents every count up to this one.
@@ -38,7 +39,7 @@ class Stored:
       repeats: How many more elements equal the last value.
     """
 
-    values: npt.NDArray[Any]
+    values: Array
     repeats: int = 0
 
     @property
@@ -47,7 +48,7 @@ class Stored:
         return len(self.values) + self.repeats
 
 
-def stored(proto: Any) -> Stored | None:
+def stored(proto: Message) -> Stored | None:
     """Return the stored values of a ``TensorProto``.
 
     Args:
@@ -67,13 +68,13 @@ def stored(proto: Any) -> Stored | None:
     return _from_values(proto, kind, size)
 
 
-def _from_content(proto: Any, kind: np.dtype[Any], size: int) -> Stored | None:
+def _from_content(proto: Message, kind: np.dtype[Any], size: int) -> Stored | None:
     if len(proto.tensor_content) != size * kind.itemsize:
         return None
     return Stored(np.frombuffer(proto.tensor_content, kind))
 
 
-def _from_values(proto: Any, kind: np.dtype[Any], size: int) -> Stored | None:
+def _from_values(proto: Message, kind: np.dtype[Any], size: int) -> Stored | None:
     values = next((getattr(proto, name) for name in _VALUE_FIELDS if len(getattr(proto, name))), None)
     if values is None:
         # All elements are zero, which protobuf leaves out; a shape alone must not cost memory.
@@ -84,7 +85,7 @@ def _from_values(proto: Any, kind: np.dtype[Any], size: int) -> Stored | None:
     return Stored(array, size - array.size)
 
 
-def _elements(proto: Any, values: Any, kind: np.dtype[Any]) -> npt.NDArray[Any] | None:
+def _elements(proto: Message, values: Any, kind: np.dtype[Any]) -> Array | None:
     try:
         # A value that does not fit its type is damage: any number may result, but no warning.
         with np.errstate(invalid="ignore", over="ignore"):

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
-from tb_debugger_plugin.index.columns import Array
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.rows import SiteRow
 from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_traces

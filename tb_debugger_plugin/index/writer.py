@@ -10,15 +10,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SESSION_RUNS, FileSet
+from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.events.tail import Tail
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
-from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.commit import Commit, save_commit
 from tb_debugger_plugin.index.describe import Describer
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
@@ -179,7 +180,7 @@ class Writer:
         commit.hosts = tuple(self._describer.hosts)
 
 
-def _executions(host: int, events: Iterable[tuple[int, Any]]) -> list[decode.Row]:
+def _executions(host: int, events: Iterable[tuple[int, Message]]) -> list[decode.Row]:
     return [decode.Row(host, event, position) for position, event in events if event.HasField(_KIND)]
 
 

@@ -19,9 +19,9 @@ import fsspec
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.bookkeeping import FileNotices, file_row, replace_files, replace_hosts
-from tb_debugger_plugin.index.columns import Array
 from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns, trace_columns
 from tb_debugger_plugin.index.merge import merge_executions, merge_traces
 from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table

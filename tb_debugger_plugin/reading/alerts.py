@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts import pages
@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.value import Value
 
@@ -31,7 +31,7 @@ class Explanation:
 
     headline: str
     sentences: list[str]
-    facts: dict[str, Any]
+    facts: Json
 
     def __str__(self) -> str:
         """Return the headline and the sentences, a line each."""
@@ -70,7 +70,7 @@ class Alert:
     op_name: str | None
     slot: int
     wall_time: float
-    facts: dict[str, Any] = field(repr=False)
+    facts: Json = field(repr=False)
     run: Run = field(repr=False, compare=False)
     finding: Finding | None = field(default=None, repr=False, compare=False)
 
@@ -123,7 +123,7 @@ def listed_alerts(snapshot: Snapshot, run: Run, alert_type: str | None) -> list[
     return [one for one in alerts if alert_type in (None, one.alert_type)]
 
 
-def _alert(run: Run, index: int, facts: dict[str, Any]) -> Alert:
+def _alert(run: Run, index: int, facts: Json) -> Alert:
     return Alert(
         *(index, facts["alert_type"], facts["op_type"], facts["op_name"], facts["output_slot"]),
         facts["wall_time"],

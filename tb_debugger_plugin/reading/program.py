@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tb_debugger_plugin.analysis import catalog
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source import sources as source_files
 from tb_debugger_plugin.errors import UsageError
 
@@ -108,7 +108,7 @@ class Op:
         """
         return [[one["op_name"] for one in slot] for slot in self.info()["consumers"]]
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Json:
         """Return everything that the route ``graphs/op_info`` of ``docs/http-api.md`` answers.
 
         Use::

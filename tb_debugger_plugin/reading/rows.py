@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists import tables
 from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.analysis.source import sources as source_files
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.modes import mode_name
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.value import Value
@@ -38,7 +38,7 @@ _PAGES: Final[dict[str, Callable[[Snapshot, Range, Selection | None], ColumnPage
 
 
 def counts_of(
-    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any]
+    snapshot: Snapshot, table: str, order: RowOrder | None, filters: Json
 ) -> tuple[int, int | None]:
     """Return how many rows a list has, and how many match; None for the second if all do."""
     chosen = _selection(snapshot, table, order, filters)
@@ -48,15 +48,13 @@ def counts_of(
 
 
 def page_of(
-    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any], positions: Range
+    snapshot: Snapshot, table: str, order: RowOrder | None, filters: Json, positions: Range
 ) -> ColumnPage:
     """Return some rows of a list."""
     return _PAGES[table](snapshot, positions, _selection(snapshot, table, order, filters))
 
 
-def _selection(
-    snapshot: Snapshot, table: str, order: RowOrder | None, filters: dict[str, Any]
-) -> Selection | None:
+def _selection(snapshot: Snapshot, table: str, order: RowOrder | None, filters: Json) -> Selection | None:
     wanted = _filter(snapshot, filters)
     return None if wanted.is_empty and order is None else select(snapshot, table, wanted, order)
 
@@ -74,7 +72,7 @@ def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> 
     return RowOrder(column, descending)
 
 
-def _filter(snapshot: Snapshot, filters: dict[str, Any]) -> Filter:
+def _filter(snapshot: Snapshot, filters: Json) -> Filter:
     unknown = sorted(filters.keys() - _FILTERS)
     if unknown:
         raise UsageError(f"There is no filter {unknown[0]!r}: choose from {', '.join(sorted(_FILTERS))}.")
@@ -375,7 +373,7 @@ class Rows(LazySequence[Row]):
         matching = max(0, self.matching - count)
         return Rows(self._run, self._row_type, page, max(0, self._count - count), matching)
 
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
+    def columns(self) -> dict[str, Array]:
         """Return all rows as NumPy columns.
 
         Use::
@@ -411,7 +409,7 @@ class Rows(LazySequence[Row]):
         return pandas.DataFrame(self.columns())
 
 
-def _array(values: list[Any]) -> npt.NDArray[Any]:
+def _array(values: list[Any]) -> Array:
     kinds = {type(value) for value in values}
     if kinds in ({int}, {bool}):
         return np.array(values)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.findings import (
@@ -26,7 +26,7 @@ from tb_debugger_plugin.analysis.alerts.findings import (
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, explain_finding, findings_json, headline_of
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, RuleSettings, settings_of_texts
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.fileset import find_file_sets
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -74,7 +74,7 @@ class BrokenRule:
     def __init__(
         self,
         finding: Finding,
-        facts: dict[str, Any],
+        facts: Json,
         dump_root: str,
         explain: Callable[[Finding], Explanation | None],
     ) -> None:
@@ -252,7 +252,7 @@ def _position(finding: Finding) -> tuple[object, ...]:
     return (finding.rule.id, *finding.hit[:2])
 
 
-def _place(facts: dict[str, Any]) -> tuple[object, ...]:
+def _place(facts: Json) -> tuple[object, ...]:
     """Return what stays the same of an alert when its first value differs: tensor, or op and line."""
     source = facts["source"] or {}
     names = ("alert_type", "graph_id", "op_name", "output_slot", "op_type")

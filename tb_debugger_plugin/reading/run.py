@@ -38,7 +38,7 @@ from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.html_page import page
 from tb_debugger_plugin.analysis.report.markdown import markdown
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
@@ -226,7 +226,7 @@ class Run:
         with self.snapshot() as snapshot:
             return question(snapshot, *args, **kwargs)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Json:
         """Return counts, mode, hosts, times, what is not recorded and what could not be read.
 
         Use::
@@ -238,7 +238,7 @@ class Run:
         """
         return self._ask(status)
 
-    def changed_values(self) -> list[dict[str, Any]]:
+    def changed_values(self) -> list[Json]:
         """Return the values that a debugger changed while the program was stopped at them.
 
         Use::
@@ -328,9 +328,7 @@ class Run:
 
         return Rows(self, GraphExecution, page, chosen.total, chosen.matching)
 
-    def _rows(
-        self, row_type: type[Row], table: str, order: RowOrder | None, filters: dict[str, Any]
-    ) -> Rows[Row]:
+    def _rows(self, row_type: type[Row], table: str, order: RowOrder | None, filters: Json) -> Rows[Row]:
         def page(positions: Range) -> ColumnPage:
             return self._ask(page_of, table, order, filters, positions)
 
@@ -431,7 +429,7 @@ class Run:
         """
         return self._ask(ops_of, self, {"name": name, "type": type, "function": function}, graph_id)
 
-    def op_info(self, graph_id: str, op_name: str) -> dict[str, Any]:
+    def op_info(self, graph_id: str, op_name: str) -> Json:
         """Return an op with inputs, consumers, stack and health.
 
         Use::
@@ -519,7 +517,7 @@ class Run:
         settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
         return self._ask(found_alerts, self, settings)
 
-    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> dict[str, Any]:
+    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> Json:
         """Evaluate rules as ``tbdbg alerts`` does.
 
         Use::

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.names import positions_of, sites_named
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Slicing, parse, slicing_of
 from tb_debugger_plugin.analysis.values.statistics import statistics
 from tb_debugger_plugin.errors import BadQueryError, UsageError
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.expressions.names import TensorName, nth, only_slot, parse_tensor_name
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 
@@ -57,7 +57,7 @@ class Value:
         self.wall_time = recorded.wall_time
         self.is_kept: bool = facts["is_kept"]
         self.reason: str | None = facts["reason"]
-        self.summary: dict[str, Any] | None = facts["health"]
+        self.summary: Json | None = facts["health"]
 
     def __repr__(self) -> str:
         """Return name, dtype and shape."""
@@ -74,7 +74,7 @@ class Value:
         """The shape; None if it is not known."""
         return None if self._shape is None else tuple(self._shape)
 
-    def __getitem__(self, indices: Any) -> npt.NDArray[Any]:
+    def __getitem__(self, indices: Any) -> Array:
         """Return a slice.
 
         Use::
@@ -95,7 +95,7 @@ class Value:
         """
         return self._with(indices, read_slice)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return all elements, so that NumPy's functions take the value."""
         array = self[...]
         return array if dtype is None else array.astype(dtype)
@@ -106,7 +106,7 @@ class Value:
             raise TypeError(f"{self.name} has no dimensions.")
         return self._shape[0]
 
-    def read(self, slicing: str = "...") -> npt.NDArray[Any]:
+    def read(self, slicing: str = "...") -> Array:
         """Return a slice that is given as text.
 
         Use::
@@ -127,7 +127,7 @@ class Value:
 
     def statistics(
         self, slicing: str = "...", *, bins: int = 40, low: float | None = None, high: float | None = None
-    ) -> dict[str, Any]:
+    ) -> Json:
         """Return counts of kinds, moments of the finite elements and a histogram of a slice.
 
         Use::
@@ -149,7 +149,7 @@ class Value:
           NotFoundError: The elements are not kept, are cut off or are damaged.
         """
 
-        def of_slice(elements: StoredElements, chosen: Slicing) -> dict[str, Any]:
+        def of_slice(elements: StoredElements, chosen: Slicing) -> Json:
             return statistics(elements, chosen, bins=bins, low=low, high=high, part="abs")
 
         return self._with(parse(slicing), of_slice)

@@ -23,9 +23,10 @@ from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, Json, Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
+from tb_debugger_plugin.events.numbers import Array
 
 _OF_NOTHING: Final = {"mode": 0, "health": 0, "dtype": 0, "rank": -1, "shape": -1}
 #: What :data:`health.SELECT` selects, of an execution that may have no output.
@@ -132,7 +133,7 @@ def _first_cause(snapshot: Snapshot, alerts: AlertList) -> int | None:
 
 def _of_rule(
     snapshot: Snapshot, settings: RuleSettings, number: int
-) -> tuple[Positions, Positions, Positions, npt.NDArray[Any]]:
+) -> tuple[Positions, Positions, Positions, Array]:
     rule = LISTED[number]
     assert rule.every is not None
     values = parameters_in(rule.every[0], settings.of_rule(rule)) or None
@@ -150,9 +151,7 @@ def _of_rule(
     return index, slot, np.full(len(index), number), time
 
 
-def _eager(
-    snapshot: Snapshot, settings: RuleSettings, rule: AlertRule, values: dict[str, Any] | None
-) -> Columns:
+def _eager(snapshot: Snapshot, settings: RuleSettings, rule: AlertRule, values: Json | None) -> Columns:
     """Return the outputs of executions that a rule selects; those of the defaults are kept."""
     assert rule.every is not None
     query = (
@@ -165,7 +164,7 @@ def _eager(
     )
 
 
-def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[dict[str, Any]]:
+def page(snapshot: Snapshot, alerts: AlertList, rows: Range) -> list[Json]:
     """Return the alerts of a page, in full.
 
     Args:
@@ -205,7 +204,7 @@ def values_of(snapshot: Snapshot, keys: Sequence[tuple[int, int]]) -> dict[tuple
 
 
 #: The numbers of an alert, and its JSON-like value.
-_Value = tuple[Numbers, dict[str, Any]]
+_Value = tuple[Numbers, Json]
 
 
 def _graph_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[int, _Value]:
@@ -282,7 +281,7 @@ def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int,
     return values
 
 
-def _common(op_type: str | None, slot: int, wall_time: float, measured: dict[str, Any]) -> dict[str, Any]:
+def _common(op_type: str | None, slot: int, wall_time: float, measured: Json) -> Json:
     return {
         "op_type": op_type,
         "output_slot": slot,

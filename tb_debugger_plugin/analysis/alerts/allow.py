@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.own_rules import check_names, quoted, tables_of, text_of
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.errors import UsageError
 
 FILE_NAME: Final = "tbdbg_allow.toml"
@@ -81,7 +82,7 @@ def read_allowed(path: Path) -> list[Allowed]:
     return [_entry(path, table) for table in tables_of(path, "allow")]
 
 
-def _entry(path: Path, table: dict[str, Any]) -> Allowed:
+def _entry(path: Path, table: Json) -> Allowed:
     check_names(path, table, (*_FIELDS, "reason"))
     fields = {name: text_of(path, table, name) for name in _FIELDS if name in table}
     if not fields:
@@ -89,7 +90,7 @@ def _entry(path: Path, table: dict[str, Any]) -> Allowed:
     return Allowed(text_of(path, table, "reason"), **fields)
 
 
-def made_allowed(fields: dict[str, Any]) -> Allowed:
+def made_allowed(fields: Json) -> Allowed:
     """Return an entry from fields of a request.
 
     Raises:

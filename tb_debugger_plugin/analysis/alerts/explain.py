@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
@@ -25,7 +24,7 @@ from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_e
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
@@ -46,7 +45,7 @@ class Diagnosis(ValueExplanation):
     headline: str
     where: Phrases
     position: int | None = None
-    alert: dict[str, Any] | None = None
+    alert: Json | None = None
     outcome: str | None = None
 
     @property
@@ -57,7 +56,7 @@ class Diagnosis(ValueExplanation):
         paragraphs.append("" if self.example is None else self.example.words)
         return list(filter(None, paragraphs))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the answer as the HTTP contract has it."""
         return {
             "index": self.position,
@@ -110,7 +109,7 @@ def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin
     return replace(diagnose_value(snapshot, alert, explain), position=position)
 
 
-def _of_origin(origin: Origin, position: int | None, alert: dict[str, Any] | None) -> Diagnosis:
+def _of_origin(origin: Origin, position: int | None, alert: Json | None) -> Diagnosis:
     """Return the answer for what is no alert itself, such as an assignment, and the alert after it."""
     return Diagnosis(
         *(origin.what, origin.why, origin.advice, origin.example, origin.certainty, origin.missing),
@@ -122,7 +121,7 @@ def _of_origin(origin: Origin, position: int | None, alert: dict[str, Any] | Non
     )
 
 
-def diagnose_value(snapshot: Snapshot, alert: dict[str, Any], explain: Explain) -> Diagnosis:
+def diagnose_value(snapshot: Snapshot, alert: Json, explain: Explain) -> Diagnosis:
     """Explain a value in the words of a rule.
 
     Args:

@@ -9,13 +9,13 @@ Invariant: names of ops, layers and variables decide nothing; types, edges and m
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.excuses import courses
 from tb_debugger_plugin.analysis.alerts.rule import RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, parameters_in
 from tb_debugger_plugin.analysis.alerts.tensors import READS, Role, tensors
-from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.catalog import Op, Site
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency, before_calls
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
@@ -112,7 +112,7 @@ def _may_be(snapshot: Snapshot, tensor: _Tensor, peaks: Mapping[_Tensor, float],
     return op.type in ARGUMENTS and not any(site.slot == tensor[1] for site in _sites(snapshot, op.number))
 
 
-def _sites(snapshot: Snapshot, op: int) -> list[Any]:
+def _sites(snapshot: Snapshot, op: int) -> list[Site]:
     return snapshot.catalog.op_sites.get(op, [])
 
 

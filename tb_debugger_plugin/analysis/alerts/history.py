@@ -14,7 +14,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Rows of the list that are looked at at once.
@@ -110,7 +111,7 @@ class Tally:
 
     _hits: dict[int, RuleHit] = field(default_factory=dict)
 
-    def add(self, part: HistoryPart, broken: Mask, measured: npt.NDArray[Any]) -> None:
+    def add(self, part: HistoryPart, broken: Mask, measured: Array) -> None:
         """Count the rows of a part that are new and break the rule."""
         rows = np.flatnonzero(broken & part.columns["is_new"])
         rows = rows[np.lexsort((part.columns["idx"][rows], part.columns["site"][rows]))]
@@ -241,7 +242,7 @@ def small_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
 def _late_norms(snapshot: Snapshot) -> dict[int, float]:
     """Return the norms at the end of the variables that start at 0, by the sites that read them."""
     weights = tensors(snapshot).of(Role.WEIGHT)
-    sizes = dict(
+    sizes: dict[int, float] = dict(
         snapshot.rows(
             "SELECT site, max(size) FROM graph_executions WHERE site IN (SELECT unnest(?::INTEGER[]))"
             " GROUP BY site",

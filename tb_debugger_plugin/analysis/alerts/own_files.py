@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts import allow, own_rules
 from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
@@ -39,6 +38,7 @@ from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, R
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.runs import FoundRun
 
 FILE_NAME: Final = "tbdbg_rules.py"
@@ -47,7 +47,7 @@ _COLUMNS: Final = ("idx", "wall_time", "site", "mode", "health", "dtype", "rank"
 _OF_OPS: Final = ("op_name", "op_type", "layer", "variable", "function")
 
 
-class RowBatch(Mapping[str, npt.NDArray[Any]]):
+class RowBatch(Mapping[str, Array]):
     """Columns of some graph executions, by name.
 
     Args:
@@ -55,13 +55,13 @@ class RowBatch(Mapping[str, npt.NDArray[Any]]):
       names: Those of the ops, by number of the site.
     """
 
-    def __init__(self, columns: Columns, names: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, columns: Columns, names: Mapping[str, Array]) -> None:
         self._columns = columns
         self._names = names
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def __getitem__(self, name: str) -> Array:
         if name in self._names:
-            values: npt.NDArray[Any] = self._names[name][self._columns["site"]]
+            values: Array = self._names[name][self._columns["site"]]
             return values
         return self._columns[name]
 
@@ -88,7 +88,7 @@ def load_rules(path: Path) -> list[AlertRule]:
     return rules
 
 
-def _is_rule(name: str, value: Any) -> bool:
+def _is_rule(name: str, value: object) -> bool:
     return (
         not name.startswith("_")
         and inspect.isfunction(value)
@@ -96,7 +96,7 @@ def _is_rule(name: str, value: Any) -> bool:
     )
 
 
-def _rule(path: Path, function: Callable[..., Any]) -> AlertRule:
+def _rule(path: Path, function: Callable[..., object]) -> AlertRule:
     name = function.__name__
     parameters = []
     for one in list(inspect.signature(function).parameters.values())[1:]:
@@ -109,7 +109,7 @@ def _rule(path: Path, function: Callable[..., Any]) -> AlertRule:
     return made_rule(name, title, severity, description, _search(path, function), tuple(parameters), None)
 
 
-def _search(path: Path, function: Callable[..., Any]) -> Find:
+def _search(path: Path, function: Callable[..., object]) -> Find:
     def find(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         first: dict[int, int] = {}
         times: dict[int, int] = {}
@@ -127,7 +127,7 @@ def _search(path: Path, function: Callable[..., Any]) -> Find:
     return find
 
 
-def _mask(path: Path, function: Callable[..., Any], batch: RowBatch, values: Values, size: int) -> Any:
+def _mask(path: Path, function: Callable[..., object], batch: RowBatch, values: Values, size: int) -> Any:
     try:
         mask = np.asarray(function(batch, **values))
     except Exception as error:
@@ -147,7 +147,7 @@ def _batches(snapshot: Snapshot) -> Iterator[tuple[RowBatch, Columns]]:
         yield RowBatch(columns, names), columns
 
 
-def _names_of_sites(snapshot: Snapshot) -> dict[str, npt.NDArray[Any]]:
+def _names_of_sites(snapshot: Snapshot) -> dict[str, Array]:
     catalog = snapshot.catalog
     ops = [catalog.ops[site.op] for site in catalog.sites]
     rows = [(op.name, op.type, op.layer, op.variable, catalog.graphs[op.graph].name) for op in ops]

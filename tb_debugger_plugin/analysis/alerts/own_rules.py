@@ -28,7 +28,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
@@ -48,7 +48,7 @@ from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.lists.select_statement import check_select
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
 from tb_debugger_plugin.index.schema import TABLES
 
@@ -66,7 +66,7 @@ else:
 _MAX_BYTES: Final = 1 << 20
 
 
-def tables_of(path: Path, kind: str) -> list[dict[str, Any]]:
+def tables_of(path: Path, kind: str) -> list[Json]:
     """Return the tables ``[[kind]]`` of a TOML file.
 
     Args:
@@ -92,7 +92,7 @@ def tables_of(path: Path, kind: str) -> list[dict[str, Any]]:
     return tables
 
 
-def text_of(path: Path, table: dict[str, Any], name: str, default: str | None = None) -> str:
+def text_of(path: Path, table: Json, name: str, default: str | None = None) -> str:
     """Return a text of a table.
 
     Raises:
@@ -104,7 +104,7 @@ def text_of(path: Path, table: dict[str, Any], name: str, default: str | None = 
     return value
 
 
-def check_names(path: Path, table: dict[str, Any], known: tuple[str, ...]) -> None:
+def check_names(path: Path, table: Json, known: tuple[str, ...]) -> None:
     """Check that a table has known names only, so that a misspelt one is not left out in silence.
 
     Raises:
@@ -161,7 +161,7 @@ def read_rules(path: Path) -> list[AlertRule]:
     return [_rule(path, table) for table in tables_of(path, "rule")]
 
 
-def _rule(path: Path, table: dict[str, Any]) -> AlertRule:
+def _rule(path: Path, table: Json) -> AlertRule:
     check_names(path, table, _NAMES)
     rule_id = text_of(path, table, "id")
     if not _ID.fullmatch(rule_id):
@@ -218,7 +218,7 @@ def made_rule(
     )
 
 
-def _parameters(path: Path, rule_id: str, given: Any) -> Iterator[Parameter]:
+def _parameters(path: Path, rule_id: str, given: object) -> Iterator[Parameter]:
     if not isinstance(given, dict):
         raise UsageError(f"{path}: the parameters of {rule_id} must be a table, such as {{limit = 5.0}}.")
     for name, value in given.items():
@@ -230,7 +230,7 @@ def _parameters(path: Path, rule_id: str, given: Any) -> Iterator[Parameter]:
         yield own_parameter(name, float(default), facts)
 
 
-def own_parameter(name: str, default: float, facts: dict[str, Any]) -> Parameter:
+def own_parameter(name: str, default: float, facts: Json) -> Parameter:
     """Return a parameter of a rule of a user, with a range around the default unless one is given."""
     reach = 100 * abs(default) or 1.0
     low, high = (
@@ -242,7 +242,7 @@ def own_parameter(name: str, default: float, facts: dict[str, Any]) -> Parameter
     return Parameter(name, default, low, high, unit, scale, "the user")  # type: ignore[arg-type]
 
 
-def _search(path: Path, table: dict[str, Any]) -> Find:
+def _search(path: Path, table: Json) -> Find:
     if "query" in table:
         return _by_query(path, text_of(path, table, "query"))
     where, measured = text_of(path, table, "where"), text_of(path, table, "measured", "NULL")
@@ -280,7 +280,7 @@ def _by_query(path: Path, query: str) -> Find:
     return find
 
 
-def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[RuleHit]:
+def _of_tensors(snapshot: Snapshot, rows: list[SqlRow]) -> list[RuleHit]:
     """One hit for each tensor of the values that a query selects."""
     inside = sorted(int(index) for index, slot in rows if slot < 0)
     grouped = snapshot.rows(
@@ -294,9 +294,7 @@ def _of_tensors(snapshot: Snapshot, rows: list[tuple[Any, ...]]) -> list[RuleHit
     return hits + [RuleHit(index, slot, 1, index) for index, slot in sorted(eager)]
 
 
-def _rows(
-    query: str, snapshot: Snapshot, values: Values, *, as_described: bool = False
-) -> list[tuple[Any, ...]]:
+def _rows(query: str, snapshot: Snapshot, values: Values, *, as_described: bool = False) -> list[SqlRow]:
     """Return the rows of a query that reads the tables and nothing else; or a row for each of its columns.
 
     Raises:
@@ -376,7 +374,7 @@ def _check_reads(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         _check_node(node, own | set(TABLES))
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+def _nodes(tree: object) -> Iterator[Json]:
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -387,7 +385,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             waiting += node
 
 
-def _check_node(node: dict[str, Any], tables: set[str]) -> None:
+def _check_node(node: Json, tables: set[str]) -> None:
     kind, name = node.get("type"), str(node.get("table_name") or node.get("function_name") or "")
     if kind == "TABLE_FUNCTION":
         name = str((node.get("function") or {}).get("function_name", ""))

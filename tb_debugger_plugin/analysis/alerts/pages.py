@@ -7,7 +7,7 @@ have: severity, rule and thresholds, how many values there are, and where the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.alerts.findings import Finding, RuleVerdict, ve
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
@@ -33,7 +33,7 @@ def by_urgency(judged: Sequence[RuleVerdict]) -> list[Finding]:
     )
 
 
-def judged_json(snapshot: Snapshot, settings: RuleSettings) -> dict[str, Any]:
+def judged_json(snapshot: Snapshot, settings: RuleSettings) -> Json:
     """Return the rules that are asked for with their counts, and all alerts, the most urgent first."""
     judged = verdicts(snapshot, settings)
     return {
@@ -43,7 +43,7 @@ def judged_json(snapshot: Snapshot, settings: RuleSettings) -> dict[str, Any]:
     }
 
 
-def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def findings_json(snapshot: Snapshot, findings: Sequence[Finding]) -> list[Json]:
     """Return the alerts of some findings.
 
     Args:
@@ -77,7 +77,7 @@ def _tensor_name(snapshot: Snapshot, number: int) -> str:
     return f"{snapshot.catalog.ops[site.op].name}:{site.slot}"
 
 
-def place_words(alert: dict[str, Any]) -> str:
+def place_words(alert: Json) -> str:
     """Return the tensor, its variable and the line of an alert: "Mul:0, for dense/kernel, train.py:68"."""
     kind = display_name(alert["op_type"] or "?")
     name = alert["op_name"]
@@ -91,7 +91,7 @@ def place_words(alert: dict[str, Any]) -> str:
     return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"
 
 
-def headline_of(rule: AlertRule, alert: dict[str, Any]) -> str:
+def headline_of(rule: AlertRule, alert: Json) -> str:
     """Return the rule, what was measured, the tensor and the line of an alert."""
     return f"{rule.title}: {alert['measured']} in {place_words(alert)}"
 
@@ -103,7 +103,7 @@ def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
     return diagnose_value(snapshot, alert, explain)
 
 
-def verdict_json(verdict: RuleVerdict) -> dict[str, Any]:
+def verdict_json(verdict: RuleVerdict) -> Json:
     """Return a rule, its thresholds and counts."""
     return {
         **rule_json(verdict.rule),
@@ -126,7 +126,7 @@ def _counts(verdict: RuleVerdict) -> dict[str, int | None]:
     }
 
 
-def rule_json(rule: AlertRule) -> dict[str, Any]:
+def rule_json(rule: AlertRule) -> Json:
     """Return what a rule is."""
     return {
         "alert_type": rule.id,
@@ -136,7 +136,7 @@ def rule_json(rule: AlertRule) -> dict[str, Any]:
     }
 
 
-def parameter_json(parameter: Parameter) -> dict[str, Any]:
+def parameter_json(parameter: Parameter) -> Json:
     """Return what a parameter is."""
     return {
         "name": parameter.name,

@@ -36,7 +36,7 @@ def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple
       keys: Position and slot of each; the slot of a graph execution is -1.
     """
     keys = list(keys)
-    sites = dict(
+    sites: dict[int, int] = dict(
         snapshot.rows(
             "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))",
             [[index for index, slot in keys if slot < 0]],

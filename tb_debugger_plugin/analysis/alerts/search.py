@@ -10,11 +10,11 @@ does not depend on how often a program ran.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import NamedParameters, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES
 
 #: Numbers of the dtypes of integers and truth values.
@@ -75,7 +75,7 @@ def sites_of(snapshot: Snapshot, hits: Sequence[RuleHit]) -> list[int]:
     return [sites[hit.position] if hit.slot < 0 else -1 for hit in hits]
 
 
-def _eager(snapshot: Snapshot, where: str, select: str, used: dict[str, Any]) -> list[RuleHit]:
+def _eager(snapshot: Snapshot, where: str, select: str, used: NamedParameters) -> list[RuleHit]:
     rows = snapshot.rows(
         f"SELECT min(idx), slot, {select} FROM execution_outputs JOIN"
         " (SELECT idx, op_type, stack FROM executions) USING (idx)"
@@ -93,12 +93,12 @@ def every_value(where: str) -> Every:
     )
 
 
-def parameters_in(sql: str, values: Values) -> dict[str, Any]:
+def parameters_in(sql: str, values: Values) -> NamedParameters:
     """Return the parameters that an SQL text uses: DuckDB refuses others."""
     return {name: value for name, value in values.items() if f"${name}" in sql}
 
 
-def sites_condition(snapshot: Snapshot, roles: Sequence[Role]) -> tuple[str, dict[str, Any]]:
+def sites_condition(snapshot: Snapshot, roles: Sequence[Role]) -> tuple[str, NamedParameters]:
     """Return an SQL condition for the sites with some roles, and its parameters."""
     if not roles:
         return "true", {}

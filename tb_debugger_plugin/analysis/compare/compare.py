@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from tb_debugger_plugin.analysis.compare.measuring import (
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.search import DifferenceSearch
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -278,7 +278,7 @@ def _is_known(shape: list[int | None] | None) -> bool:
     return shape is not None and None not in shape
 
 
-def _what(first: dict[str, Any] | None, second: dict[str, Any] | None) -> str:
+def _what(first: Json | None, second: Json | None) -> str:
     """Return what differs most, in words, such as ``mean 0.5, not 0.7``."""
     if first is None or second is None:
         return "the values differ"

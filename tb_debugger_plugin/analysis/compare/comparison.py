@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_debugger_plugin.analysis.compare.outline import Node
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 
@@ -32,7 +33,7 @@ class ComparedSide:
     source: UserLine | None
     execution_index: int | None = None
     graph_execution_index: int | None = None
-    summary: dict[str, Any] | None = None
+    summary: Json | None = None
 
     @property
     def name(self) -> str:
@@ -40,7 +41,7 @@ class ComparedSide:
         name = self.op_name or self.op_type
         return name if self.output_slot == 0 else f"{name}:{self.output_slot}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the tensor as the HTTP contract has it."""
         source = None if self.source is None else self.source.to_json()
         return {**vars(self), "source": source}
@@ -81,7 +82,7 @@ class TensorDifference:
     inherited: float | None
     what: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the difference as the HTTP contract has it."""
         return {**vars(self), "first": self.first.to_json(), "second": self.second.to_json()}
 
@@ -101,7 +102,7 @@ class InputOfFirst:
     difference: float | None
     is_within: bool | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the input as the HTTP contract has it."""
         sides = {name: None if side is None else side.to_json() for name, side in self.sides.items()}
         return {**sides, "difference": self.difference, "is_within": self.is_within}
@@ -131,9 +132,9 @@ class FirstDifference:
     explanation: str
     cause: str
     inputs: list[InputOfFirst]
-    values: dict[str, Any] | None
+    values: Json | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the first difference as the HTTP contract has it."""
         return {
             **self.tensor.to_json(),
@@ -160,7 +161,7 @@ class ProgramChange:
     second: ComparedSide | None
     words: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the change as the HTTP contract has it."""
         first, second = (None if side is None else side.to_json() for side in (self.first, self.second))
         return {"kind": self.kind, "first": first, "second": second, "words": self.words}
@@ -198,7 +199,7 @@ class Comparison:
     num_compared_tensors: int
     notes: list[str]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the answer of the route ``compare``."""
         first = self.first_difference
         return {

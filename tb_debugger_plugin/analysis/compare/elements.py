@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import DebuggerError
 
@@ -38,7 +38,7 @@ class ElementDifference:
         """The largest relative difference; infinite when that cannot be told."""
         return math.inf if self.max_relative is None else self.max_relative
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the difference as the HTTP contract has it."""
         return asdict(self)
 

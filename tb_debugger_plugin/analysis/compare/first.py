@@ -7,7 +7,7 @@ an op in between), else from the kind of the op, else from numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment
 from tb_debugger_plugin.analysis.compare.comparison import (
@@ -21,13 +21,12 @@ from tb_debugger_plugin.analysis.compare.elements import element_difference, rec
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonJob, MeasuredPair
 from tb_debugger_plugin.analysis.compare.outline import Node, Outline
 from tb_debugger_plugin.analysis.compare.search import Candidate
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.values.health import finite
 
 _DATA: Final = frozenset("IteratorGetNext OptionalGetValue IteratorGetNextSync Placeholder _Arg Arg".split())
 _READS: Final = frozenset("ReadVariableOp VariableV2 ResourceGather VarHandleOp".split())
 _RANDOM: Final = ("Random", "TruncatedNormal", "Multinomial", "Stateless", "RngReadAndSkip", "Dropout")
-
-Describe = Callable[[MeasuredPair, int], TensorDifference]
 
 
 class FirstTelling:
@@ -47,7 +46,7 @@ class FirstTelling:
         outlines: tuple[Outline, Outline],
         job: ComparisonJob,
         known: set[tuple[int, int]],
-        describe: Any,
+        describe: Callable[..., TensorDifference],
     ) -> None:
         self._partner = {pair.first.number: pair.second for pair in alignment.pairs}
         self._back = {pair.second.number: pair.first for pair in alignment.pairs}
@@ -159,7 +158,7 @@ class FirstTelling:
         graph = run.catalog.graphs[self._outlines[which].groups[node.group].graph]
         return side_of(node, slot, graph.graph_id, graph.name)
 
-    def _values(self, found: Candidate, tensor: TensorDifference) -> dict[str, Any] | None:
+    def _values(self, found: Candidate, tensor: TensorDifference) -> Json | None:
         one, nth = found.measured, found.nth
         eager = one.place.pair.first.is_eager
         elements = element_difference(

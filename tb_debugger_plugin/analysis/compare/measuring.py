@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from tb_debugger_plugin.analysis.compare.tolerance import OF_AN_OP, roundings, t
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 
 _Floats = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
@@ -96,8 +97,6 @@ def _flips(first: PlaceRows, second: PlaceRows, measured: _Flags) -> _Floats:
 _BATCH: Final = 500_000
 _LONGEST: Final = 2_000_000
 _WHOLE: Final = int(TensorDebugMode.FULL_TENSOR)
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.compare.alignment import Alignment, align
 from tb_debugger_plugin.analysis.compare.comparison import ComparedSide, side_of
@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.compare.tolerance import depths
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.graph.op_kinds import LOOPS
 from tb_debugger_plugin.analysis.lists.missing import is_cut
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.loader import RunLoader
 
@@ -38,7 +38,7 @@ def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | No
     """
     graph = made.groups[node.group].graph
     described = run.catalog.graphs[graph] if graph >= 0 else None
-    known: dict[str, Any] = {}
+    known: Json = {}
     if index is not None:
         known["execution_index" if node.is_eager else "graph_execution_index"] = index
         known["summary"] = recorded(run, index, slot, eager=node.is_eager).to_json()["health"]

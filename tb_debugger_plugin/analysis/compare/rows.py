@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.events.numbers import Array
 
 #: The recorded numbers of a value.
 NUMBERS: Final = (
@@ -22,7 +23,7 @@ NUMBERS: Final = (
     *("min", "max", "mean", "variance"),
 )
 _SELECT: Final = ", ".join(f"t.{name}" for name in ("mode", "health", "dtype", "shape", *NUMBERS))
-Numbers = npt.NDArray[Any]
+Numbers = Array
 
 
 @dataclass(frozen=True)

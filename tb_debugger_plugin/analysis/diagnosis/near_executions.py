@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.near_ops import backward_chain, wanted
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
@@ -23,7 +23,7 @@ from tb_debugger_plugin.analysis.diagnosis.surroundings import (
     facts_of,
 )
 from tb_debugger_plugin.analysis.lists import executions
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.analysis.source.sources import stack_frames
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.errors import NotFoundError
@@ -48,7 +48,7 @@ class EagerOp:
     index: int
 
     @cached_property
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Json:
         """The execution as the route ``executions`` gives it."""
         (record,) = executions.data(self.snapshot, Range(self.index, self.index + 1))
         return record

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.around import source
@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numb
 from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutput, ProgramFacts, facts_of
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -42,7 +42,7 @@ FORWARD: Final[Mapping[str, Sequence[str]]] = {
     "MatrixTriangularSolve": ("Cholesky", "MatrixTriangularSolve", "MatrixSolve", "MatrixDeterminant"),
 }
 #: A *Health* of the HTTP contract; None where nothing was measured.
-Health: TypeAlias = "dict[str, Any] | None"
+Health: TypeAlias = "Json | None"
 #: Steps from the op to the tensors of the forward op.
 _STEPS: Final = 3
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
@@ -68,7 +69,7 @@ def plain_text(phrases: Iterable[Phrase]) -> str:
     return "".join(phrase.text for phrase in phrases)
 
 
-def to_json(phrases: Iterable[Phrase]) -> list[dict[str, Any]]:
+def to_json(phrases: Iterable[Phrase]) -> list[Json]:
     """Return the phrases as the HTTP contract has them; ``target`` is there for links only."""
     return [
         {"role": phrase.kind, "text": phrase.text}

@@ -7,7 +7,7 @@ slot that the op has for it, whether it was measured or not: causes look at inpu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.evidence import Input
@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp, Health, arou
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 
 #: Ops that return their input; they are not recorded, and have the numbers of what they return.
@@ -83,7 +83,7 @@ def of_graph_op(
     return Recorded(subject, output, [(names[number], healths.get(number)) for number, *_ in edges])
 
 
-def of_execution(snapshot: Snapshot, execution: dict[str, Any], slot: int) -> Recorded:
+def of_execution(snapshot: Snapshot, execution: Json, slot: int) -> Recorded:
     """Return the record of an output of an execution.
 
     Args:

@@ -47,7 +47,7 @@ def graph_calls(snapshot: Snapshot) -> GraphCalls:
 def _graph_calls(snapshot: Snapshot) -> GraphCalls:
     catalog = snapshot.catalog
     inner = _inner_graphs(snapshot)
-    inputs = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))
+    inputs: dict[int, int] = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))
     graphs: dict[int, list[tuple[int, int]]] = {}
     callers: dict[int, list[int]] = defaultdict(list)
     for op in catalog.ops:

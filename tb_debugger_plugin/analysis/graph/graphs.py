@@ -6,14 +6,14 @@ inputs and its consumers, each with its last measurements at that position.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
@@ -27,7 +27,7 @@ MAX_NAMED: Final = 100_000
 #: By op, the edges in order: slot of the op, the other op, slot of the other op.
 _Edges = dict[int, list[tuple[int, int, int]]]
 #: The other op of an edge, and the JSON of the edge.
-_NamedEdge = tuple[int, dict[str, Any]]
+_NamedEdge = tuple[int, Json]
 
 
 def graph_number(snapshot: Snapshot, graph_id: str) -> int:
@@ -42,7 +42,7 @@ def graph_number(snapshot: Snapshot, graph_id: str) -> int:
     return number
 
 
-def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
+def graph_info(snapshot: Snapshot, graph_id: str) -> Json:
     """Return a graph with the ids of the graphs around and inside it.
 
     Raises:
@@ -58,7 +58,7 @@ def graph_info(snapshot: Snapshot, graph_id: str) -> dict[str, Any]:
     }
 
 
-def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> dict[str, Any]:
+def op_info(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None = None) -> Json:
     """Return an op with its inputs and consumers.
 
     Args:
@@ -116,7 +116,7 @@ class _Neighbourhood:
         declared = self._snapshot.catalog.ops[number].num_outputs or 0
         return min(_MAX_SLOTS, max([declared, *recorded]))
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Json:
         """Return the answer to the query."""
         number = self._op.number
         return {
@@ -161,12 +161,12 @@ class _Neighbourhood:
                 consumers[slot].append((consumer, {"op_name": ops[consumer].name, "input_slot": input_slot}))
         return consumers
 
-    def _with_data(self, edge: _NamedEdge) -> dict[str, Any]:
+    def _with_data(self, edge: _NamedEdge) -> Json:
         number, fields = edge
         op = self._snapshot.catalog.ops[number]
         return {**fields, "data": {**self._data(op), **self._named_around(number)}} if op.known else fields
 
-    def _named_around(self, number: int) -> dict[str, Any]:
+    def _named_around(self, number: int) -> Json:
         """Return the names of a neighbour's inputs and consumers."""
         self._names_left -= len(self._inputs[number]) + len(self._consumers[number])
         if self._names_left < 0:
@@ -176,7 +176,7 @@ class _Neighbourhood:
             "consumers": [[fields for _, fields in edges] for edges in self._consumers_of(number)],
         }
 
-    def _data(self, op: Op) -> dict[str, Any]:
+    def _data(self, op: Op) -> Json:
         host_name, frames = self._stacks.get(op.stack, NO_STACK)
         slots = range(self._num_slots(op.number))
         statics = self._snapshot.catalog.statics
@@ -198,7 +198,7 @@ class _Neighbourhood:
             "outputs": [self._output(op, slot) for slot in slots],
         }
 
-    def _forward(self) -> dict[str, Any] | None:
+    def _forward(self) -> Json | None:
         forward = self._forward_op
         if forward is None:
             return None
@@ -211,12 +211,12 @@ class _Neighbourhood:
             "graph_execution_index": nearest_traces(self._snapshot, [key], self._at).get(key),
         }
 
-    def _runs(self, op: Op) -> list[dict[str, Any]]:
+    def _runs(self, op: Op) -> list[Json]:
         numbers = [graph for graph, _ in graph_calls(self._snapshot).graphs.get(op.number, ())]
         graphs = [self._snapshot.catalog.graphs[number] for number in numbers]
         return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
 
-    def _output(self, op: Op, slot: int) -> dict[str, Any]:
+    def _output(self, op: Op, slot: int) -> Json:
         static = self._snapshot.catalog.statics.get((op.number, slot))
         health = self._health.get((op.number, slot))
         dtype = dtype_name(static.dtype) if static else None
@@ -242,7 +242,7 @@ def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
     return adjacency(snapshot).numbered_inputs(op)
 
 
-def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
+def inputs_of(snapshot: Snapshot, index: int) -> list[Json]:
     """Return the inputs of the op of one trace.
 
     Args:
@@ -277,7 +277,7 @@ def inputs_of(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     ]
 
 
-def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> dict[str, Any] | None:
+def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> Json | None:
     """Return the newest graph execution of an op's output, its owner, and the op at that moment.
 
     Args:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency, after_calls, before_calls, given_to
 from tb_debugger_plugin.analysis.graph.graphs import find_op
-from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 
 MAX_HOPS: Final = 16
@@ -56,7 +56,7 @@ class _Walk:
 
 def neighbours(
     snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
-) -> dict[str, Any]:
+) -> Json:
     """Return the ops within some hops of an op.
 
     Args:
@@ -96,7 +96,7 @@ def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
     return distances
 
 
-def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[dict[str, Any]]:
+def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[Json]:
     """Return the edges between some ops, each once and in order."""
     index_of = {op: index for index, op in enumerate(ops)}
     inside = {edge for edge in edges if edge.source in index_of and edge.target in index_of}
@@ -104,7 +104,7 @@ def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[dict[str, A
     return [_edge_object(edge, index_of) for edge in ordered]
 
 
-def _edge_object(edge: Edge, index_of: Mapping[int, int]) -> dict[str, Any]:
+def _edge_object(edge: Edge, index_of: Mapping[int, int]) -> Json:
     return {
         "source": index_of[edge.source],
         "output_slot": edge.source_slot,
@@ -156,7 +156,7 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
     return direct + inside + [Edge(op, 0, one.op, 0, "out") for op, one in callers]
 
 
-def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[dict[str, Any]]:
+def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[Json]:
     slots = {op: _slots(snapshot, op) for op in distance}
     tensors = [
         (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
@@ -187,7 +187,7 @@ def _slots(snapshot: Snapshot, op: int) -> range:
     return range(min(_MAX_SLOTS, max([snapshot.catalog.ops[op].num_outputs or 0, *recorded])))
 
 
-def _op_object(snapshot: Snapshot, op: Op) -> dict[str, Any]:
+def _op_object(snapshot: Snapshot, op: Op) -> Json:
     graph = snapshot.catalog.graphs[op.graph]
     return {
         "graph_id": graph.graph_id,

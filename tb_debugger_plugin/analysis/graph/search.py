@@ -7,9 +7,9 @@ ignoring case. Equal names come first, then names that begin with the text, then
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 
 KINDS: Final = ("ops", "tensors", "layers", "variables", "functions", "files", "lines")
 MAX_FOUND: Final = 1000
@@ -18,7 +18,7 @@ _SOURCE_LINE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
 _MAX_LINE: Final = 500
 
 
-def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[dict[str, Any]]]:
+def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[Json]]:
     """Return everything that contains a text.
 
     Args:
@@ -47,7 +47,7 @@ def _best(column: str) -> str:
     )
 
 
-def _ops(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _ops(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     rows = snapshot.rows(
         "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
         " WHERE contains(lower(o.name), lower($text)) OR contains(lower(coalesce(o.type, '')), lower($text))"
@@ -60,7 +60,7 @@ def _ops(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     match = _TENSOR.match(text)
     if match is None:
         return []
@@ -83,7 +83,7 @@ def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _layers(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     rows = snapshot.rows(
         "SELECT o.layer, count(*), arg_min(g.graph_id, o.op), arg_min(o.name, o.op)"
         " FROM ops o JOIN graphs g USING (graph) WHERE contains(lower(o.layer), lower($text))"
@@ -96,7 +96,7 @@ def _layers(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _variables(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     """Return variables, each with the first op that uses it, and the tensors that are its gradient."""
     rows = snapshot.rows(
         "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
@@ -106,7 +106,7 @@ def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]
         f" GROUP BY v.name {_best('v.name')}, v.name LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    gradients: dict[str, list[dict[str, Any]]] = {name: [] for name, _, _ in rows}
+    gradients: dict[str, list[Json]] = {name: [] for name, _, _ in rows}
     for name, graph_id, op_name, slot in snapshot.rows(
         "SELECT d.variable, g.graph_id, o.name, d.slot FROM gradients d JOIN ops o ON o.op = d.op"
         " JOIN graphs g ON g.graph = o.graph WHERE d.variable IN (SELECT unnest(?)) ORDER BY d.op, d.slot",
@@ -120,7 +120,7 @@ def _variables(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]
     ]
 
 
-def _functions(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _functions(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     rows = snapshot.rows(
         "SELECT g.graph_id, g.name FROM graphs g WHERE contains(lower(g.name), lower($text))"
         f" {_best('g.name')}, g.graph LIMIT $limit",
@@ -129,7 +129,7 @@ def _functions(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]
     return [{"graph_id": graph_id, "name": name} for graph_id, name in rows]
 
 
-def _files(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _files(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     rows = snapshot.rows(
         "SELECT source, host_name, path FROM sources WHERE contains(lower(path), lower($text))"
         f" {_best('path')}, source LIMIT $limit",
@@ -138,7 +138,7 @@ def _files(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
     return [{"index": source, "host_name": host, "file_path": path} for source, host, path in rows]
 
 
-def _lines(snapshot: Snapshot, text: str, limit: int) -> list[dict[str, Any]]:
+def _lines(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
     match = _SOURCE_LINE.match(text)
     rows = snapshot.rows(
         "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"

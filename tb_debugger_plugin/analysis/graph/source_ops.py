@@ -9,14 +9,14 @@ its innermost line.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import check_regex
-from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, Json, Snapshot
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
@@ -250,7 +250,7 @@ def _group_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
 MOST_OPS: Final = 100
 
 
-def line_ops(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
+def line_ops(snapshot: Snapshot, index: int) -> list[Json]:
     """Return the lines of a source file that made or ran something, by line.
 
     Raises:
@@ -269,7 +269,7 @@ def line_ops(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
     return found
 
 
-def _named(snapshot: Snapshot, numbers: list[int]) -> list[dict[str, Any]]:
+def _named(snapshot: Snapshot, numbers: list[int]) -> list[Json]:
     catalog = snapshot.catalog
     ops = [catalog.ops[number] for number in numbers[:MOST_OPS]]
     return [

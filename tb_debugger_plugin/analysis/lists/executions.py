@@ -6,14 +6,12 @@ added.
 
 from __future__ import annotations
 
-from typing import Any
-
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stacks_of
 from tb_debugger_plugin.analysis.values import health
 
 
-def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
+def digests(snapshot: Snapshot, page: Range) -> list[Json]:
     """Return the short form of each execution of a page."""
     devices = _output_devices(snapshot, page)
     return [
@@ -37,7 +35,7 @@ def _output_devices(snapshot: Snapshot, page: Range) -> dict[int, list[int]]:
     return devices
 
 
-def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
+def data(snapshot: Snapshot, page: Range) -> list[Json]:
     """Return the long form of each execution of a page."""
     rows = snapshot.rows(
         "SELECT e.idx, e.host, e.wall_time, o.name, e.graph, e.stack, e.mode, e.num_values, e.thread"
@@ -59,12 +57,12 @@ def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
 
 def _execution(
     snapshot: Snapshot,
-    row: tuple[Any, ...],
+    row: SqlRow,
     stacks: dict[int, tuple[str | None, list[str]]],
-    outputs: dict[int, list[dict[str, Any]]],
-    inputs: dict[int, list[dict[str, Any]]],
+    outputs: dict[int, list[Json]],
+    inputs: dict[int, list[Json]],
     devices: dict[tuple[int, int], str],
-) -> dict[str, Any]:
+) -> Json:
     idx, host, wall_time, op_type, graph, stack, mode, num_values, _ = row
     host_name, frames = stacks.get(stack, (snapshot.catalog.host_names[host], []))
     own = outputs.get(idx, [])
@@ -92,12 +90,12 @@ def _execution(
     }
 
 
-def _health(snapshot: Snapshot, row: dict[str, Any], has_value: bool) -> dict[str, Any] | None:
+def _health(snapshot: Snapshot, row: Json, has_value: bool) -> Json | None:
     return health.health(snapshot, row, index=None, eager=True) if has_value else None
 
 
-def _outputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
-    outputs: dict[int, list[dict[str, Any]]] = {}
+def _outputs(snapshot: Snapshot, page: Range) -> dict[int, list[Json]]:
+    outputs: dict[int, list[Json]] = {}
     for idx, has_value, *fields in snapshot.rows(
         f"SELECT t.idx, t.has_value, {health.SELECT} FROM execution_outputs t"
         " WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx, t.slot",
@@ -107,9 +105,9 @@ def _outputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]
     return outputs
 
 
-def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
+def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[Json]]:
     # A tensor id may be used again, so the maker of an input is the latest execution before this one.
-    inputs: dict[int, list[dict[str, Any]]] = {}
+    inputs: dict[int, list[Json]] = {}
     makers = _makers(snapshot, page)
     for idx, slot, tensor_id in snapshot.rows(
         "SELECT idx, slot, tensor_id FROM execution_inputs WHERE idx >= ? AND idx < ? ORDER BY idx, slot",
@@ -120,7 +118,7 @@ def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[dict[str, Any]]]:
     return inputs
 
 
-_UNKNOWN_MAKER: dict[str, Any] = {
+_UNKNOWN_MAKER: Json = {
     "execution_index": None,
     "output_slot": None,
     "op_type": None,
@@ -129,7 +127,7 @@ _UNKNOWN_MAKER: dict[str, Any] = {
 }
 
 
-def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], dict[str, Any]]:
+def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], Json]:
     rows = snapshot.rows(
         "WITH inputs AS (SELECT i.idx AS consumer, i.slot AS input, i.tensor_id, e.host"
         "  FROM execution_inputs i JOIN executions e USING (idx) WHERE i.idx >= ? AND i.idx < ?),"
@@ -147,9 +145,7 @@ def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], dict[str, 
     }
 
 
-def _maker(
-    snapshot: Snapshot, idx: int, slot: int, op_type: str, has_value: bool, row: dict[str, Any]
-) -> dict[str, Any]:
+def _maker(snapshot: Snapshot, idx: int, slot: int, op_type: str, has_value: bool, row: Json) -> Json:
     return {
         "execution_index": idx,
         "output_slot": slot,

@@ -27,7 +27,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import (
     related_calls,
     runners,
 )
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import MEASURED
@@ -190,7 +190,7 @@ class RowCondition:
     """
 
     sql: str
-    parameters: tuple[Any, ...]
+    parameters: SqlRow
     sites: tuple[int, ...] | None = None
 
 

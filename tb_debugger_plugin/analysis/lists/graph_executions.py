@@ -7,18 +7,17 @@ added.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of, owners, traces_of_call
 from tb_debugger_plugin.analysis.lists.selection import Selection
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow, check_index
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 
 
-def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
+def digests(snapshot: Snapshot, page: Range) -> list[Json]:
     """Return the short form of each graph execution of a page."""
     rows = snapshot.rows(
         "SELECT wall_time, site FROM graph_executions WHERE idx >= ? AND idx < ? ORDER BY idx",
@@ -27,7 +26,7 @@ def digests(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     return [_digest(snapshot, wall_time, site) for wall_time, site in rows]
 
 
-def _digest(snapshot: Snapshot, wall_time: float, site_number: int) -> dict[str, Any]:
+def _digest(snapshot: Snapshot, wall_time: float, site_number: int) -> Json:
     site = snapshot.catalog.sites[site_number]
     op = snapshot.catalog.ops[site.op]
     return {
@@ -39,7 +38,7 @@ def _digest(snapshot: Snapshot, wall_time: float, site_number: int) -> dict[str,
     }
 
 
-def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
+def data(snapshot: Snapshot, page: Range) -> list[Json]:
     """Return the long form of each graph execution of a page."""
     rows = snapshot.rows(
         f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM graph_executions t"
@@ -51,7 +50,7 @@ def data(snapshot: Snapshot, page: Range) -> list[dict[str, Any]]:
     return [_trace(snapshot, row, owner) for row, owner in zip(rows, positions.tolist(), strict=True)]
 
 
-def _trace(snapshot: Snapshot, values: tuple[Any, ...], owner: float) -> dict[str, Any]:
+def _trace(snapshot: Snapshot, values: SqlRow, owner: float) -> Json:
     idx, wall_time, site_number, *fields = values
     site = snapshot.catalog.sites[site_number]
     row = trace_row(snapshot, site_number, fields)
@@ -71,7 +70,7 @@ def _trace(snapshot: Snapshot, values: tuple[Any, ...], owner: float) -> dict[st
     }
 
 
-def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | None = None) -> dict[str, Any]:
+def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | None = None) -> Json:
     """Return where a graph execution is in the list of executions, among the bad ones, and in a selection.
 
     Args:
@@ -93,7 +92,7 @@ def locate_graph_execution(snapshot: Snapshot, index: int, chosen: Selection | N
     }
 
 
-def locate_execution(snapshot: Snapshot, index: int) -> dict[str, Any]:
+def locate_execution(snapshot: Snapshot, index: int) -> Json:
     """Return where the graph executions of an execution are in their list.
 
     Raises:

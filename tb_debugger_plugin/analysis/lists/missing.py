@@ -7,13 +7,13 @@ record at any time, which is ordinary and not reported; but three of its files e
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, OPTIONAL, TAILED
 from tb_debugger_plugin.index.source import ReadState
 
-Host = dict[str, Any]
+Host = Json
 
 _SEEN: Final = {EXECUTION: "seen_executions", GRAPH_EXECUTION_TRACES: "seen_traces"}
 _HELD: Final = {
@@ -81,7 +81,7 @@ def is_cut(snapshot: Snapshot) -> bool:
     return size is not None and size > 0
 
 
-def missing(snapshot: Snapshot, hosts: list[Host]) -> list[dict[str, Any]]:
+def missing(snapshot: Snapshot, hosts: list[Host]) -> list[Json]:
     """Return an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
 
     Args:

@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.catalog import Catalog, Site
 from tb_debugger_plugin.analysis.lists.filters import RowCondition, RowOrder
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
+from tb_debugger_plugin.events.numbers import Array
 
 Floats = npt.NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def _of_groups(
     end = min(int(np.searchsorted(ends, count)), len(ends) - 1)
     last = places[in_order[end]]
 
-    def rows(mask: npt.NDArray[np.bool_], limit: int | None = None) -> npt.NDArray[Any]:
+    def rows(mask: npt.NDArray[np.bool_], limit: int | None = None) -> Array:
         """Return the positions of the rows of some groups, sorted."""
         chosen = {name: values[mask] for name, values in found.items()}
         of_groups = _rows_of(snapshot, condition, groups, chosen, limit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from tb_debugger_plugin.analysis.lists.filters import (
     graph_execution_condition,
 )
 from tb_debugger_plugin.analysis.lists.orders import first_rows
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, check_index
+from tb_debugger_plugin.events.numbers import Array
 
 #: How many rows a sorted list holds; the rows after them are left out.
 MAX_SORTED: Final = 10_000
@@ -53,7 +54,7 @@ class Selection:
     ends: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64] | None
 
-    def rows(self, snapshot: Snapshot, select: str, page: Range) -> dict[str, npt.NDArray[Any]]:
+    def rows(self, snapshot: Snapshot, select: str, page: Range) -> dict[str, Array]:
         """Return a range of rows as NumPy columns.
 
         Args:
@@ -85,9 +86,7 @@ class Selection:
         query = f"SELECT count(*) FROM {self.table} t WHERE t.idx < ? AND ({self.condition.sql})"
         return int(snapshot.rows(query, [index, *self.condition.parameters])[0][0])
 
-    def _sorted_rows(
-        self, snapshot: Snapshot, select: str, positions: npt.NDArray[np.int64]
-    ) -> dict[str, Any]:
+    def _sorted_rows(self, snapshot: Snapshot, select: str, positions: npt.NDArray[np.int64]) -> Json:
         query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
         rows = snapshot.columns(query, [positions.tolist()])
         indices = np.searchsorted(rows["idx"], positions)

@@ -8,10 +8,10 @@ session; what TensorFlow wrote about it says what it asked for.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.dumps.names import parse_call_folder
@@ -29,19 +29,19 @@ def num_session_runs(snapshot: Snapshot) -> int:
     return num_calls or int(snapshot.rows("SELECT count(*) FROM session_runs")[0][0])
 
 
-def data(snapshot: Snapshot, page: Range) -> dict[str, Any]:
+def data(snapshot: Snapshot, page: Range) -> Json:
     """Return the runs of a page, and their requests."""
     calls = snapshot.rows(_CALLS, [page.end - page.begin, page.begin])
     return _recorded(snapshot, page) if not calls else _of_calls(snapshot, calls)
 
 
-def _of_calls(snapshot: Snapshot, calls: list[tuple[Any, ...]]) -> dict[str, Any]:
+def _of_calls(snapshot: Snapshot, calls: list[SqlRow]) -> Json:
     """Return the calls of a page in a run of dumps."""
-    runs: list[dict[str, Any]] = []
-    requests: list[dict[str, Any]] = []
+    runs: list[Json] = []
+    requests: list[Json] = []
     for number, folder, metadata, first, last in calls:
         name = parse_call_folder(folder)
-        about: dict[str, Any] = next(iter(json.loads(metadata)), {})
+        about: Json = next(iter(json.loads(metadata)), {})
         request = {
             "feeds": [{"name": feed, "dtype": None, "shape": None} for feed in _names(about, "input_names")],
             "fetches": _names(about, "output_names"),
@@ -66,12 +66,12 @@ def _of_calls(snapshot: Snapshot, calls: list[tuple[Any, ...]]) -> dict[str, Any
     return {"session_runs": runs, "requests": requests}
 
 
-def _names(about: dict[str, Any], key: str) -> list[str]:
+def _names(about: Json, key: str) -> list[str]:
     found = about.get(key)
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def _recorded(snapshot: Snapshot, page: Range) -> dict[str, Any]:
+def _recorded(snapshot: Snapshot, page: Range) -> Json:
     rows = snapshot.rows(
         "SELECT host, session, run, request, thread, begin_time, end_time, error FROM session_runs"
         " ORDER BY end_time, host, session, run LIMIT ? OFFSET ?",
@@ -98,7 +98,7 @@ def _recorded(snapshot: Snapshot, page: Range) -> dict[str, Any]:
     }
 
 
-def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
+def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int, int], Json]:
     hosts, numbers = [host for host, _ in keys], [number for _, number in keys]
     rows = snapshot.rows(
         "SELECT r.host, r.request, r.role, r.name, r.dtype, r.shape, r.stack FROM session_requests r"
@@ -107,7 +107,7 @@ def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int
         [hosts, numbers],
     )
     stacks = stacks_of(snapshot, [row[-1] for row in rows])
-    requests: dict[tuple[int, int], dict[str, Any]] = {}
+    requests: dict[tuple[int, int], Json] = {}
     for host, number, role, name, dtype, shape, stack in rows:
         _, frame_ids = stacks.get(stack, NO_STACK)
         made = {"feeds": [], "fetches": [], "targets": [], "stack_frame_ids": frame_ids}

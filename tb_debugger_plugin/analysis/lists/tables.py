@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,9 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 _COUNTED: Final = ("size", *COUNTS)
@@ -45,17 +46,17 @@ class ColumnPage:
     generation: int
     range: Range
     total: int
-    columns: dict[str, npt.NDArray[Any]]
+    columns: dict[str, Array]
     dictionaries: dict[str, list[str]]
     matching: int | None = None
 
 
 class _Builder:
     def __init__(self) -> None:
-        self.columns: dict[str, npt.NDArray[Any]] = {}
+        self.columns: dict[str, Array] = {}
         self.dictionaries: dict[str, list[str]] = {}
 
-    def encode(self, name: str, numbers: npt.NDArray[Any], values: Sequence[str | None]) -> None:
+    def encode(self, name: str, numbers: Array, values: Sequence[str | None]) -> None:
         """Add a dictionary column of the values at the given numbers; -1 and None mean no value."""
         used, inverse = np.unique(numbers, return_inverse=True)
         texts = [values[number] if number >= 0 else None for number in used.tolist()]
@@ -64,7 +65,7 @@ class _Builder:
         self.columns[name] = codes[inverse.reshape(-1)] if len(codes) else np.empty(0, np.int32)
         self.dictionaries[name] = list(entries)
 
-    def encode_sites(self, name: str, sites: npt.NDArray[Any], values: dict[int, str | None]) -> None:
+    def encode_sites(self, name: str, sites: Array, values: dict[int, str | None]) -> None:
         """Add a dictionary column of values that are given by site."""
         used, inverse = np.unique(sites, return_inverse=True)
         self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
@@ -174,7 +175,7 @@ _SITE_COLUMNS: Final[dict[str, Callable[[Catalog, Site], str | None]]] = {
 }
 
 
-def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: npt.NDArray[Any]) -> None:
+def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: Array) -> None:
     catalog = snapshot.catalog
     sites = {number: catalog.sites[number] for number in np.unique(numbers).tolist()}
     for name, value_of in _SITE_COLUMNS.items():
@@ -183,7 +184,7 @@ def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: npt.NDArray[Any])
     builder.columns["slot"] = slots[numbers] if len(numbers) else np.empty(0, np.int32)
 
 
-def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, npt.NDArray[Any]]) -> None:
+def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, Array]) -> None:
     # The graph gives dtypes and shapes that the traces do not have.
     static_dtype, static_shape = snapshot.catalog.site_statics
     sites = rows["site"]
@@ -201,7 +202,7 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, npt.NDArr
     builder.encode("shape", shape, snapshot.catalog.shapes)
 
 
-def overview(snapshot: Snapshot, table: str, buckets: int) -> dict[str, Any]:
+def overview(snapshot: Snapshot, table: str, buckets: int) -> Json:
     """Return how many bad and measured rows each bucket of a list has.
 
     Args:

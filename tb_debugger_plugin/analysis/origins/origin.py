@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
@@ -53,7 +54,7 @@ class Link:
     words: str
     skipped: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the link as the HTTP contract has it."""
         source = None if self.source is None else self.source.to_json()
         return {**vars(self), "source": source}
@@ -105,7 +106,7 @@ class Origin:
     what: Phrases
     why: Phrases
     where: Phrases
-    evidence: dict[str, Any]
+    evidence: Json
     advice: str | None
     example: Example | None
     outcome: str | None
@@ -118,7 +119,7 @@ class Origin:
         """The explanation in sentences."""
         return " ".join(plain_text(phrases) for phrases in (self.what, self.why) if phrases)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the origin as the HTTP contract has it."""
         fields = {name: value for name, value in vars(self).items() if name not in ("what", "why", "where")}
         return {

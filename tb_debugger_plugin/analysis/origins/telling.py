@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_ops import Health
@@ -30,7 +30,7 @@ from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
 from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.snapshot import Json, Range
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -366,7 +366,7 @@ def _harmless(birth: Birth, kind_is_certain: bool, takings: Takings) -> str:
     return ended or "Nothing on record took it."
 
 
-def _evidence(recorded: Recorded) -> dict[str, Any]:
+def _evidence(recorded: Recorded) -> Json:
     inputs = [{"name": name, "health": one} for name, one in recorded.inputs]
     return {"output": recorded.output, "inputs": inputs}
 

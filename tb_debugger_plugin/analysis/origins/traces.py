@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.calls.call_owner import owners, span_of_call, traces_of_call
 from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 #: Traces of a call that are read at once, before and after the one that is looked at.
@@ -48,7 +49,7 @@ class Window:
     is_whole: bool = True
 
     @property
-    def idx(self) -> npt.NDArray[Any]:
+    def idx(self) -> Array:
         """The positions."""
         return self.columns["idx"]
 

@@ -56,7 +56,7 @@ class VariableKeys:
 
     def _read_root_inputs(self) -> dict[tuple[int, int], int]:
         """Return the id of the eager tensor that was first passed as each argument of each graph."""
-        firsts = dict(
+        firsts: dict[int, int] = dict(
             self._snapshot.rows("SELECT min(idx), graph FROM executions WHERE graph >= 0 GROUP BY graph")
         )
         rows = self._snapshot.rows(

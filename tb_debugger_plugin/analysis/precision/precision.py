@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.precision import magnitudes
 from tb_debugger_plugin.analysis.precision.magnitudes import EagerOutput, Share, share_below
@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.precision.tensor import (
     TensorPlace,
     TensorPrecision,
 )
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.errors import BadQueryError
@@ -50,7 +50,7 @@ class LossScale:
     vanishing: Share
     vanishing_at_largest: Share
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the window as the HTTP contract has it."""
         return {
             "largest": self.largest,
@@ -111,7 +111,7 @@ class PrecisionGroup:
     worst: TensorPrecision
     keep: str | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the group as the HTTP contract has it."""
         return {
             "name": self.name,
@@ -197,7 +197,7 @@ class Precision:
         """The layers that should stay in float32."""
         return [layer.name for layer in self.layers if layer.keep is not None]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the answer as the HTTP contract has it."""
         target = self.target
         return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes, Share, share_below
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values.float_formats import Format
 from tb_debugger_plugin.events.dtypes import NAMES
@@ -136,7 +137,7 @@ class TensorPrecision:
         """The dtype that it has."""
         return NAMES.get(self.found.dtype, "?")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the tensor as the HTTP contract has it."""
         place, found = self.place, self.found
         return {
@@ -155,5 +156,5 @@ class TensorPrecision:
         }
 
 
-def _moment_json(moment: Moment | None) -> dict[str, Any] | None:
+def _moment_json(moment: Moment | None) -> Json | None:
     return None if moment is None else dict(vars(moment))

@@ -8,13 +8,13 @@ Invariant: what is returned is bounded, however large the run is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.sources import source_file, source_list
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.status import status
@@ -92,7 +92,7 @@ class Report:
     """
 
     run: str
-    status: dict[str, Any]
+    status: Json
     origins: list[Origin]
     num_origins: int
     excerpts: list[Excerpt]
@@ -136,7 +136,7 @@ def _excerpt(snapshot: Snapshot, title: str, line: UserLine) -> Excerpt:
     return Excerpt(title, line.path, line.line, [(n, texts[n]) for n in around if n in texts])
 
 
-def _texts(file: dict[str, Any]) -> dict[int, str]:
+def _texts(file: Json) -> dict[int, str]:
     whole = {"first_line": 1, "lines": file["lines"]}
     return {
         number: text
@@ -237,7 +237,7 @@ def numbers_of(origin: Origin) -> list[tuple[str, str]]:
     return [(name, _health(health)) for name, health in healths if health is not None]
 
 
-def _health(health: dict[str, Any]) -> str:
+def _health(health: Json) -> str:
     counts = [f"{health[name]:,.0f} {sign}" for name, sign in _KINDS.items() if health.get(name)]
     ends = [f"{name} {health[name]:.4g}" for name in ("min", "max") if health.get(name) is not None]
     verdict = {True: "NaN or ∞", False: "finite", None: "not measured"}[health["bad"]]

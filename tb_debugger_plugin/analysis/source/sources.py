@@ -7,9 +7,9 @@ log only: no path that a log names is ever opened.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.origins import CodeOrigin
 
@@ -53,7 +53,7 @@ def source_list(snapshot: Snapshot) -> list[list[str]]:
     return [list(row) for row in snapshot.rows("SELECT host_name, path FROM sources ORDER BY source")]
 
 
-def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
+def source_file(snapshot: Snapshot, index: int) -> Json:
     """Return one source file: the whole file, or the lines around recorded frames.
 
     Raises:
@@ -73,9 +73,9 @@ def source_file(snapshot: Snapshot, index: int) -> dict[str, Any]:
     }
 
 
-def _excerpts(snapshot: Snapshot, index: int) -> list[dict[str, Any]]:
+def _excerpts(snapshot: Snapshot, index: int) -> list[Json]:
     """Return the lines around recorded frames; consecutive lines are one excerpt."""
-    excerpts: list[dict[str, Any]] = []
+    excerpts: list[Json] = []
     for line, text in snapshot.rows(
         "SELECT f.line, any_value(f.text) FROM frame_lines f JOIN sources s USING (host, file_index)"
         " WHERE s.source = ? GROUP BY f.line ORDER BY f.line",
@@ -112,7 +112,7 @@ def stacks_of(snapshot: Snapshot, stacks: list[int]) -> dict[int, tuple[str | No
     return found
 
 
-def stack_frames(snapshot: Snapshot, ids: list[str]) -> dict[str, Any]:
+def stack_frames(snapshot: Snapshot, ids: list[str]) -> Json:
     """Return frames by their ids.
 
     Args:

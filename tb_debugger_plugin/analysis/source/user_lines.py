@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, Final
+from typing import Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 #: The tables of :data:`_QUERY`.
@@ -56,7 +56,7 @@ class UserLine:
         path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
         return f"{path.name}:{self.line}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the line as the HTTP contract has it."""
         return {"path": self.path, "line": self.line, "function": self.function, "text": self.text}
 
@@ -69,7 +69,7 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
       stacks: The numbers of the stacks; None for all. One that is not on record has no line.
     """
     rows = snapshot.rows("SELECT source, path, origin FROM sources")
-    given: dict[str, Any] = {
+    given: Json = {
         "libraries": [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
     }
     if stacks is not None:

@@ -7,10 +7,10 @@ the program computed from a changed value is not what it computes by itself.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 
 #: The last changes; each was made by hand.
 MOST: Final = 1000
@@ -18,7 +18,7 @@ MOST: Final = 1000
 _NUMBER: Final = re.compile(r"_\d+\Z")
 
 
-def changed_values(snapshot: Snapshot) -> list[dict[str, Any]]:
+def changed_values(snapshot: Snapshot) -> list[Json]:
     """Return the last changes in the order of time.
 
     Args:
@@ -33,7 +33,7 @@ def changed_values(snapshot: Snapshot) -> list[dict[str, Any]]:
     return snapshot.remember("changed_values", lambda: _load(snapshot))
 
 
-def _load(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _load(snapshot: Snapshot) -> list[Json]:
     rows = snapshot.rows_of(
         "changed_values",
         "SELECT host, wall_time, graph_id, op_name, slot, expression FROM changed_values"
@@ -45,7 +45,7 @@ def _load(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 def _described(
     snapshot: Snapshot, host: int, when: float, graph_id: str | None, name: str, slot: int, expression: str
-) -> dict[str, Any]:
+) -> Json:
     trace = None if graph_id is None else _trace(snapshot, host, when, graph_id, name, slot)
     return {
         "host": snapshot.catalog.host_names[host],

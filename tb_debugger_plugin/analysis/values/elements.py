@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.index.stored_tensor import StoredElements
-
-Array = npt.NDArray[Any]
 
 #: The most dimensions of an array.
 _MAX_DIMS: Final = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.modes import (
     DIMS,
@@ -30,7 +30,7 @@ SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
 Row = Mapping[str, Any]
 
 
-def as_row(values: Iterable[Any]) -> dict[str, Any]:
+def as_row(values: Iterable[Any]) -> Json:
     """Make a row from the values of :data:`SELECT`."""
     return dict(zip(COLUMNS, values, strict=True))
 
@@ -85,7 +85,7 @@ def _slot(name: str, row: Row, special: Mapping[str, float | None]) -> float | N
     return finite(None if value is None else float(value))
 
 
-def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = False) -> dict[str, Any]:
+def health(snapshot: Snapshot, row: Row, *, index: int | None, eager: bool = False) -> Json:
     """Return our own breakdown of a tensor.
 
     Args:

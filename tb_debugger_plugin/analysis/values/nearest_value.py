@@ -13,7 +13,7 @@ import enum
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values import health
 
 #: Distance from a position within which its nearest traces are searched first.
@@ -102,7 +102,7 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
     return before if side is Side.BEFORE else after
 
 
-def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str, Any]]:
+def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, Json]:
     """Return the health of some traces by position."""
     rows = snapshot.rows(
         f"SELECT t.idx, t.site, {health.SELECT} FROM graph_executions t WHERE t.idx IN (SELECT unnest(?))",
@@ -114,7 +114,7 @@ def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, dict[str,
     }
 
 
-def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> dict[str, Any]:
+def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> Json:
     """Make a row of ``graph_executions``; the graph gives the dtype, shape and tensor id that a trace lacks.
 
     Args:

@@ -5,20 +5,19 @@ Takes a recorded value and returns the positions of its occurrences, as pages wi
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.snapshot import NamedParameters, Range
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Array]
 
 
 class _List(NamedTuple):
@@ -57,7 +56,7 @@ def _list_of(value: RecordedValue) -> _List:
     return _EXECUTIONS if value.is_execution else _GRAPH_EXECUTIONS
 
 
-def _query(value: RecordedValue, select: str) -> tuple[str, dict[str, Any]]:
+def _query(value: RecordedValue, select: str) -> tuple[str, NamedParameters]:
     rows = _list_of(value)
     parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
     return f"SELECT {select} FROM {rows.tables} WHERE {rows.is_occurrence}", parameters
@@ -90,7 +89,7 @@ def page(value: RecordedValue, positions: Range) -> Columns:
     )
 
 
-def element_of_each(value: RecordedValue, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
+def element_of_each(value: RecordedValue, columns: Columns, indices: tuple[Index, ...]) -> Array:
     """Return one element of each occurrence as float64; NaN where it was not kept or the slice does not fit.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
@@ -143,7 +143,7 @@ class RecordedValue:
     def _unreadable(self, error: Exception) -> NotFoundError:
         return NotFoundError(f"The value of {self.name} cannot be read: {error}.")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the value without its elements, as the route ``values/info`` answers."""
         graph = self.snapshot.catalog.graphs[self.graph] if self.graph >= 0 else None
         kind, shape = numpy_dtype(self.row["dtype"]), self.shape

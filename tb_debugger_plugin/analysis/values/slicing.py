@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.snapshot import SqlRow
 from tb_debugger_plugin.errors import BadQueryError
 
 Index = int | slice | EllipsisType
@@ -113,7 +114,7 @@ def _index(part: str, text: str) -> Index:
     return slice(*(None if number is None else int(number) for number in found.groups()))
 
 
-def slicing_of(indices: tuple[Any, ...], dims: tuple[int, ...]) -> Slicing:
+def slicing_of(indices: SqlRow, dims: tuple[int, ...]) -> Slicing:
     """Return which elements some indices select.
 
     Args:
@@ -128,7 +129,7 @@ def slicing_of(indices: tuple[Any, ...], dims: tuple[int, ...]) -> Slicing:
     return Slicing(dims, tuple(axes))
 
 
-def _without_ellipsis(indices: tuple[Any, ...], rank: int) -> Iterator[Any]:
+def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[Any]:
     ellipses = sum(index is ... for index in indices)
     given = len(indices) - ellipses
     if ellipses > 1:

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.values.elements import blocks, real_numbers
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.analysis.values.slicing import Slicing
-from tb_debugger_plugin.events.numbers import count_values
+from tb_debugger_plugin.events.numbers import Array, count_values
 from tb_debugger_plugin.index.stored_tensor import StoredElements
-
-Array = npt.NDArray[Any]
 
 _KINDS = ("neg_inf", "negative", "zero", "positive", "pos_inf", "nan")
 
@@ -59,7 +56,7 @@ class _Moments:
 
 def statistics(
     elements: StoredElements, slicing: Slicing, *, bins: int, low: float | None, high: float | None, part: str
-) -> dict[str, Any]:
+) -> Json:
     """Return the statistics of a slice, as the route ``values/summary`` answers.
 
     Args:
@@ -91,7 +88,7 @@ def statistics(
     }
 
 
-_NOTHING: dict[str, Any] = {"min": None, "max": None, "mean": None, "std": None, "histogram": None}
+_NOTHING: Json = {"min": None, "max": None, "mean": None, "std": None, "histogram": None}
 
 
 def _numbers(elements: StoredElements, slicing: Slicing, part: str) -> Iterator[Array]:
@@ -112,9 +109,7 @@ def _of_bool(counts: dict[str, int]) -> dict[str, int]:
     return {"false": counts["zero"], "true": counts["positive"]}
 
 
-def _described(
-    elements: StoredElements, slicing: Slicing, moments: _Moments, bins: int, part: str
-) -> dict[str, Any]:
+def _described(elements: StoredElements, slicing: Slicing, moments: _Moments, bins: int, part: str) -> Json:
     edges = _edges(moments, bins)
     counts = np.zeros(bins, np.int64)
     for values in _numbers(elements, slicing, part):

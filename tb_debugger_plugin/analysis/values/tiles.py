@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.elements import as_float64, check_numeric, read_slice, real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.stored_tensor import StoredElements
-
-Array = npt.NDArray[Any]
 
 #: Bits of the column ``kinds``.
 HAS_NAN: Final = 1

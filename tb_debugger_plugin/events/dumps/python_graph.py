@@ -9,13 +9,13 @@ Invariant: any bytes give the whole records before the first damage.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.dumps.folders import read_start
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD, OVERHEAD, RecordReader
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import parse_event
+from tb_debugger_plugin.events.messages import Message, parse_event
 
 #: The kinds of records of the two files; others are none of ours.
 OF_GRAPH: Final = frozenset({"source_file", "stack_frame_with_id", "graph_op_creation"})
@@ -32,7 +32,7 @@ class PythonRecord(NamedTuple):
     """
 
     kind: str
-    event: Any
+    event: Message
     end: int
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, tensor_of
-from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.messages import DebugEvent, Message
 from tb_debugger_plugin.index.bounds import bounded_text
 from tb_debugger_plugin.index.describe import Describer
 
@@ -73,7 +73,7 @@ class GraphDescriber:
     """
 
     def __init__(
-        self, describer: Describer, location_of: Callable[[str], Any] = lambda op_name: None
+        self, describer: Describer, location_of: Callable[[str], Message] = lambda op_name: None
     ) -> None:
         self._describer = describer
         self._location_of = location_of
@@ -139,7 +139,7 @@ def _num_outputs(graph: PartitionGraph) -> dict[str, int]:
     return {name: min(count, _MAX_SLOTS) for name, count in outputs.items()}
 
 
-def _creation(node: PartitionNode, graph_id: str, device: str, num_outputs: int, data: bytes) -> Any:
+def _creation(node: PartitionNode, graph_id: str, device: str, num_outputs: int, data: bytes) -> Message:
     event = DebugEvent()
     creation = event.graph_op_creation
     creation.graph_id = graph_id

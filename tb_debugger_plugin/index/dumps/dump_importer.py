@@ -28,10 +28,11 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index import decode, schema
 from tb_debugger_plugin.index.bookkeeping import load_notices, replace_hosts
 from tb_debugger_plugin.index.bounds import bounded_text
-from tb_debugger_plugin.index.columns import Array, insert_lists
+from tb_debugger_plugin.index.columns import insert_lists
 from tb_debugger_plugin.index.describe import load_describer
 from tb_debugger_plugin.index.dumps import python_rows
 from tb_debugger_plugin.index.dumps.call_rows import CallRows

@@ -12,16 +12,16 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import duckdb
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.dtypes import STRING, dtype_name, numpy_dtype
 from tb_debugger_plugin.events.dumps.files import TENSOR_FIELDS
 from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.stored_tensor import (
     ELEMENT_FIELDS,
     FileBytes,
@@ -92,7 +92,7 @@ class NotDumped:
     is_initialized: bool
 
 
-def read_dump(file: Location) -> npt.NDArray[Any] | NotDumped:
+def read_dump(file: Location) -> Array | NotDumped:
     """Read all elements of a dump.
 
     Args:

@@ -7,7 +7,7 @@ rows.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
@@ -15,6 +15,7 @@ from tb_debugger_plugin.events.dumps.folders import below
 from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
 from tb_debugger_plugin.events.dumps.python_graph import OF_GRAPH, OF_TIMES, records
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.describe import Describer
 
 #: The key of the fact that says how much of the file is in the tables.
@@ -40,7 +41,7 @@ class PythonRows:
         self.offset = offset
         self._file = below(folder, PYTHON_GRAPH)
         self._describer = describer
-        self._locations: dict[str, Any] = {}
+        self._locations: dict[str, Message] = {}
         self._frames: set[str] = set()
         self._read = 0
         self._size = 0
@@ -67,7 +68,7 @@ class PythonRows:
                 self._describer.add(_HOST, event)
         self.offset = max(self.offset, self._read)
 
-    def location_of(self, op_name: str) -> Any:
+    def location_of(self, op_name: str) -> Message:
         """Return the stack of an op as a ``CodeLocation``; None if it is not known."""
         found = self._locations.get(op_name)
         fed = _FED.fullmatch(op_name) if found is None else None

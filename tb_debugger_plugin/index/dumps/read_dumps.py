@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -21,11 +21,11 @@ from tb_debugger_plugin.events.dumps.files import tensor_place
 from tb_debugger_plugin.events.dumps.folders import read_start
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.messages import Message, TensorProto
 from tb_debugger_plugin.events.modes import STORED, TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.events.wire import BYTES, VARINT, fields
 from tb_debugger_plugin.index import tensors
-from tb_debugger_plugin.index.columns import Array
 
 #: Numbers of fields of ``TensorProto``.
 _DTYPE: Final = 1
@@ -49,7 +49,7 @@ class DumpBatch:
 
     bytes: int = 0
     problem: str = ""
-    _protos: list[Any] = field(default_factory=list)
+    _protos: list[Message] = field(default_factory=list)
 
     def read(self, file: Location) -> int:
         """Read the dump of the next row.
@@ -92,7 +92,7 @@ class DumpBatch:
         return columns
 
 
-def holds_value(proto: Any) -> bool:
+def holds_value(proto: Message) -> bool:
     """Whether a dumped tensor has its elements; a variable that was not initialised has none.
 
     Args:
@@ -105,7 +105,7 @@ def holds_value(proto: Any) -> bool:
     )
 
 
-def _tensor(data: bytes, whole: bool) -> Any:
+def _tensor(data: bytes, whole: bool) -> Message:
     place = tensor_place(data, whole=whole)
     end = place.offset + place.length
     if not whole:
@@ -120,7 +120,7 @@ def _tensor(data: bytes, whole: bool) -> Any:
     return proto
 
 
-def _head(data: bytes, begin: int) -> Any:
+def _head(data: bytes, begin: int) -> Message:
     """Return dtype and shape of a tensor of which the first bytes are there."""
     proto = TensorProto()
     for entry in fields(data, begin, whole=False):

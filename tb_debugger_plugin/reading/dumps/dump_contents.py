@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph
@@ -30,7 +31,7 @@ class Partition:
     device: str
     graph_id: str
     graph: DebugGraph
-    attributes: Callable[[str], dict[str, Any]] = field(compare=False)
+    attributes: Callable[[str], Json] = field(compare=False)
     graph_def: Callable[[], Any] = field(compare=False)
     non_debug_graph_def: Callable[[], Any] = field(compare=False)
 
@@ -72,7 +73,7 @@ class DumpContents(Protocol):
         """The feeds of each call."""
         ...
 
-    def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
+    def traceback(self, node_name: str) -> tuple[SqlRow, ...] | None:
         """Return where a node was made: file, line, function and text of each frame, outermost first.
 
         Returns:

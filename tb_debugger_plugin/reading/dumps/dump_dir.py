@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
@@ -290,7 +291,7 @@ class DebugDumpDir:
         """
         return [partition.graph_def() for partition in self._partitions()]
 
-    def reconstructed_non_debug_partition_graphs(self) -> dict[str, Any]:
+    def reconstructed_non_debug_partition_graphs(self) -> Json:
         """Return the graphs of a dump folder as TensorBoard's ``GraphDef``, without the debugger's nodes.
 
         Returns:
@@ -379,7 +380,7 @@ class DebugDumpDir:
         """
         return self._graph(node_name, device_name).nodes[node_name].op
 
-    def node_attributes(self, node_name: str, device_name: str | None = None) -> dict[str, Any]:
+    def node_attributes(self, node_name: str, device_name: str | None = None) -> Json:
         """Return the attributes of a node by name.
 
         Of a dump folder, they are TensorBoard's ``AttrValue``; of a recording, the texts of the route
@@ -488,7 +489,7 @@ class DebugDumpDir:
         """The graph from :meth:`set_python_graph`."""
         return self._python_graph
 
-    def node_traceback(self, element_name: str) -> tuple[tuple[Any, ...], ...]:
+    def node_traceback(self, element_name: str) -> tuple[SqlRow, ...]:
         """Return the stack that made a node: file, line, function and text of each frame, outermost first.
 
         Args:

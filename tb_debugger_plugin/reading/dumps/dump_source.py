@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
+from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.dumps import files
 from tb_debugger_plugin.events.dumps.files import ByteRange, CoreMetadata
@@ -99,7 +100,7 @@ class DumpSource:
             data = given.SerializeToString()
             yield _partition(device, lambda: data, ByteRange(0, len(data)))
 
-    def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
+    def traceback(self, node_name: str) -> tuple[SqlRow, ...] | None:
         """Return where a node was made: file, line, function and text of each frame, outermost first.
 
         Returns:
@@ -164,7 +165,7 @@ def _partition(device: str, content: Callable[[], bytes], place: ByteRange) -> t
     """
     graph = partition_graph(content(), place)
 
-    def attributes_of(name: str) -> dict[str, Any]:
+    def attributes_of(name: str) -> Json:
         return attributes(content(), graph.nodes[name])
 
     def graph_def() -> Any:

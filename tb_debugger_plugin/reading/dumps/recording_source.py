@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
@@ -84,12 +84,12 @@ class RecordingSource:
             for graph in self._graphs
         ]
 
-    def _attributes(self, graph_id: str, name: str) -> dict[str, Any]:
+    def _attributes(self, graph_id: str, name: str) -> Json:
         """Return the attributes of a node by name, as the texts that are on record."""
         found = self._run.op_info(graph_id, name)["attributes"]
         return {one["name"]: one["value"] for one in found}
 
-    def traceback(self, node_name: str) -> tuple[tuple[Any, ...], ...] | None:
+    def traceback(self, node_name: str) -> tuple[SqlRow, ...] | None:
         """Return the stack that made a node, outermost frame first."""
         numbers = {graph.number for graph in self._graphs}
         with self._run.snapshot() as snapshot:
@@ -210,7 +210,7 @@ def _tensor_name(node: str, slot: int) -> str:
     return f"{node}:{slot}" if slot else node
 
 
-def _frames(snapshot: Snapshot, ids: list[str]) -> tuple[tuple[Any, ...], ...]:
+def _frames(snapshot: Snapshot, ids: list[str]) -> tuple[SqlRow, ...]:
     found = stack_frames(snapshot, ids)
     return tuple(
         (path, line, function, details["text"])

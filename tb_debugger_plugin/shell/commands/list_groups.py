@@ -33,7 +33,7 @@ def _functions(shell: Shell, args: argparse.Namespace) -> Answer:
         graphs = snapshot.catalog.graphs
         chosen = graphs if args.function is None else graphs_named(snapshot, args.function)
         counts = counts_by(snapshot, "graph", lambda op: (op.graph,))
-        executions = dict(
+        executions: dict[int, int] = dict(
             snapshot.rows("SELECT graph, count(*) FROM executions WHERE graph >= 0 GROUP BY graph")
         )
         rows = [

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.places import AlertPlace, places_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, RuleHit, Severity, Values
@@ -27,7 +27,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, SqlRow
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 from tb_debugger_plugin.index.tensors import BAD
 
@@ -68,13 +68,13 @@ def bad_nodes(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     return [_refined(hit, categories.get(_key(places[hit[:2]]))) for hit in hits]
 
 
-def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, ...], str]:
+def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[SqlRow, str]:
     """Return the category of each op that is an origin; the most important one if it is several."""
     eager = {
         one.execution_index: one for one in known if one.op_name is None and one.execution_index is not None
     }
     places = places_of(snapshot, [(index, 0) for index in eager])
-    categories: dict[tuple[Any, ...], str] = {}
+    categories: dict[SqlRow, str] = {}
     for one in known:
         if one.op_name is not None:
             categories.setdefault((one.graph_id, one.op_name), one.category)
@@ -83,7 +83,7 @@ def _categories(snapshot: Snapshot, known: Sequence[Origin]) -> dict[tuple[Any, 
     return categories
 
 
-def _key(place: AlertPlace) -> tuple[Any, ...]:
+def _key(place: AlertPlace) -> SqlRow:
     if place.op_name is None:
         return place.op_type, place.stack
     return place.graph_id, place.op_name
