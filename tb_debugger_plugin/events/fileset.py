@@ -75,7 +75,7 @@ class FileSet:
         """Return the path of one of the files, of the same class as the folder; the file need not exist."""
         return self.folder / (self.prefix + suffix)
 
-    def tail_path(self, suffix: str) -> Location:
+    def tail_path(self, suffix: str) -> Any:
         """Return the path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 
