@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import forked
 from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.tensorflow
@@ -34,14 +32,7 @@ def test_each_part_of_a_guides_program_prints_what_is_below_it(guide: str, tmp_p
     parts = _PART.findall((_GUIDES / f"{guide}.md").read_text("utf-8"))
     assert len(parts) >= _PROGRAMS[guide]
     (tmp_path / "train.py").write_text("".join(code + _MARK for code, _ in parts), "utf-8")
-    run = subprocess.run(
-        [sys.executable, "train.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+    run = forked.run(["train.py"], cwd=tmp_path, timeout=500)
     assert run.returncode == 0, run.stderr
     printed = run.stdout.replace(f"{tmp_path}/", "").split("@@part\n")
     assert list(map(_lines, printed[:-1])) == [_lines(text) for _, text in parts]

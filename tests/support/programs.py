@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support import forked
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 EXAMPLE = "tb_debugger_plugin.examples.buggy_digits"
@@ -36,13 +36,7 @@ def record_example_with_tensorflow(folder: Path, *, steps: int) -> None:
 
 def run_python(*arguments: str, timeout: float | None = None) -> str:
     """Run Python for at most `timeout` seconds and return the printed text; a failure shows its errors."""
-    run = subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+    run = forked.run(arguments, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, timeout=timeout)
     assert run.returncode == 0, run.stderr
     return run.stdout
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tests.zoo import forking
+from tests.support import forked
 from tests.zoo.answer import Edit
 from tests.zoo.truth import PROGRAMS, Program
 
@@ -51,10 +51,10 @@ def trial(program: Program, edit: Edit) -> Trial:
     if changed is None:
         return Trial(edit, "crashed", f"the program has no {edit.before}")
     try:
-        found = forking.call(results, program.path.stem, changed, program.arguments)
-    except forking.CallError as error:
+        found = forked.call(results, program.path.stem, changed, program.arguments)
+    except forked.CallError as error:
         return Trial(edit, "crashed", str(error)[-500:])
-    twin = forking.call(results, program.path.stem, program.mended, program.arguments)
+    twin = forked.call(results, program.path.stem, program.mended, program.arguments)
     difference = first_difference(found, twin)
     return Trial(edit, "broken" if difference else "cured", difference)
 

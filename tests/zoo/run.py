@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 import tb_debugger_plugin
-from tests.zoo import forking
+from tests.support import forked
 from tests.zoo.answer import Answer, alarms, first_answer, is_right
 from tests.zoo.edits import Trial, Verdict, trial
 from tests.zoo.truth import Program, all_programs
@@ -118,8 +118,8 @@ def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = Fals
     found: list[str] = []
     try:
         arguments = (str(program.path), program.arguments, WAYS[way], str(logdir))
-        answer, found = forking.call(record_and_ask, *arguments)
-    except forking.CallError as error:
+        answer, found = forked.call(record_and_ask, *arguments)
+    except forked.CallError as error:
         failure = str(error)
     false_alarms = [] if program.cause else found
     right = not failure and is_right(answer, program) and not false_alarms
@@ -181,7 +181,7 @@ def main() -> int:
     """Run the command and return its exit code."""
     args = _arguments()
     chosen = [each for each in all_programs() if not args.programs or each.name in args.programs]
-    with tempfile.TemporaryDirectory(prefix="zoo-") as temporary, forking.server():
+    with tempfile.TemporaryDirectory(prefix="zoo-") as temporary, forked.server():
         folder = Path(args.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
         results = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zoo import forking
+from tests.support import forked
 from tests.zoo.run import record_training
 from tests.zoo.truth import PROGRAMS
 
@@ -25,7 +25,7 @@ def server() -> Iterator[None]:
     for module in ("tensorflow", "keras"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"the trainings need {module}")
-    with forking.server():
+    with forked.server():
         yield
 
 
@@ -38,6 +38,6 @@ def test_there_are_six_trainings():
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", _TRAININGS, ids=lambda path: path.stem)
 def test_a_healthy_training_has_no_alert_above_low(server, tmp_path, path: Path):
-    found, num_steps = forking.call(record_training, str(path), str(tmp_path))
+    found, num_steps = forked.call(record_training, str(path), str(tmp_path))
     assert found == []
     assert num_steps >= _STEPS

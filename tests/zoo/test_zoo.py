@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 import tb_debugger_plugin
-from tests.zoo import forking
+from tests.support import forked
 from tests.zoo.answer import Answer, Edit, first_answer, is_right
 from tests.zoo.edits import applied, first_difference, trial
 from tests.zoo.oracle import disagreement
@@ -41,7 +41,7 @@ def server() -> Iterator[None]:
     for module in ("tensorflow", "keras", "sklearn"):  # not imported: the server does
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"the programs of the zoo need {module}")
-    with forking.server():
+    with forked.server():
         yield
 
 
@@ -233,21 +233,21 @@ def test_any_answer_for_a_healthy_program_is_wrong():
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", _SAMPLE)
 def test_a_declared_cause_is_true(server, name):
-    assert forking.call(disagreement, _named(name)) == ""
+    assert forked.call(disagreement, _named(name)) == ""
 
 
 @pytest.mark.tensorflow
 def test_a_declared_cause_that_is_not_true_is_noticed(server):
     program = _named("triplet_norm")
     wrong = program._replace(cause=program.cause._replace(op_types=frozenset({"Log"})))
-    assert forking.call(disagreement, wrong).startswith("Declared Log, inf, line")
+    assert forked.call(disagreement, wrong).startswith("Declared Log, inf, line")
 
 
 @pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("program", _SEEN, ids=lambda program: program.name)
 def test_every_declared_cause_is_true(server, program):
-    assert forking.call(disagreement, program) == ""
+    assert forked.call(disagreement, program) == ""
 
 
 @pytest.mark.tensorflow

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 from tb_debugger_plugin import open_run
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
+from tests.support import forked
 from tests.support.events import loaded
 from tests.support.recorded import read, summary
 
@@ -40,9 +38,7 @@ if sys.argv[3] == "killed":
 
 def run(root: Path, size: int, end: str) -> Any:
     """What a program that is bad in one step records."""
-    command = [sys.executable, "-c", PROGRAM, str(root), str(size), end]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    ended = forked.run(["-c", PROGRAM, str(root), str(size), end], timeout=120)
     assert ended.returncode == (-signal.SIGKILL if end == "killed" else 0), ended.stderr
     return read(root)
 
@@ -127,9 +123,7 @@ def test_a_nan_of_5000_records_ago_is_named_with_its_line_although_masks_came_fi
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(WITH_MASKS)
-    command = [sys.executable, str(program), str(tmp_path / "logdir"), mode]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path.cwd())}
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    forked.run([str(program), str(tmp_path / "logdir"), mode], timeout=120).check_returncode()
     with open_run(tmp_path / "logdir") as run:
         origin = run.origins()[0]
     line = 1 + next(n for n, text in enumerate(WITH_MASKS.splitlines()) if "# the line" in text)

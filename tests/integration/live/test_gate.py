@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
 from tb_debugger_plugin.native.structs import ConditionStep, GateCounts, GateRule, Hit, Passed
+from tests.support import forked
 from tests.support.held import Debugger, Program, debugged
 from tests.support.recorded import read
 
@@ -497,12 +496,7 @@ X = np.linspace(-1.0, 1.0, 10000, dtype=np.float32).reshape(100, 100)
 
 def _run(program: str, folder: Path) -> str:
     """Run a program in a process of its own; it must end by itself, and well."""
-    run = subprocess.run(
-        [sys.executable, "-c", _PROGRAM + textwrap.dedent(program), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    run = forked.run(["-c", _PROGRAM + textwrap.dedent(program), str(folder)], timeout=120)
     assert run.returncode == 0, run.stderr
     return run.stdout
 
@@ -646,12 +640,7 @@ with debugged(sys.argv[1], patience=float(sys.argv[2]), circular_buffer_size=100
 
 
 def _pause(folder: Path, pauses: int, patience: float) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", _PROGRAM + _LOAD, str(folder), str(patience), str(pauses)],
-        capture_output=True,
-        text=True,
-        timeout=patience + 60,
-    )
+    run = forked.run(["-c", _PROGRAM + _LOAD, str(folder), str(patience), str(pauses)], timeout=patience + 60)
     assert run.returncode == 0, run.stderr
 
 

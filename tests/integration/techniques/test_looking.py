@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import io
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -24,6 +22,7 @@ from tb_debugger_plugin import (
     print_tensor,
 )
 from tb_debugger_plugin.errors import UsageError
+from tests.support import forked
 
 pytestmark = pytest.mark.tensorflow
 
@@ -222,15 +221,7 @@ print(step(tf.constant([4.0])).numpy())
 
 def test_pdb_shows_the_lines_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(_PROGRAM, "utf-8")
-    run = subprocess.run(
-        [sys.executable, "train.py"],
-        cwd=tmp_path,
-        input="p value\nlist\ncontinue\n",
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    run = forked.run(["train.py"], cwd=tmp_path, input="p value\nlist\ncontinue\n", timeout=300)
     assert run.returncode == 0, run.stderr
     assert "train.py(7)step()" in run.stdout and "array([2.], dtype=float32)" in run.stdout
     assert "7  ->\t    return y + 1.0" in run.stdout and run.stdout.endswith("[3.]\n")
