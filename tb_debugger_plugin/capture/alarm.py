@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol
 import tensorflow as tf
 
 from tb_debugger_plugin import errors
-from tb_debugger_plugin.capture.on_alert import Action, OnAlert
+from tb_debugger_plugin.capture.on_alert import AlertAction, OnAlert
 from tb_debugger_plugin.capture.sinks.protocol import FirstBad
-from tb_debugger_plugin.capture.stacks.frames import Frame, is_library
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, is_library
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: What the native library puts into the message of an op that fails.
@@ -27,7 +27,7 @@ _NUMBER: Final = re.compile(r"\[tb_debugger_plugin (\d+)\]")
 _log = logging.getLogger("tb_debugger_plugin")
 
 
-class Explanation(Protocol):
+class BadValueReason(Protocol):
     """Why a value is bad; see `tb_debugger_plugin.reading.alerts.Explanation`."""
 
     @property
@@ -78,9 +78,9 @@ class BadValue:
     def __init__(
         self,
         first: FirstBad,
-        stack: list[Frame],
+        stack: list[RecordedFrame],
         dump_root: str,
-        find_reason: Callable[[BadValue], Explanation | None],
+        find_reason: Callable[[BadValue], BadValueReason | None],
     ) -> None:
         self.op_type, self.op_name, self.slot, self.kind = (
             first.op_type,
@@ -95,9 +95,9 @@ class BadValue:
         self.line = "".join(f"{frame.path}:{frame.line}" for frame in innermost)
         self.dump_root = dump_root
         self._find_reason = find_reason
-        self._reason: Explanation | None = None
+        self._reason: BadValueReason | None = None
 
-    def why(self) -> Explanation | None:
+    def why(self) -> BadValueReason | None:
         """Explain the value from what is recorded until now: the op, its inputs, the line, and what helps.
 
         Returns:
@@ -118,7 +118,7 @@ class BadValue:
         return "\n".join([what, *(reason.sentences if reason else ())])
 
 
-def _where(frame: Frame) -> str:
+def _where(frame: RecordedFrame) -> str:
     function = f" in {frame.function}" if frame.function else ""  # AutoGraph's lambdas have no name
     return f"{function}, {os.path.basename(frame.path)}:{frame.line}"
 
@@ -157,7 +157,7 @@ class Alarm:
     @property
     def raises(self) -> bool:
         """Whether alerts raise."""
-        return self._on_alert.action is Action.RAISE
+        return self._on_alert.action is AlertAction.RAISE
 
     @property
     def is_calling(self) -> bool:
@@ -178,7 +178,7 @@ class Alarm:
           NumericsError: The user wants it.
           Exception: What the user's function raises.
         """
-        if self._on_alert.action is Action.CALL:
+        if self._on_alert.action is AlertAction.CALL:
             while (one := take()) is not None:
                 self._call_with(one)
             return
@@ -204,7 +204,7 @@ class Alarm:
           NumericsError: The user wants it.
           Exception: What the user's function raises.
         """
-        if self._on_alert.action is Action.STOP:
+        if self._on_alert.action is AlertAction.STOP:
             self.has_stopped = True
             return self._end()
         if self.raises:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from tb_debugger_plugin.capture.alarm import BadValue, Explanation
+from tb_debugger_plugin.capture.alarm import BadValue, BadValueReason
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.own_recording import reason_of, verdict
 from tb_debugger_plugin.capture.sinks.protocol import FirstBad, Sink
-from tb_debugger_plugin.capture.stacks.frames import Frames
+from tb_debugger_plugin.capture.stacks.frames import StackFrames
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -31,7 +31,7 @@ class BadValues:
         options: Options,
         sink: Sink,
         graphs: GraphRecords,
-        frames: Frames,
+        frames: StackFrames,
         write_out: Callable[[], None],
     ) -> None:
         self._options = options
@@ -80,6 +80,6 @@ class BadValues:
         op_type, stack = self._graphs.type_and_stack(first.graph_id, first.op_name)
         return first._replace(op_type=op_type, stack=stack)
 
-    def _reason_of(self, bad: BadValue) -> Explanation | None:
+    def _reason_of(self, bad: BadValue) -> BadValueReason | None:
         self._write_out()
         return reason_of(bad, is_temporary=self._options.is_temporary)

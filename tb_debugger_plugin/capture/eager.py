@@ -27,7 +27,7 @@ from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.stacks.frames import Frames
+from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
 from tb_debugger_plugin.errors import RecordingError, user_message
@@ -87,7 +87,7 @@ class EagerOps:
         self,
         options: Options,
         sink: Sink,
-        frames: Frames,
+        frames: StackFrames,
         graphs: GraphRecords,
         not_recorded: NotRecorded,
         *,

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from tb_debugger_plugin.native.structs import NO_CALL, GateCounts, GateRule, Hit, Passed
+from tb_debugger_plugin.native.structs import NO_CALL, GateCounts, GateHit, GateRule, Passed
 
 
 @runtime_checkable
-class Elements(Protocol):
+class HeldElements(Protocol):
     """The elements of a tensor that is held. A numeric one has the buffer protocol: `memoryview(elements)`.
 
     The view is of bytes, read-only, row by row, as TensorFlow has them in memory; nothing is copied. It stays
@@ -58,7 +58,7 @@ class Gate(Protocol):
     def stop_at_next(self, wanted: bool) -> None:
         """Choose whether the next tensor stops its thread, not in input pipelines. A hit ends the wish."""
 
-    def wait(self, timeout: float) -> Hit | None:
+    def wait(self, timeout: float) -> GateHit | None:
         """Wait for a hit that no earlier call has returned, without the GIL; None after `timeout` seconds.
 
         Returns None at once after `close()`.
@@ -107,7 +107,7 @@ class Gate(Protocol):
           call: Only tensors of this call, and those whose call is not known; `NO_CALL` for all.
         """
 
-    def elements(self, number: int) -> Elements | None:
+    def elements(self, number: int) -> HeldElements | None:
         """Return the elements of a tensor that passed; None if they are not held."""
 
     def replace(self, hit_number: int, data: bytes | bytearray | memoryview) -> None:
@@ -130,7 +130,7 @@ class Gate(Protocol):
         """
 
     @property
-    def hit(self) -> Hit | None:
+    def hit(self) -> GateHit | None:
         """The hit at which a thread is held."""
 
     @property

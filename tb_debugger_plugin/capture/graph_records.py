@@ -20,8 +20,8 @@ from tensorflow.python.framework import func_graph, ops
 
 from tb_debugger_plugin.capture.graph.attributes import attributes_key
 from tb_debugger_plugin.capture.graph.called import called_functions
-from tb_debugger_plugin.capture.naming.names import GraphNames, Names
-from tb_debugger_plugin.capture.stacks.frames import EventWriter, Frames, creation_stacks
+from tb_debugger_plugin.capture.naming.names import GraphNames, NamesOfOps
+from tb_debugger_plugin.capture.stacks.frames import EventWriter, StackFrames, creation_stacks
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp, TfTensor
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, StaticTensor
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH, is_of_pipeline
@@ -89,7 +89,7 @@ class GraphRecords:
       names: Returns layers and variables.
     """
 
-    def __init__(self, writer: EventWriter, frames: Frames, names: Names) -> None:
+    def __init__(self, writer: EventWriter, frames: StackFrames, names: NamesOfOps) -> None:
         self._writer = writer
         self._frames = frames
         self._names = names

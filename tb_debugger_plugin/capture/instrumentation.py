@@ -17,12 +17,12 @@ from dataclasses import replace
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.engines.choose import Engines, choose_engines
-from tb_debugger_plugin.capture.graph.called import Calls, called_by, callees_first
+from tb_debugger_plugin.capture.graph.called import CallGraph, called_by, callees_first
 from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.redefinitions import Redefinitions
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
@@ -111,7 +111,7 @@ class Instrumentation:
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
 
-    def watch_session(self, part: NewPart) -> Watches:
+    def watch_session(self, part: NewPart) -> SessionWatches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""
         self._has_sessions = True
         watches = self._engines.sessions.watch(part)
@@ -162,7 +162,7 @@ class Instrumentation:
         before, self._functions.isolated = self._functions.isolated, tensor_ids
         functions = list(self._functions.all.values())
         graphs = {function.name: function.graph_of() for function in functions}  # keeps them
-        calls = Calls(functions)
+        calls = CallGraph(functions)
         inside = {
             function.name: self._graphs.tensors_of(graphs[function.name]) for function in calls.functions
         }
@@ -201,7 +201,7 @@ class Instrumentation:
         compiled = {function.name for function in self._functions.all.values() if function.is_compiled}
         if not compiled:
             return set()
-        calls = Calls(self._functions.all.values())
+        calls = CallGraph(self._functions.all.values())
         return {self._graphs.id_of_function(name) for name in calls.only_below(compiled)}
 
     def remove_hooks(self) -> None:

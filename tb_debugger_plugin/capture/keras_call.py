@@ -25,11 +25,11 @@ class KerasCall(tf.keras.callbacks.Callback, metaclass=abc.ABCMeta):  # type: ig
     def __init__(self) -> None:
         super().__init__()
         self._supports_tf_logs = True  # the callback does not read the logs, so Keras 2 need not fetch them
-        self._call: calls.Call | None = None
+        self._call: calls.RunningCall | None = None
         self._depth = 0  # validation begins and ends inside a `fit`
 
     @abc.abstractmethod
-    def _begin(self, call: calls.Call | None) -> None:
+    def _begin(self, call: calls.RunningCall | None) -> None:
         """Begin with a call.
 
         Args:

@@ -26,7 +26,7 @@ _RULE: Final = re.compile(r"[A-Z]\w*Alert")
 _ONLY_FIRST: Final = re.compile(r"FusedBatchNorm(V[23])?")
 
 
-class Action(enum.Enum):
+class AlertAction(enum.Enum):
     """What follows an alert."""
 
     #: The op or graph fails.
@@ -47,7 +47,7 @@ class OnAlert:
 
     Attributes:
       action: What follows.
-      function: The user's function for `Action.CALL`.
+      function: The user's function for `AlertAction.CALL`.
       kinds: The kinds that count; None for all, and only NaN as soon as a constant of the program is
         infinite. Empty if no value is bad.
       ignore: Patterns of op types, which must match the whole type, and of op names, in which they must
@@ -56,7 +56,7 @@ class OnAlert:
       rules_file: A file with more rules.
     """
 
-    action: Action
+    action: AlertAction
     function: Callable[[Any], object] | None = None
     kinds: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
@@ -123,12 +123,12 @@ def make_on_alert(
     file = None if rules_file is None else os.path.abspath(rules_file)
     which = (_kinds(kinds, asked), patterns, asked, file)
     if callable(on_alert):
-        return OnAlert(Action.CALL, on_alert, *which)
-    if on_alert not in (Action.RAISE.value, Action.STOP.value):
+        return OnAlert(AlertAction.CALL, on_alert, *which)
+    if on_alert not in (AlertAction.RAISE.value, AlertAction.STOP.value):
         raise UsageError(
             f"on_alert is {on_alert!r}: give 'raise', 'stop', or a function that takes the bad value."
         )
-    return OnAlert(Action(on_alert), None, *which)
+    return OnAlert(AlertAction(on_alert), None, *which)
 
 
 def _rules(rules: Iterable[str] | str | None) -> tuple[str, ...]:

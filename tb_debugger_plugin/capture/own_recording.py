@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.alarm import BadValue, Broken, Explanation
+from tb_debugger_plugin.capture.alarm import BadValue, BadValueReason, Broken
 from tb_debugger_plugin.capture.options import Options, is_remote
 
 #: How many seconds the end of a recording waits for the first cause of its bad values. It asks only for as
@@ -80,7 +80,7 @@ class Rules(Protocol):
         """Let go of the files."""
 
 
-def reason_of(bad: BadValue, *, is_temporary: bool) -> Explanation | None:
+def reason_of(bad: BadValue, *, is_temporary: bool) -> BadValueReason | None:
     """Read the recording of a bad value and explain it.
 
     Args:

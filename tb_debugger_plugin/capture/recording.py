@@ -31,14 +31,14 @@ from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
 from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
-from tb_debugger_plugin.capture.hooks.sessions import AroundRun, Runs, SessionRan, Sessions
+from tb_debugger_plugin.capture.hooks.sessions import AroundRun, SessionRan, SessionRunHooks, Sessions
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
-from tb_debugger_plugin.capture.naming.names import Names
+from tb_debugger_plugin.capture.naming.names import NamesOfOps
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out, other_backend
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.options import Options
@@ -47,8 +47,8 @@ from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.stacks.calls import Call
-from tb_debugger_plugin.capture.stacks.frames import Frames
+from tb_debugger_plugin.capture.stacks.calls import RunningCall
+from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.capture.watched import WatchedTensors
@@ -127,8 +127,8 @@ class Recording:
         self.requested = options
         self.options = options = self._sink.narrowed(options)
         self._not_recorded = NotRecorded(self._sink)
-        self._frames = Frames(self._sink, host, f"{os.getpid():x}-")
-        self._names = Names()
+        self._frames = StackFrames(self._sink, host, f"{os.getpid():x}-")
+        self._names = NamesOfOps()
         self._graphs = GraphRecords(self._sink, self._frames, self._names)
         self._bad_values = BadValues(
             options, self._sink, self._graphs, self._frames, self.FlushExecutionFiles
@@ -152,7 +152,7 @@ class Recording:
         self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
         self._failure = self.does_not_stop = ""
-        self._call: Call | None = None
+        self._call: RunningCall | None = None
         self._observing = threading.Lock()  # guards _observers
         self._observers: tuple[Observer, ...] = ()
         self._sees_eager_ops: Observer | None = None
@@ -163,7 +163,7 @@ class Recording:
         self._threads = EveryThread(
             self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
-        runs = Runs(self._on_session_run, self._around_session_runs)
+        runs = SessionRunHooks(self._on_session_run, self._around_session_runs)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
@@ -230,7 +230,7 @@ class Recording:
         """
         return self._sink.num_bad()
 
-    def end_with(self, call: Call) -> None:
+    def end_with(self, call: RunningCall) -> None:
         """End when a call of the program ends, also by an exception.
 
         Args:
@@ -573,13 +573,13 @@ class Recording:
         if self._on and isinstance(graph, func_graph.FuncGraph):
             self._functions.watch([new_function(name, graph, attrs)])
 
-    def _watch_session(self, part: NewPart) -> Watches:
+    def _watch_session(self, part: NewPart) -> SessionWatches:
         try:
             if self._on:
                 return self._functions.watch_session(part)
         except Exception as error:  # the program must not see any error
             self._fail(error)
-        return Watches()
+        return SessionWatches()
 
     def _on_session_run(self, ran: SessionRan) -> BaseException | None:
         rang = 0

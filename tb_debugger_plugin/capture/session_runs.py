@@ -20,7 +20,7 @@ from tensorflow.core.protobuf import config_pb2
 
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_metadata
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.stacks.frames import Frames
+from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
 from tb_debugger_plugin.errors import RecordingError
@@ -62,7 +62,7 @@ class SessionRuns:
       own_scope: Names of our own ops begin with it.
     """
 
-    def __init__(self, sink: Sink, frames: Frames, threads: ThreadNumbers, own_scope: str) -> None:
+    def __init__(self, sink: Sink, frames: StackFrames, threads: ThreadNumbers, own_scope: str) -> None:
         self._sink = sink
         self._frames = frames
         self._threads = threads

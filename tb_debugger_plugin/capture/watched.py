@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from tb_debugger_plugin.capture.gate import Line, TensorOfGraph
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownOps
 from tb_debugger_plugin.capture.sinks.protocol import NewTensor, Sink
-from tb_debugger_plugin.capture.stacks.frames import Frame, Frames, is_library
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, StackFrames, is_library
 
 #: The function of TensorFlow that makes the graph of a function: its callees run inside of that.
 _MAKES_GRAPH: Final = ("func_graph.py", "func_graph_from_py_func")
@@ -52,7 +52,7 @@ class WatchedTensors:
         self,
         sink: Sink,
         graphs: GraphRecords,
-        frames: Frames,
+        frames: StackFrames,
         at_new: Callable[[Sequence[TensorOfGraph]], None],
     ) -> None:
         self._sink = sink
@@ -131,7 +131,7 @@ class WatchedTensors:
         return described
 
 
-def _made_at(stack: Sequence[Frame]) -> _MadeAt:
+def _made_at(stack: Sequence[RecordedFrame]) -> _MadeAt:
     begins = [at for at, frame in enumerate(stack) if _makes_graph(frame)]
     own = _own_lines(stack)
     return _MadeAt(
@@ -148,9 +148,9 @@ def _lines_of(where: _MadeAt, op_type: str, *, is_function: bool) -> tuple[Line,
     return () if op_type == "Placeholder" else where.inside
 
 
-def _makes_graph(frame: Frame) -> bool:
+def _makes_graph(frame: RecordedFrame) -> bool:
     return (os.path.basename(frame.path), frame.function) == _MAKES_GRAPH
 
 
-def _own_lines(stack: Iterable[Frame]) -> list[Line]:
+def _own_lines(stack: Iterable[RecordedFrame]) -> list[Line]:
     return [Line(frame.path, frame.line) for frame in stack if not is_library(frame.path)]

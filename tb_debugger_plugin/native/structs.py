@@ -159,7 +159,7 @@ class Passed(NamedTuple):
     call: int = NO_CALL
 
 
-class Hit(NamedTuple):
+class GateHit(NamedTuple):
     """A thread that is held.
 
     Attributes:

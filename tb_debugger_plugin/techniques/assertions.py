@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.alarm import NumericsError
-from tb_debugger_plugin.capture.stacks.frames import Frame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, is_symbolic_of_keras, observed
 from tb_debugger_plugin.techniques.places import described, not_converted, place_of_call
@@ -92,7 +92,7 @@ def _name_of(x: Any) -> str:
         return "the value"
 
 
-def _fail(message: str, name: str, array: Array, place: Frame) -> None:
+def _fail(message: str, name: str, array: Array, place: RecordedFrame) -> None:
     text = f"{message}: " if message else ""
     text += f"{name} {described(place)} holds {facts(array)}."
     raise NumericsError(text)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tb_debugger_plugin.capture.stacks.frames import Frame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, observed
 from tb_debugger_plugin.techniques.places import not_converted, place_of_call
@@ -65,7 +65,7 @@ def _identifier(name: str) -> str:
     return f"{text}_" if keyword.iskeyword(text) else text if text.isidentifier() else f"_{text}"
 
 
-def _stop(place: Frame, names: Sequence[str], arrays: Sequence[Array]) -> None:
+def _stop(place: RecordedFrame, names: Sequence[str], arrays: Sequence[Array]) -> None:
     """Open the debugger in a frame that has the line of the program and only the values."""
     # Code of its own, so that no frame of TensorFlow or AutoGraph hides the values.
     call = ast.Expr(ast.Call(ast.Name("breakpoint", ast.Load()), [], []))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.stacks.frames import Frame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import NumericsError
 from tb_debugger_plugin.techniques.places import noting, place_of_call, refuse_xla
@@ -66,7 +66,7 @@ def _conditional(look: Look, when: Callable[..., Any]) -> Look:
     return look_if
 
 
-def _in_graph(technique: str, place: Frame, look: Look) -> Callable[..., list[Any]]:
+def _in_graph(technique: str, place: RecordedFrame, look: Look) -> Callable[..., list[Any]]:
     def run(*arrays: Array) -> list[Any]:
         try:
             with noting(technique, place):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.stacks.frames import Frame, user_frame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, user_frame
 from tb_debugger_plugin.errors import UsageError
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ class Turns(NamedTuple):
 
 
 #: The number of runs so far, by kind and line.
-_runs: dict[tuple[str, Frame], int] = {}
+_runs: dict[tuple[str, RecordedFrame], int] = {}
 _runs_lock = threading.Lock()  # guards _runs
 
 
@@ -49,19 +49,19 @@ def usage_error(text: str) -> UsageError:
     return error
 
 
-def place_of_call() -> Frame:
+def place_of_call() -> RecordedFrame:
     """Return the line of the program that runs now, also in code that AutoGraph has converted."""
     return user_frame()
 
 
-def described(place: Frame) -> str:
+def described(place: RecordedFrame) -> str:
     """Return a line for a message: "in step, train.py:12"."""
     function = f"in {place.function}, " if place.function else "at "  # AutoGraph's lambdas have no name
     return f"{function}{os.path.basename(place.path)}:{place.line}"
 
 
 @contextlib.contextmanager
-def noting(technique: str, place: Frame) -> Iterator[None]:
+def noting(technique: str, place: RecordedFrame) -> Iterator[None]:
     """Add the line of the program to exceptions of the user's function: in a graph, no stack has it.
 
     Args:
@@ -76,7 +76,7 @@ def noting(technique: str, place: Frame) -> Iterator[None]:
         raise
 
 
-def number_of_turn(kind: str, place: Frame, turns: Turns) -> int | None:
+def number_of_turn(kind: str, place: RecordedFrame, turns: Turns) -> int | None:
     """Count a run of a line; return its number from 1 on, or None if it is not wanted.
 
     Args:

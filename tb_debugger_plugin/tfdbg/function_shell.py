@@ -27,7 +27,7 @@ from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCalls
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.observer import Observer
-from tb_debugger_plugin.capture.stacks.calls import Call as Running
+from tb_debugger_plugin.capture.stacks.calls import RunningCall as Running
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from tb_debugger_plugin.capture.stacks.frames import Frames, creation_stacks
+from tb_debugger_plugin.capture.stacks.frames import StackFrames, creation_stacks
 from tb_debugger_plugin.capture.tf_types import TfGraph
 from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
 from tb_debugger_plugin.events.framing import frame
@@ -24,11 +24,11 @@ class PythonGraph:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the following fields, and the order of records
         self._records: list[bytes] = []
-        self._frames = Frames(self, _HOST, "")
+        self._frames = StackFrames(self, _HOST, "")
         self._num_ops = 0
 
     def write(self, suffix: str, *events: Message) -> None:
-        """Take source files and frames, which :class:`Frames` writes before their ids are used."""
+        """Take source files and frames, which :class:`StackFrames` writes before their ids are used."""
         del suffix
         self._records += [frame(event.SerializeToString()) for event in events]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from tb_debugger_plugin.capture.keras_call import KerasCall
-from tb_debugger_plugin.capture.stacks.calls import Call
+from tb_debugger_plugin.capture.stacks.calls import RunningCall
 from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell, shell
 
@@ -44,7 +44,7 @@ class ShellCallback(KerasCall):
         self._dump_root, self._ui, self._filters = dump_root, ui, tensor_filters
         self._shell: FunctionShell | None = None
 
-    def _begin(self, call: Call | None) -> None:
+    def _begin(self, call: RunningCall | None) -> None:
         self._shell = shell(self._dump_root, ui=self._ui, tensor_filters=self._filters)
         self._shell.start(until=call)
 

@@ -16,9 +16,9 @@ from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
-from tb_debugger_plugin.live.program.eager_stops import EagerOps
+from tb_debugger_plugin.live.program.eager_stops import EagerAccess
 from tb_debugger_plugin.live.program.tensors import numbers_of
-from tb_debugger_plugin.native.structs import NO_CALL, ConditionStep, GateCounts, GateRule, Hit, Passed
+from tb_debugger_plugin.native.structs import NO_CALL, ConditionStep, GateCounts, GateHit, GateRule, Passed
 
 _UNARY: dict[int, Callable[[float], float]] = {
     StepKind.NEGATIVE: lambda one: -one,
@@ -86,7 +86,7 @@ def number_of(array: np.ndarray[Any, Any]) -> int:
 
 @dataclass
 class _Held:
-    hit: Hit
+    hit: GateHit
     array: np.ndarray[Any, Any]
     is_released: bool = False
 
@@ -122,7 +122,7 @@ class FakeGate:
             rule = self._stops(passed, numbers_of(array, passed.dtype))
             if rule is None:
                 return array
-            hit = Hit(next(self._hit_numbers), rule, passed, self.cannot_change, False, False)
+            hit = GateHit(next(self._hit_numbers), rule, passed, self.cannot_change, False, False)
             held = self._held = _Held(hit, array)
             self._changed.notify_all()
             self._changed.wait_for(lambda: held.is_released)
@@ -174,7 +174,7 @@ class FakeGate:
         with self._changed:
             self._wants_next = wanted
 
-    def wait(self, timeout: float) -> Hit | None:
+    def wait(self, timeout: float) -> GateHit | None:
         with self._changed:
             self._changed.wait_for(self._has_new_hit, timeout)
             if not self._has_new_hit():
@@ -234,7 +234,7 @@ class FakeGate:
             return GateCounts(hits, sum(one.nbytes for one in self._arrays.values()), 0, len(self._noted))
 
     @property
-    def hit(self) -> Hit | None:
+    def hit(self) -> GateHit | None:
         return self._held.hit if self._held is not None else None
 
 
@@ -330,7 +330,7 @@ class FakeTensor:
         self.shape = _Shape(array.shape)
 
 
-class FakeEager(EagerOps):
+class FakeEager(EagerAccess):
     """Eager ops of a test: their names begin with a capital letter, and all are on one line."""
 
     line = 7

@@ -12,7 +12,7 @@ from typing import Any
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.options import make_options
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.native.structs import Hit
+from tb_debugger_plugin.native.structs import GateHit
 
 #: Seconds after which a test counts as hanging; then its gate is closed.
 PATIENCE = 120.0
@@ -65,7 +65,7 @@ class Debugger:
         self.recording = recording
         self.gate: Gate = recording.gate
 
-    def hit(self) -> Hit:
+    def hit(self) -> GateHit:
         """The next hit."""
         hit = self.gate.wait(SOON)
         assert hit is not None, "the program does not stop"
@@ -85,8 +85,8 @@ class Debugger:
         return Program(call, *arguments)
 
     def hits_until_end(
-        self, program: Program, *, act: Callable[[Hit], None] = lambda hit: None, most: int = 1 << 30
-    ) -> list[Hit]:
+        self, program: Program, *, act: Callable[[GateHit], None] = lambda hit: None, most: int = 1 << 30
+    ) -> list[GateHit]:
         """Step through a call: stop at each tensor until the call has ended.
 
         Args:
@@ -94,7 +94,7 @@ class Debugger:
           act: Called at each hit.
           most: Number of hits after which the program runs on.
         """
-        hits: list[Hit] = []
+        hits: list[GateHit] = []
         while program.is_alive() and len(hits) < most:
             self.gate.stop_at_next(True)
             hit = self.gate.wait(0.02)

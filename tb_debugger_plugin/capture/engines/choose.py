@@ -16,7 +16,7 @@ from tb_debugger_plugin.capture.engines.unwatched import (
 from tb_debugger_plugin.capture.engines.xla.functions import CompiledFunctions
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import NotRecorded
 from tb_debugger_plugin.capture.options import Options
@@ -48,7 +48,7 @@ class FunctionEngine(Protocol):
 class SessionEngine(Protocol):
     """Puts watch ops into the graphs of TF1-style sessions."""
 
-    def watch(self, part: NewPart) -> Watches:
+    def watch(self, part: NewPart) -> SessionWatches:
         """Put watch ops into a part of the graph of a session.
 
         Args:

@@ -25,7 +25,7 @@ from tb_debugger_plugin.capture.graph.definitions import (
     source_name,
 )
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.graph.session_graph import Watches
+from tb_debugger_plugin.capture.graph.session_graph import SessionWatches
 from tb_debugger_plugin.capture.graph_records import KnownGraph, static_dims
 from tb_debugger_plugin.capture.plan.attachment import Attachment
 from tb_debugger_plugin.capture.plan.plan import CALLS, Plan, Planned
@@ -152,7 +152,7 @@ def _add_control_inputs(nodes: Iterable[NodeDef], waits: Mapping[str, list[str]]
 
 def watch_part(
     definition: GraphDef, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
-) -> Watches:
+) -> SessionWatches:
     """Add watch nodes to a part of a graph that a session runs.
 
     Args:
@@ -168,7 +168,7 @@ def watch_part(
     by_op: dict[str, dict[int, str]] = {}
     for item in plan.tensors:
         by_op.setdefault(item.op.name, {})[item.slot] = _watch_name(item)
-    return Watches(moved, by_op)
+    return SessionWatches(moved, by_op)
 
 
 def _call_watched(library: FunctionDefLibrary, watched: WatchedFunctions) -> None:

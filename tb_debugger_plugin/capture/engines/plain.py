@@ -9,7 +9,7 @@ from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.definitions import library_of
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
@@ -77,7 +77,7 @@ class PlainSessions:
         self._functions = functions
         self._not_recorded = not_recorded
 
-    def watch(self, part: NewPart) -> Watches:
+    def watch(self, part: NewPart) -> SessionWatches:
         """Watch each tensor of the part that the options choose; none if that is not possible."""
         definition = part.definition
         plain = type(definition).FromString(definition.SerializeToString())
@@ -101,7 +101,7 @@ class PlainSessions:
             message = f"The debugger does not record a tf.compat.v1.Session: {user_message(error)}."
             missing = Missing(NotRecordedReason.NOT_INSTRUMENTED, message, graph_id=known.graph_id)
             self._not_recorded.report(missing)
-            return Watches()
+            return SessionWatches()
 
     def _report_without_graph(self, definition: GraphDef, new: list[TfOp]) -> None:
         library = {function.signature.name: function for function in library_of(definition).function}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, Watches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
@@ -66,8 +66,8 @@ class UnwatchedSessions:
     def __init__(self, not_recorded: NotRecorded) -> None:
         self._not_recorded = not_recorded
 
-    def watch(self, part: NewPart) -> Watches:
+    def watch(self, part: NewPart) -> SessionWatches:
         """Report that sessions are not recorded."""
         message = _OPTIMIZED.format("sessions (tf.compat.v1.Session)")
         self._not_recorded.report(Missing(NotRecordedReason.OPTIMIZED, message))
-        return Watches()
+        return SessionWatches()

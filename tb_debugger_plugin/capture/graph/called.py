@@ -74,7 +74,7 @@ def _append_after_callees(name: str, waiting: dict[str, Function], ordered: list
         ordered.append(function)
 
 
-class Calls:
+class CallGraph:
     """Which of some functions call which.
 
     Args:

@@ -31,7 +31,7 @@ from tb_debugger_plugin.capture.tf_types import GraphDef, ImportOptions, NodeDef
 
 
 @dataclass(frozen=True)
-class Watches:
+class SessionWatches:
     """The watch ops of a part of a graph.
 
     Attributes:
@@ -60,7 +60,7 @@ class NewPart(NamedTuple):
 
 
 #: Adds watch ops to the definition of a part.
-Watch: TypeAlias = Callable[[NewPart], Watches]
+Watch: TypeAlias = Callable[[NewPart], SessionWatches]
 #: Adds ops to the graph of a session that has run.
 Extend: TypeAlias = Callable[[GraphDef], None]
 
@@ -240,7 +240,7 @@ class SessionGraph:
             )
 
     def _run_watches_in_loops(
-        self, definition: GraphDef, new: list[TfOp], watches: Watches
+        self, definition: GraphDef, new: list[TfOp], watches: SessionWatches
     ) -> dict[str, str]:
         """Make watch ops in loops run: the consumers of an op or a tensor wait for its watch op.
 

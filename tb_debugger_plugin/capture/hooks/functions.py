@@ -22,7 +22,7 @@ from tb_debugger_plugin.capture.hooks.hook import (
     CALL_FUNCTION,
     FROM_FUNC_GRAPH,
     Hook,
-    Target,
+    HookTarget,
     hidden,
 )
 from tb_debugger_plugin.capture.tf_types import AtomicFunction, FunctionAttributes, TfGraph
@@ -110,7 +110,7 @@ class FunctionCalls:
         for hook in self._hooks:
             hook.remove()
 
-    def _hook(self, target: Target) -> Hook:
+    def _hook(self, target: HookTarget) -> Hook:
         original, around, thread = target.get(), self._around, self._thread
 
         @hidden

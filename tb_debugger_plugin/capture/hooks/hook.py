@@ -25,7 +25,7 @@ from tb_debugger_plugin.capture.stacks.frames import HOOKS
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Target(NamedTuple):
+class HookTarget(NamedTuple):
     """A function of TensorFlow that a hook may replace.
 
     Attributes:
@@ -42,19 +42,19 @@ class Target(NamedTuple):
         return function
 
 
-FROM_FUNC_GRAPH: Final = Target(lambda: atomic_function, "from_func_graph")
-FAST_PATH: Final = Target(lambda: pywrap_tfe, "TFE_Py_FastPathExecute")
-EXECUTE: Final = Target(lambda: execute, "execute")
-SESSION_INIT: Final = Target(lambda: session.BaseSession, "__init__")
-SESSION_RUN: Final = Target(lambda: session.BaseSession, "_do_run")
-TAPE_GRADIENTS: Final = Target(lambda: imperative_grad, "imperative_grad")
-GRAPH_GRADIENTS: Final = Target(lambda: gradients_util, "_GradientsHelper")
-GET_HANDLE: Final = Target(context.context, "get_c_function")
-GET_DEFINITION: Final = Target(context.context, "get_function_def")
-ADD_DEFINITION: Final = Target(context.context, "add_function_def")
-GET_COMPILER_IR: Final = Target(context.context, "get_compiler_ir")
-CALL_FUNCTION: Final = Target(lambda: polymorphic_function.Function, "__call__")
-CALL_CONCRETE: Final = Target(lambda: concrete_function.ConcreteFunction, "__call__")
+FROM_FUNC_GRAPH: Final = HookTarget(lambda: atomic_function, "from_func_graph")
+FAST_PATH: Final = HookTarget(lambda: pywrap_tfe, "TFE_Py_FastPathExecute")
+EXECUTE: Final = HookTarget(lambda: execute, "execute")
+SESSION_INIT: Final = HookTarget(lambda: session.BaseSession, "__init__")
+SESSION_RUN: Final = HookTarget(lambda: session.BaseSession, "_do_run")
+TAPE_GRADIENTS: Final = HookTarget(lambda: imperative_grad, "imperative_grad")
+GRAPH_GRADIENTS: Final = HookTarget(lambda: gradients_util, "_GradientsHelper")
+GET_HANDLE: Final = HookTarget(context.context, "get_c_function")
+GET_DEFINITION: Final = HookTarget(context.context, "get_function_def")
+ADD_DEFINITION: Final = HookTarget(context.context, "add_function_def")
+GET_COMPILER_IR: Final = HookTarget(context.context, "get_compiler_ir")
+CALL_FUNCTION: Final = HookTarget(lambda: polymorphic_function.Function, "__call__")
+CALL_CONCRETE: Final = HookTarget(lambda: concrete_function.ConcreteFunction, "__call__")
 
 #: What a recording replaces.
 RECORDING_TARGETS: Final = (
@@ -103,7 +103,7 @@ class Hook:
       original: The function that TensorFlow used before.
     """
 
-    def __init__(self, target: Target, replacement: Callable[..., Any]) -> None:
+    def __init__(self, target: HookTarget, replacement: Callable[..., Any]) -> None:
         self._owner = target.owner()
         self._name = target.name
         self._replacement = replacement

@@ -89,7 +89,7 @@ class SessionCall(NamedTuple):
 AroundRun: TypeAlias = Callable[[SessionCall], Any]
 
 
-class Runs(NamedTuple):
+class SessionRunHooks(NamedTuple):
     """What sees the runs of sessions.
 
     Attributes:
@@ -110,7 +110,7 @@ class Sessions:
       runs: See each run of a session, also of one that is not watched.
     """
 
-    def __init__(self, watch: Watch, not_recorded: NotRecorded, runs: Runs) -> None:
+    def __init__(self, watch: Watch, not_recorded: NotRecorded, runs: SessionRunHooks) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
         self._running: weakref.WeakSet[TfSession] = weakref.WeakSet()
@@ -207,7 +207,7 @@ class Sessions:
 
 
 def _run(
-    runs: Runs,
+    runs: SessionRunHooks,
     original: Callable[..., Any],
     made: TfSession,
     handle: Any,
@@ -254,7 +254,7 @@ def _has_value(made: Any, variable: Any) -> bool:
     return True
 
 
-def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
+def _give_watched_graph(made: TfSession, watch: Watch, runs: SessionRunHooks) -> None:
     if made._target:
         return  # its ops run in another process
     graph = SessionGraph(made._graph, watch)
@@ -272,7 +272,9 @@ def _give_watched_graph(made: TfSession, watch: Watch, runs: Runs) -> None:
     _run_watches(made, graph, graph.extend, runs)
 
 
-def _watch_running(made: TfSession, watch: Watch, runs: Runs, report: Callable[[Exception], None]) -> None:
+def _watch_running(
+    made: TfSession, watch: Watch, runs: SessionRunHooks, report: Callable[[Exception], None]
+) -> None:
     """Extend the graph of a session that has run, before each run that needs it."""
     session_ref = weakref.ref(made)
 
@@ -294,7 +296,9 @@ def _watch_running(made: TfSession, watch: Watch, runs: Runs, report: Callable[[
     _run_watches(made, graph, extend_graph, runs)
 
 
-def _run_watches(made: TfSession, graph: SessionGraph, extend_graph: Callable[[], None], runs: Runs) -> None:
+def _run_watches(
+    made: TfSession, graph: SessionGraph, extend_graph: Callable[[], None], runs: SessionRunHooks
+) -> None:
     """Let each run of a session run the watch ops of what it needs."""
     session_ref = weakref.ref(made)
 

@@ -16,7 +16,7 @@ from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.naming.gradients import Gradients
 from tb_debugger_plugin.capture.naming.layers import Layers
-from tb_debugger_plugin.capture.naming.variables import Variables, handles_by_op
+from tb_debugger_plugin.capture.naming.variables import VariablePaths, handles_by_op
 from tb_debugger_plugin.capture.tf_types import FuncGraph, TfGraph, TfOp, TfTensor
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -35,11 +35,11 @@ class GraphNames:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-class Names:
+class NamesOfOps:
     """The names of one recording. Has hooks in TensorFlow until `remove()`."""
 
     def __init__(self) -> None:
-        self._variables = Variables()
+        self._variables = VariablePaths()
         self._layers = Layers()
         self._gradients = Gradients(self._layers)
 

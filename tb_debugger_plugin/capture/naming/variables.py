@@ -54,7 +54,7 @@ class _Layer(Protocol):
     _parent_path: str | None
 
 
-class Variables:
+class VariablePaths:
     """The variables of one recording, by the ids of their handles. Thread-safe."""
 
     def __init__(self) -> None:

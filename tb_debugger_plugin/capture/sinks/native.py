@@ -19,17 +19,17 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.gate import Gate
-from tb_debugger_plugin.capture.on_alert import KINDS, Action, OnAlert
+from tb_debugger_plugin.capture.on_alert import KINDS, AlertAction, OnAlert
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import (
     CompiledSink,
-    CompiledTensor,
     FirstBad,
+    MeasuredTensor,
     NewTensor,
     WatchedTensor,
     WatchOp,
 )
-from tb_debugger_plugin.capture.sinks.summaries import Summaries, of_vector
+from tb_debugger_plugin.capture.sinks.summaries import TensorSummaries, of_vector
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
@@ -97,7 +97,7 @@ class NativeSink:
         self.eager_op = self._recorder.eager_op
         self.session_run = self._recorder.session_run
         self.about_session_run = self._recorder.about_session_run
-        self._summaries = Summaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
+        self._summaries = TensorSummaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
@@ -108,7 +108,7 @@ class NativeSink:
 
     def _arm(self, on_alert: OnAlert | None) -> None:
         is_armed = on_alert is not None and on_alert.judges_values
-        self.fails_graphs = is_armed and on_alert is not None and on_alert.action is Action.RAISE
+        self.fails_graphs = is_armed and on_alert is not None and on_alert.action is AlertAction.RAISE
         if is_armed and on_alert is not None:
             kinds = on_alert.kinds or KINDS
             self._recorder.arm("inf" in kinds, "nan" in kinds, on_alert.kinds is None, self.fails_graphs)
@@ -227,7 +227,7 @@ class NativeSink:
         return bytes(of_vector(np.array(values)).SerializeToString())
 
     def compiled_watch_node(
-        self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
+        self, tensors: Sequence[MeasuredTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
     ) -> NodeDef:
         """Return the node that records the tensors of a compiled function.
 
@@ -242,7 +242,7 @@ class NativeSink:
         node.attr["tensors"].i = number
         return node
 
-    def _described(self, tensor: CompiledTensor) -> structs.CompiledTensor:
+    def _described(self, tensor: MeasuredTensor) -> structs.CompiledTensor:
         return structs.CompiledTensor(
             watch=self._watch(tensor.tensor),
             group=tensor.group,
@@ -254,7 +254,7 @@ class NativeSink:
             counts=tensor.counts,
         )
 
-    def _without_elements(self, compiled: CompiledTensor) -> bytes:
+    def _without_elements(self, compiled: MeasuredTensor) -> bytes:
         """Return the summary of a tensor in the modes that do not read its elements; empty in others."""
         tensor = compiled.tensor
         if self._mode == TensorDebugMode.NO_TENSOR:
@@ -263,7 +263,7 @@ class NativeSink:
             return self._summaries.of_shape(compiled.shape, tensor.dtype, tensor.tensor_id)
         return b""
 
-    def _number_of_elements(self, tensor: CompiledTensor) -> int:
+    def _number_of_elements(self, tensor: MeasuredTensor) -> int:
         """Return the size of a tensor, if it is recorded and known before the function runs; else -1."""
         is_recorded = spec_of(TensorDebugMode(self._mode)).counts and tensor.shape is not None
         return math.prod(tensor.shape or ()) if is_recorded else -1

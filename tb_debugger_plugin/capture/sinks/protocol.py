@@ -88,7 +88,7 @@ class WatchOp:
 
 
 @dataclass(frozen=True)
-class CompiledTensor:
+class MeasuredTensor:
     """A tensor in a function that XLA compiled, and its elements in the vector of measurements.
 
     Attributes:
@@ -256,7 +256,7 @@ class CompiledSink(Sink, Protocol):
     """A sink that also records functions that XLA compiles."""
 
     def compiled_watch_node(
-        self, tensors: Sequence[CompiledTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
+        self, tensors: Sequence[MeasuredTensor], vectors: tuple[str, str], whole: Sequence[str], name: str
     ) -> NodeDef:
         """Return the node that records the tensors of a compiled function.
 

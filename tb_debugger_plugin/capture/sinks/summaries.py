@@ -30,7 +30,7 @@ _TOO_LARGE = -1
 ChooseRule: TypeAlias = Callable[[int, int, bool], "int | None"]
 
 
-class Summaries:
+class TensorSummaries:
     """Encodes the tensors of one recording.
 
     Args:

@@ -27,7 +27,7 @@ class RunningLine(NamedTuple):
     callee: FrameType
 
 
-class Call:
+class RunningCall:
     """A call that runs in this thread. Holds the frame, and with it the arguments, until the call has ended.
 
     Args:
@@ -52,12 +52,12 @@ class Call:
         return frame is not None
 
 
-def keras_call() -> Call | None:
+def keras_call() -> RunningCall | None:
     """Return this thread's innermost call of Keras's `fit`, `evaluate` or `predict`, or None."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _KERAS_FUNCTIONS and package in ("keras", "tf_keras"):
-            return Call(frame)
+            return RunningCall(frame)
         frame = frame.f_back
     return None

@@ -63,7 +63,7 @@ _TYPED = ("<string>", "<stdin>", "<console>", "<python-input-")
 _AROUND = 3
 
 
-class Frame(NamedTuple):
+class RecordedFrame(NamedTuple):
     """One line of a stack."""
 
     path: str
@@ -87,7 +87,7 @@ def is_library(path: str) -> bool:
     return any(folder in path for folder in _INSTALLED)
 
 
-class Frames:
+class StackFrames:
     """The frames and files of one recording. Thread-safe.
 
     Args:
@@ -102,7 +102,7 @@ class Frames:
         self._prefix = prefix
         self._lock = threading.Lock()  # guards the following fields
         self._counter = itertools.count()
-        self._frames: dict[Frame, str] = {}
+        self._frames: dict[RecordedFrame, str] = {}
         self._files: dict[str, int] = {}
         self._stacks: dict[Hashable, tuple[str, ...]] = {}
         self._library = LibraryLines()
@@ -112,7 +112,7 @@ class Frames:
         # _stacks has the addresses of code objects, so they must stay alive.
         self._codes: dict[int, CodeType] = {}
 
-    def ids(self, frames: Iterable[Frame]) -> tuple[str, ...]:
+    def ids(self, frames: Iterable[RecordedFrame]) -> tuple[str, ...]:
         """Return the ids of frames, in the same order; write the frames that are new."""
         frames = list(frames)
         known = self._frames
@@ -144,7 +144,7 @@ class Frames:
         """
         return _encoded_location(self._host, ids)
 
-    def of_ids(self, ids: Iterable[str]) -> list[Frame]:
+    def of_ids(self, ids: Iterable[str]) -> list[RecordedFrame]:
         """Return the frames of some ids, in the same order."""
         with self._lock:
             frames = {frame_id: frame for frame, frame_id in self._frames.items()}
@@ -160,7 +160,7 @@ class Frames:
             self._codes[id(frame.f_code)] = frame.f_code
             frame = frame.f_back
 
-    def _write_new(self, frames: list[Frame]) -> None:
+    def _write_new(self, frames: list[RecordedFrame]) -> None:
         new = [frame for frame in dict.fromkeys(frames) if frame not in self._frames]
         files = [path for path in dict.fromkeys(frame.path for frame in new) if path not in self._files]
         if files:
@@ -181,7 +181,7 @@ class Frames:
         )
         return DebugEvent(source_file=source)
 
-    def _stack_frame(self, frame_id: str, frame: Frame) -> Message:
+    def _stack_frame(self, frame_id: str, frame: RecordedFrame) -> Message:
         location = FileLineCol(file_index=self._files[frame.path], line=frame.line, func=frame.function)
         if is_library(frame.path):
             first = max(1, frame.line - _AROUND)
@@ -235,7 +235,7 @@ def _stack_key(innermost: FrameType) -> tuple[int, ...]:
     return tuple(key)
 
 
-def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
+def _frames_of(stack: Iterable[StackFrame]) -> list[RecordedFrame]:
     """Return the frames of a stack that TensorFlow extracted, which maps AutoGraph's code to lines."""
     return [
         _frame(frame.filename, frame.lineno, frame.name)
@@ -244,7 +244,7 @@ def _frames_of(stack: Iterable[StackFrame]) -> list[Frame]:
     ]
 
 
-def user_frame() -> Frame:
+def user_frame() -> RecordedFrame:
     """Return the innermost running line of the program, also in code that AutoGraph has converted."""
     frames = _frames_of(tf_stack.extract_stack())
     own = [frame for frame in frames if not is_library(frame.path)]
@@ -280,7 +280,7 @@ def running_lines(innermost: FrameType) -> Iterator[RunningLine]:
         frame = frame.f_back
 
 
-def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
+def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[RecordedFrame, ...]]:
     """Return the creation stacks of graph ops, outermost frame first, without our own frames.
 
     TensorFlow compares stacks in C++ and returns each frame and each stack once: a large graph has thousands
@@ -307,7 +307,7 @@ def creation_stacks(ops: Iterable[TfOp]) -> dict[str, tuple[Frame, ...]]:
     return {name.removesuffix("@"): stacks[key] for name, key in info.name_to_trace_id.items()}
 
 
-def _frame(filename: str, line: int, function: str) -> Frame:
+def _frame(filename: str, line: int, function: str) -> RecordedFrame:
     """Return a frame under the recorded path; in code that AutoGraph converted, the program's line.
 
     TensorFlow itself maps such lines, but only in the thread that converts, and until the function is made.
@@ -316,8 +316,10 @@ def _frame(filename: str, line: int, function: str) -> Frame:
     if _is_generated(path):
         origin = _source_map(path).get((path, line))
         if origin is not None:
-            return Frame(_path(origin.loc.filename), origin.loc.lineno, origin.function_name or function)
-    return Frame(path, line, function)
+            return RecordedFrame(
+                _path(origin.loc.filename), origin.loc.lineno, origin.function_name or function
+            )
+    return RecordedFrame(path, line, function)
 
 
 @functools.lru_cache(maxsize=4096)

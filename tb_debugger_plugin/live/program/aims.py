@@ -14,28 +14,28 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
-from tb_debugger_plugin.live.program.breakpoints import Breakpoints, Entry, place_of
+from tb_debugger_plugin.live.program.breakpoints import BreakpointList, Entry, place_of
 from tb_debugger_plugin.live.program.conditions import (
     UNTIL_CONDITION,
     UNTIL_TENSOR,
-    Condition,
+    TensorCondition,
     gate_rule,
     measuring_rule,
     parse_condition,
 )
 from tb_debugger_plugin.live.program.filters import Filter
-from tb_debugger_plugin.live.program.places import Place, Target, described, make_target
+from tb_debugger_plugin.live.program.places import BreakpointTarget, TensorPlace, described, make_target
 from tb_debugger_plugin.live.program.tensors import known_numbers
 from tb_debugger_plugin.live.program.watched import Watched
-from tb_debugger_plugin.native.structs import GateRule, Hit
+from tb_debugger_plugin.native.structs import GateHit, GateRule
 
-_ALWAYS = Condition("")
+_ALWAYS = TensorCondition("")
 #: Asks the filter of a breakpoint of the held tensor.
 Passes: TypeAlias = Callable[[Entry], bool]
 
 
 @dataclass(frozen=True)
-class Order:
+class RunOrder:
     """What the program was told to do.
 
     Attributes:
@@ -52,8 +52,8 @@ class Order:
     at_next_tensor: bool = False
     at_next_call: bool = False
     calls: int = 0
-    condition: Condition | None = None
-    target: Target | None = None
+    condition: TensorCondition | None = None
+    target: BreakpointTarget | None = None
     reason: int = int(Pause.STEP)
 
     @property
@@ -62,12 +62,12 @@ class Order:
         return self.at_next_tensor or self.condition is not None or self.target is not None
 
 
-STEP: Final = Order("step", at_next_tensor=True, at_next_call=True)
-STEP_OVER: Final = Order("step_over", at_next_call=True)
-PAUSE: Final = Order("pause", at_next_tensor=True, at_next_call=True, reason=int(Pause.ASKED))
+STEP: Final = RunOrder("step", at_next_tensor=True, at_next_call=True)
+STEP_OVER: Final = RunOrder("step_over", at_next_call=True)
+PAUSE: Final = RunOrder("pause", at_next_tensor=True, at_next_call=True, reason=int(Pause.ASKED))
 
 
-def continuation(message: Message) -> Order:
+def continuation(message: Message) -> RunOrder:
     """Return the order that a `Continue` gives.
 
     Raises:
@@ -83,7 +83,7 @@ def continuation(message: Message) -> Order:
     target = make_target(message.tensor) if message.HasField("tensor") else None
     if target is not None:
         words.append(f"to {described(message.tensor)}")
-    return Order(" ".join(words), calls=calls, condition=condition, target=target)
+    return RunOrder(" ".join(words), calls=calls, condition=condition, target=target)
 
 
 class Why(NamedTuple):
@@ -110,9 +110,9 @@ class Aims:
 
     def __init__(self, gate: Gate | None, filters: Mapping[str, Filter] | None = None) -> None:
         self._gate = gate
-        self.breakpoints = Breakpoints(filters)
+        self.breakpoints = BreakpointList(filters)
         self.watched = Watched()
-        self.order = Order()
+        self.order = RunOrder()
         #: Calls that are left of a continuation.
         self.calls_left = 0
         self._known: dict[int, TensorOfGraph] = {}
@@ -128,7 +128,7 @@ class Aims:
         self.breakpoints.take_in(tensors)
         self.watched.take_in(tensors)
 
-    def give(self, order: Order, *, is_over: bool) -> None:
+    def give(self, order: RunOrder, *, is_over: bool) -> None:
         """Take an order.
 
         Args:
@@ -201,7 +201,7 @@ class Aims:
 
     # Why the program stops.
 
-    def why_hit(self, hit: Hit, call: int = 0, passes: Passes = lambda entry: False) -> Why | None:
+    def why_hit(self, hit: GateHit, call: int = 0, passes: Passes = lambda entry: False) -> Why | None:
         """Return why a hit stops the program; None if it is not wanted any more.
 
         Args:
@@ -222,7 +222,7 @@ class Aims:
             return _why_breakpoint(entry)
         return self._why_here(entry, hit, call, passes)
 
-    def _why_here(self, first: Entry, hit: Hit, call: int, passes: Passes) -> Why | None:
+    def _why_here(self, first: Entry, hit: GateHit, call: int, passes: Passes) -> Why | None:
         """Why a hit stops the program if the rule that the gate names does not decide alone.
 
         Args:
@@ -250,7 +250,7 @@ class Aims:
                 return _why_breakpoint(entry)
         return self._why_ordered(hit, numbers)
 
-    def _why_ordered(self, hit: Hit, numbers: Mapping[str, float]) -> Why | None:
+    def _why_ordered(self, hit: GateHit, numbers: Mapping[str, float]) -> Why | None:
         """Why the last order stops the program at a tensor."""
         if self.order.condition is not None and self.order.condition.holds(numbers):
             return self._until_condition()
@@ -258,7 +258,7 @@ class Aims:
             return self._until_tensor()
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
-    def _is_birth(self, entry: Entry, hit: Hit, call: int) -> bool:
+    def _is_birth(self, entry: Entry, hit: GateHit, call: int) -> bool:
         """Whether the condition of a breakpoint begins to hold at a hit, which is not to be ignored."""
         tensor = self._known.get(hit.tensor.tensor_id)
         if tensor is None or not entry.births.is_birth(tensor, call, self._known.__contains__):
@@ -273,7 +273,7 @@ class Aims:
 
     def why_eager(
         self,
-        place: Place,
+        place: TensorPlace,
         numbers: Callable[[], Mapping[str, float]],
         lines: Sequence[RunningLine] = (),
         inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
@@ -337,7 +337,7 @@ class Aims:
         return Why(int(Pause.CONDITION), "continued to this tensor")
 
 
-def _is_at(entry: Entry, place: Place, lines: Sequence[RunningLine]) -> bool:
+def _is_at(entry: Entry, place: TensorPlace, lines: Sequence[RunningLine]) -> bool:
     target = entry.target
     begins = entry.begins_at(lines)  # asked of each op
     if target is None or begins:
@@ -349,14 +349,14 @@ def _is_at(entry: Entry, place: Place, lines: Sequence[RunningLine]) -> bool:
     return not entry.condition.is_always and any(target.fits_line(one.path, one.line) for one in lines)
 
 
-def _is_first(entry: Entry, place: Place, inputs: Callable[[], Iterable[Mapping[str, float]]]) -> bool:
+def _is_first(entry: Entry, place: TensorPlace, inputs: Callable[[], Iterable[Mapping[str, float]]]) -> bool:
     if not entry.is_first_only:
         return True
     holding = (entry.condition.holds(numbers) for numbers in inputs())
     return entry.births.is_eager_birth(place.op_type, holding)
 
 
-def _holds(condition: Condition, numbers: Callable[[], Mapping[str, Any]]) -> bool:
+def _holds(condition: TensorCondition, numbers: Callable[[], Mapping[str, Any]]) -> bool:
     return condition.is_always or condition.holds(numbers())
 
 

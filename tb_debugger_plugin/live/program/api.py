@@ -27,12 +27,12 @@ from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages.key import notebook_words
 from tb_debugger_plugin.live.messages.messages import Command
 from tb_debugger_plugin.live.program.address import description, published, with_port, written
-from tb_debugger_plugin.live.program.calls import Calls
+from tb_debugger_plugin.live.program.calls import CallHooks
 from tb_debugger_plugin.live.program.interface import (
     MAX_HELD_BYTES,
     WHEN_ALONE_S,
+    BreakpointSettings,
     Program,
-    Settings,
     checked_settings,
 )
 from tb_debugger_plugin.live.program.interrupts import Interrupts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Makes the controller of a program.
-MakeController: TypeAlias = "Callable[[Settings, Program], Controller]"
+MakeController: TypeAlias = "Callable[[BreakpointSettings, Program], Controller]"
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
@@ -75,7 +75,7 @@ class Breakpoints(Observer):
     def __init__(
         self,
         recording: Recording,
-        settings: Settings,
+        settings: BreakpointSettings,
         address: str | None,
         *,
         make_controller: MakeController,
@@ -86,7 +86,7 @@ class Breakpoints(Observer):
         self._lock = threading.Lock()  # guards _is_on
         self._is_on = True
         self._owns_recording = False
-        self._calls: Calls | None = None
+        self._calls: CallHooks | None = None
         self._controller = make_controller(settings, self)
         # Imported here: gRPC is needed only where something listens.
         from tb_debugger_plugin.live.program.server import Server
@@ -100,7 +100,7 @@ class Breakpoints(Observer):
             self._described = description(self.address, secret, recording)
             self._file = written(Path(recording.dump_root), self._described)
             failed.pop_all()
-        self._calls = Calls(
+        self._calls = CallHooks(
             recording, self._controller, self._before_first_call, waits_at_ops=settings.waits_at_ops
         )
         self._interrupts = Interrupts(self._controller, self._is_paused)
@@ -344,7 +344,7 @@ def enable_at_calls(logdir: str | os.PathLike[str], **options: Any) -> Breakpoin
 
 def begin(
     logdir: str | os.PathLike[str],
-    settings: Settings,
+    settings: BreakpointSettings,
     address: str | None = None,
     *,
     make_controller: MakeController | None = None,
@@ -462,7 +462,7 @@ def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]
     return own
 
 
-def _own_controller(settings: Settings, program: Program) -> Controller:
+def _own_controller(settings: BreakpointSettings, program: Program) -> Controller:
     # Imported here: most recordings are not interactive.
     from tb_debugger_plugin.live.program.controller import Controller
 

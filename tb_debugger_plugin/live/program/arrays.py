@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.capture.gate import Elements
+from tb_debugger_plugin.capture.gate import HeldElements
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes
 
@@ -21,7 +21,7 @@ _SHORT: Final = 40
 PART: Final = 1 << 20
 
 
-def array_of(elements: Elements) -> Array:
+def array_of(elements: HeldElements) -> Array:
     """Return the elements of a tensor that the gate holds; numbers are not copied.
 
     Raises:

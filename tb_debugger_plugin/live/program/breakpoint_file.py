@@ -16,7 +16,7 @@ from typing import Any, Final
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
 from tb_debugger_plugin.live.messages.own_files import own_bytes
-from tb_debugger_plugin.live.program.breakpoints import MOST, Breakpoints
+from tb_debugger_plugin.live.program.breakpoints import MOST, BreakpointList
 
 NAME: Final = "tb_debugger_breakpoints.json"
 _VERSION: Final = 1
@@ -118,7 +118,7 @@ def _message(row: Any) -> Message:
 
 
 def _checked(messages: list[Message]) -> list[Message]:
-    trial = Breakpoints()
+    trial = BreakpointList()
     try:
         for message in messages:
             trial.keep(message)

@@ -19,10 +19,16 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
-from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.conditions import TensorCondition, gate_rule, parse_condition
 from tb_debugger_plugin.live.program.filters import Filter
-from tb_debugger_plugin.live.program.lines import LinesOfFunctions, Near, Runs
-from tb_debugger_plugin.live.program.places import Place, RegexError, Target, make_target, says_nothing
+from tb_debugger_plugin.live.program.lines import LineRuns, LinesOfFunctions, NearLine
+from tb_debugger_plugin.live.program.places import (
+    BreakpointTarget,
+    RegexError,
+    TensorPlace,
+    make_target,
+    says_nothing,
+)
 from tb_debugger_plugin.native.structs import GateRule
 
 # Tells where a condition begins to hold from where it is carried on: for the first of each origin only.
@@ -46,7 +52,7 @@ _PASSES_ON: Final = frozenset(
 _MOST_CALLS: Final = 64
 
 
-class Births:
+class ConditionBirths:
     """Where the condition of one breakpoint began to hold. Not thread-safe: the controller holds its lock."""
 
     def __init__(self) -> None:
@@ -119,8 +125,8 @@ class Entry:
 
     number: int
     message: Message
-    target: Target | None
-    condition: Condition
+    target: BreakpointTarget | None
+    condition: TensorCondition
     tensors: dict[int, TensorOfGraph] = field(default_factory=dict)
     fitting: dict[int, TensorOfGraph] = field(default_factory=dict)
     led_to: dict[int, TensorOfGraph] = field(default_factory=dict)
@@ -131,8 +137,8 @@ class Entry:
     filter: Filter | None = None
     is_new: bool = False
     refused: str = ""
-    runs: Runs = field(default_factory=Runs)
-    births: Births = field(default_factory=Births)
+    runs: LineRuns = field(default_factory=LineRuns)
+    births: ConditionBirths = field(default_factory=ConditionBirths)
 
     @property
     def enabled(self) -> bool:
@@ -286,11 +292,11 @@ def no_tensor_on(where: Message, function: str) -> str:
     return f"Neither line {where.line} of {file} nor a line of {function} below it leads to a tensor."
 
 
-def place_of(tensor: TensorOfGraph) -> Place:
+def place_of(tensor: TensorOfGraph) -> TensorPlace:
     """Return where a tensor of a graph is made. An argument is made on no line of its function."""
     is_argument = bool(tensor.function) and tensor.op_type == "Placeholder"
     path, line = ("", 0) if is_argument else (tensor.path, tensor.line)
-    return Place(
+    return TensorPlace(
         tensor.op_name,
         tensor.slot,
         tensor.op_type,
@@ -301,7 +307,7 @@ def place_of(tensor: TensorOfGraph) -> Place:
     )
 
 
-class Breakpoints:
+class BreakpointList:
     """The breakpoints of a program, in the order in which they were set.
 
     Args:
@@ -369,7 +375,7 @@ class Breakpoints:
     def _entry(self, message: Message) -> Entry:
         name = message.condition.strip()
         filtering = self._filters.get(name)
-        condition = parse_condition(message.condition) if filtering is None else Condition(name)
+        condition = parse_condition(message.condition) if filtering is None else TensorCondition(name)
         where = message.where
         is_always = condition.is_always and filtering is None
         if where.calls and not is_always:
@@ -404,7 +410,7 @@ class Breakpoints:
         elif near is not None:
             entry.function = near.function.name
 
-    def _next_line(self, entry: Entry, first: int) -> Near | None:
+    def _next_line(self, entry: Entry, first: int) -> NearLine | None:
         target = entry.target
         assert target is not None, "it is at a line"
         paths = [one for one in self._lines.paths if target.fits_line(one, target.line)]

@@ -59,7 +59,7 @@ class _Thread(threading.local):
     call = NO_CALL
 
 
-class Calls(Observer):
+class CallHooks(Observer):
     """The hooks of one program, from the constructor to `remove()`.
 
     Args:

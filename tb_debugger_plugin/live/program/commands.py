@@ -23,7 +23,7 @@ from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.places import described
 from tb_debugger_plugin.live.program.sentences import name_of
 from tb_debugger_plugin.live.program.status import Status
-from tb_debugger_plugin.live.program.tensors import Value
+from tb_debugger_plugin.live.program.tensors import HeldValue
 
 # New values of tensors: the result of an expression, fitted to the dtype and the shape of the tensor.
 #
@@ -231,7 +231,7 @@ class Commands:
         result = self._results.compute(message.expression, self._status.paused_at)
         value = fitted(result, pause.tensor.dtype, tuple(pause.tensor.shape))
         self._replace(value)
-        self._status.tensors.change(pause.tensor.number, Value(value, pause.tensor.dtype))
+        self._status.tensors.change(pause.tensor.number, HeldValue(value, pause.tensor.dtype))
         pause.tensor.CopyFrom(self._message_of_stop())
         self._status.notices.add(f"A debugger has set {name_of(pause.tensor)} to {message.expression[:200]}.")
         self._change = pause.tensor, message.expression

@@ -62,7 +62,7 @@ _FUNCTIONS: Final = {"abs": StepKind.ABS, "sqrt": StepKind.SQRT}
 
 
 def gate_rule(
-    number: int, tensor_ids: frozenset[int] | None, condition: Condition, ignore: int = 0
+    number: int, tensor_ids: frozenset[int] | None, condition: TensorCondition, ignore: int = 0
 ) -> GateRule:
     """Return a rule.
 
@@ -146,7 +146,7 @@ _OF_GOOD: Final = {name: 0.0 if name in ("ninf", "pinf", "nan") else None for na
 
 
 @dataclass(frozen=True)
-class Condition:
+class TensorCondition:
     """A condition.
 
     Attributes:
@@ -184,7 +184,7 @@ def _named_by(steps: Sequence[ConditionStep]) -> set[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> TensorCondition:
     """Parse a condition.
 
     Use::
@@ -200,14 +200,14 @@ def parse_condition(text: str) -> Condition:
     """
     text = text.strip()
     if not text:
-        return Condition("")
+        return TensorCondition("")
     if len(text) > MAX_TEXT:
         raise UsageError(f"The condition is longer than {MAX_TEXT} characters.")
     steps = tuple(_truth(_tree(text)))
     if len(steps) > MAX_STEPS or _depth(steps) > MAX_STACK:
         raise UsageError("The condition is too long: use two breakpoints instead.")
     reads_moments = any(NUMBERS[name] in MOMENTS for name in _named_by(steps))
-    return Condition(text, steps, _value(steps, _OF_GOOD) == 0, reads_moments)
+    return TensorCondition(text, steps, _value(steps, _OF_GOOD) == 0, reads_moments)
 
 
 def _tree(text: str) -> ast.expr:

@@ -21,17 +21,17 @@ from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.live.messages.messages import Evaluation, Message, State, TensorList
-from tb_debugger_plugin.live.program.aims import Order
+from tb_debugger_plugin.live.program.aims import RunOrder
 from tb_debugger_plugin.live.program.arrays import parts_of
 from tb_debugger_plugin.live.program.call_stops import CallStops
 from tb_debugger_plugin.live.program.commands import Commands
-from tb_debugger_plugin.live.program.eager_stops import EagerOps, EagerStops
+from tb_debugger_plugin.live.program.eager_stops import EagerAccess, EagerStops
 from tb_debugger_plugin.live.program.evaluate import Results
 from tb_debugger_plugin.live.program.followers import Clock, Waits
-from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, Program, ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.status import Status
-from tb_debugger_plugin.native.structs import Hit
+from tb_debugger_plugin.native.structs import GateHit
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Most tensors in one list, and in a list without a limit.
@@ -44,7 +44,7 @@ _STOP_S: Final = 1.0
 
 
 class Controller(Observer):
-    """Stops and steers one program; see `Settings`, and `State` and `Command` of `live.proto`.
+    """Stops and steers one program; see `BreakpointSettings`, and `State` and `Command` of `live.proto`.
 
     Lives from the constructor to `close()`. Threads of the server ask and command; those of the program call
     the methods that begin with `before`, `after` and `on`. They get no exception from `Exception`'s
@@ -66,14 +66,14 @@ class Controller(Observer):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: BreakpointSettings,
         program: Program,
         *,
         clock: Clock | None = None,
-        eager: EagerOps | None = None,
+        eager: EagerAccess | None = None,
         has_thread: bool = True,
     ) -> None:
-        eager = eager or EagerOps()
+        eager = eager or EagerAccess()
         self._status = Status(settings, program, clock or Clock(), eager.read)
         self._lock = self._status.lock
         self.unseen = self._status.unseen
@@ -251,7 +251,7 @@ class Controller(Observer):
                 _log.debug("The debugger failed:", exc_info=error)
                 self.detach(f"The debugger failed ({user_message(error)}): the program runs on without it.")
 
-    def take_hit(self, hit: Hit) -> None:
+    def take_hit(self, hit: GateHit) -> None:
         """Take a thread that is held at the gate."""
         with self._lock:
             stop = self._pauses.decide(hit)
@@ -264,13 +264,13 @@ class Controller(Observer):
         with self._lock:
             if status.phase == State.PAUSED and status.has_begun and status.followers.is_alone:
                 status.notices.add("No debugger came back in time: the program ran on.")
-                self._pauses.go_on(Order())
+                self._pauses.go_on(RunOrder())
             else:
                 status.apply_if_time_changes_it()
             waits = status.waiting.look(is_waiting=status.phase == State.WAITING)
             if waits is Waits.OVER:
                 status.notices.add("No debugger came in time: the program ran on.")
-                self._pauses.go_on(Order())
+                self._pauses.go_on(RunOrder())
             if status.phase == State.RUNNING:
                 status.follow_graphs()
             status.tell_counts()

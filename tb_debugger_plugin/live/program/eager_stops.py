@@ -18,12 +18,12 @@ from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
-from tb_debugger_plugin.live.program.tensors import EagerTensor
+from tb_debugger_plugin.live.program.tensors import EagerOutput
 
 Array = npt.NDArray[Any]
 
 
-class EagerOps:
+class EagerAccess:
     """What is done with eager ops and their tensors: the only place where the controller needs TensorFlow."""
 
     def is_op(self, op_type: str) -> bool:
@@ -93,7 +93,7 @@ class EagerStops:
       ops: What is done with the ops and their tensors.
     """
 
-    def __init__(self, status: Status, pauses: Pauses, ops: EagerOps) -> None:
+    def __init__(self, status: Status, pauses: Pauses, ops: EagerAccess) -> None:
         self._status = status
         self._pauses = pauses
         self._ops = ops
@@ -152,15 +152,15 @@ class EagerStops:
         self._pauses.stay()
         return self._changed_outputs(stop, outputs)
 
-    def _follow(self, entries: Sequence[EagerTensor]) -> None:
+    def _follow(self, entries: Sequence[EagerOutput]) -> None:
         status = self._status
         for entry in entries if status.aims.watched else ():
             numbers = partial(status.tensors.eager_numbers, entry)
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
     def _why(
-        self, entries: Sequence[EagerTensor], lines: Sequence[RunningLine], inputs: Sequence[Any]
-    ) -> tuple[EagerTensor, Why] | None:
+        self, entries: Sequence[EagerOutput], lines: Sequence[RunningLine], inputs: Sequence[Any]
+    ) -> tuple[EagerOutput, Why] | None:
         status = self._status
         for entry in entries:
             numbers = partial(status.tensors.eager_numbers, entry)
@@ -171,12 +171,12 @@ class EagerStops:
                 return entry, why
         return None
 
-    def _passes(self, tensor: EagerTensor, entry: Entry) -> bool:
+    def _passes(self, tensor: EagerOutput, entry: Entry) -> bool:
         return self._status.passes(entry, self._status.tensors.message_of_eager(tensor))
 
     def _why_line(
-        self, entries: Sequence[EagerTensor], path: str, line: int
-    ) -> tuple[EagerTensor, Why] | None:
+        self, entries: Sequence[EagerOutput], path: str, line: int
+    ) -> tuple[EagerOutput, Why] | None:
         """Why a program stops at a line: it has made no call that it could be stepped over to."""
         status = self._status
         if not entries or status.call is not None or not status.aims.order.at_next_call:

@@ -32,7 +32,7 @@ from tb_debugger_plugin.expressions.names import (
 )
 from tb_debugger_plugin.live.messages.messages import Evaluation, Message
 from tb_debugger_plugin.live.program.arrays import short_text
-from tb_debugger_plugin.live.program.tensors import Tensors, Value
+from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue
 
 Array = npt.NDArray[Any]
 #: Results have numbers from here on, which no tensor has.
@@ -58,10 +58,10 @@ class Results:
       lock: Guards them and the results; a thread may take it twice.
     """
 
-    def __init__(self, tensors: Tensors, lock: AbstractContextManager[Any]) -> None:
+    def __init__(self, tensors: CallTensors, lock: AbstractContextManager[Any]) -> None:
         self._tensors = tensors
         self._lock = lock
-        self._results: OrderedDict[int, Value] = OrderedDict()
+        self._results: OrderedDict[int, HeldValue] = OrderedDict()
         self._next = FIRST_RESULT
 
     def compute(self, text: str, paused_at: int) -> Any:
@@ -90,10 +90,10 @@ class Results:
             return Evaluation(done=True, text=_cut(repr(result)))
         answer = Evaluation(done=True, dtype=dtype, shape=array.shape)
         answer.text = short_text(array) or _cut(np.array2string(array, separator=", ", threshold=100))
-        answer.tensor = self._keep(Value(array, dtype))
+        answer.tensor = self._keep(HeldValue(array, dtype))
         return answer
 
-    def _keep(self, value: Value) -> int:
+    def _keep(self, value: HeldValue) -> int:
         with self._lock:
             self._next += 1
             self._results[self._next] = value
@@ -102,7 +102,7 @@ class Results:
                 held -= self._results.popitem(last=False)[1].array.nbytes
             return self._next
 
-    def value(self, number: int) -> Value:
+    def value(self, number: int) -> HeldValue:
         """Return the elements of a tensor or of a result.
 
         Raises:
@@ -135,7 +135,7 @@ class Results:
         return int(found[nth(wanted, len(found), name.text)].number)
 
 
-def _computable(value: Value, name: str) -> Array:
+def _computable(value: HeldValue, name: str) -> Array:
     if value.array.size > MAX_ELEMENTS:
         raise UsageError(
             f"`{name}` has {value.array.size:,} elements; an expression takes at most {MAX_ELEMENTS:,}."

@@ -25,7 +25,7 @@ WHEN_ALONE_S: Final = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class BreakpointSettings:
     """What the program allows its debuggers.
 
     Attributes:
@@ -58,7 +58,7 @@ def checked_settings(
     read_only: object = False,
     max_held_bytes: object = MAX_HELD_BYTES,
     filters: object = None,
-) -> Settings:
+) -> BreakpointSettings:
     """Return what debuggers may do; see `enable_breakpoints` for the arguments.
 
     Raises:
@@ -74,7 +74,7 @@ def checked_settings(
         raise UsageError(f"when_alone is {when_alone!r}: give a number of seconds from 0 on, or None.")
     if not (type(max_held_bytes) is int and max_held_bytes >= 0):
         raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
-    return Settings(
+    return BreakpointSettings(
         wait=wait is not False and not read_only,
         wait_s=None if isinstance(wait, bool) else wait,  # type: ignore[arg-type]
         when_alone=when_alone,  # type: ignore[arg-type]

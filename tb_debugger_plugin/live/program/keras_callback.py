@@ -10,7 +10,7 @@ from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.keras_call import KerasCall, Logs
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
-from tb_debugger_plugin.capture.stacks.calls import Call
+from tb_debugger_plugin.capture.stacks.calls import RunningCall
 from tb_debugger_plugin.live.program.api import Breakpoints, enable_at_calls, take_own
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -69,7 +69,7 @@ class DebuggerCallback(KerasCall):
         if self._recording is not None and self._recording.stopped_at_alert:
             self.model.stop_training = True
 
-    def _begin(self, call: Call | None) -> None:
+    def _begin(self, call: RunningCall | None) -> None:
         on = api.running()
         if on is None:
             self._recording = self._record()

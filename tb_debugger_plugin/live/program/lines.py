@@ -18,7 +18,7 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.capture.stacks.cells import CELLS
 
 
-class Runs:
+class LineRuns:
     """Notices when threads begin to run a line, for one line of a breakpoint.
 
     It holds the frames of the last run of each thread, so that those of the next run are others.
@@ -41,7 +41,7 @@ class Runs:
         return last is None or last.frame is not running.frame or last.callee is not running.callee
 
 
-class Function(NamedTuple):
+class SourceFunction(NamedTuple):
     """A function of a source file.
 
     Attributes:
@@ -55,14 +55,14 @@ class Function(NamedTuple):
     last: int
 
 
-def function_at(path: str, line: int) -> Function | None:
+def function_at(path: str, line: int) -> SourceFunction | None:
     """Return the innermost function around a line; None if there is none, or if the file cannot be read."""
     around = [one for one in _functions_of(path) if one.first <= line <= one.last]
     return max(around, key=lambda one: one.first, default=None)
 
 
 @functools.lru_cache(maxsize=64)
-def _functions_of(path: str) -> tuple[Function, ...]:
+def _functions_of(path: str) -> tuple[SourceFunction, ...]:
     try:
         tree = ast.parse("".join(linecache.getlines(CELLS.file_of(path))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -70,14 +70,14 @@ def _functions_of(path: str) -> tuple[Function, ...]:
     return tuple(_functions_in(tree))
 
 
-def _functions_in(tree: ast.AST) -> Iterator[Function]:
+def _functions_in(tree: ast.AST) -> Iterator[SourceFunction]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            yield Function(node.name, first, node.end_lineno or node.lineno)
+            yield SourceFunction(node.name, first, node.end_lineno or node.lineno)
 
 
-class Near(NamedTuple):
+class NearLine(NamedTuple):
     """Where a breakpoint on a line can be.
 
     Attributes:
@@ -85,7 +85,7 @@ class Near(NamedTuple):
       line: The first line of it that leads to ops, of those asked for; 0 if there is none.
     """
 
-    function: Function
+    function: SourceFunction
     line: int
 
 
@@ -103,7 +103,7 @@ class LinesOfFunctions:
         _add({one.lines for one in of_functions}, self._made)
         _add({one.lines for one in of_functions if not one.is_constant}, self._stopping)
 
-    def near(self, paths: Iterable[str], line: int, first: int) -> Near | None:
+    def near(self, paths: Iterable[str], line: int, first: int) -> NearLine | None:
         """Return where a breakpoint on a line can be; None if its function is not made.
 
         Args:
@@ -114,10 +114,10 @@ class LinesOfFunctions:
         for path in paths:
             function, made = function_at(path, line), self._made[path]
             if function is not None and any(function.first <= one <= function.last for one in made):
-                return Near(function, self._next(path, function, first))
+                return NearLine(function, self._next(path, function, first))
         return None
 
-    def _next(self, path: str, function: Function, first: int) -> int:
+    def _next(self, path: str, function: SourceFunction, first: int) -> int:
         below = sorted(one for one in self._stopping.get(path, ()) if first <= one <= function.last)
         return next((one for one in below if function_at(path, one) == function), 0)
 

@@ -15,7 +15,7 @@ import threading
 
 from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
-from tb_debugger_plugin.live.program.aims import Order, Why
+from tb_debugger_plugin.live.program.aims import RunOrder, Why
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.sentences import (
@@ -26,7 +26,7 @@ from tb_debugger_plugin.live.program.sentences import (
     sentence_of_stop,
 )
 from tb_debugger_plugin.live.program.status import Status, Stop
-from tb_debugger_plugin.native.structs import NO_CALL, Hit
+from tb_debugger_plugin.native.structs import NO_CALL, GateHit
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -40,7 +40,7 @@ class Pauses:
 
     def __init__(self, status: Status) -> None:
         self._status = status
-        self._waiting_hits: list[Hit] = []
+        self._waiting_hits: list[GateHit] = []
 
     # The caller holds the lock.
 
@@ -92,7 +92,7 @@ class Pauses:
             return BESIDE_IN_SESSION if is_of_session else CANNOT_CHANGE[why]
         return "" if stop.eager is not None else NO_TENSOR
 
-    def decide(self, hit: Hit) -> Stop | None:
+    def decide(self, hit: GateHit) -> Stop | None:
         """Pause at a hit, or let its thread go on."""
         status = self._status
         assert status.gate is not None, "hits come from it"
@@ -130,7 +130,7 @@ class Pauses:
                 status.notices.add("Ctrl-C at the program: it runs on without the debugger.")
                 self.let_go(int(State.DETACHED))
 
-    def go_on(self, order: Order) -> None:
+    def go_on(self, order: RunOrder) -> None:
         """Let the program go on after a pause."""
         status = self._status
         hits, self._waiting_hits = self._waiting_hits, []

@@ -58,7 +58,7 @@ def _words(error: Exception) -> str:
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
 
 
-class Place(NamedTuple):
+class TensorPlace(NamedTuple):
     """Where a tensor is made.
 
     Attributes:
@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Target:
+class BreakpointTarget:
     """What a breakpoint stops at.
 
     Attributes:
@@ -107,11 +107,11 @@ class Target:
     line: int
     calls: bool
 
-    def fits(self, place: Place) -> bool:
+    def fits(self, place: TensorPlace) -> bool:
         """Return whether it is at a tensor."""
         return self.fits_but_for_line(place) and (not self.path or self.fits_line(place.path, place.line))
 
-    def fits_but_for_line(self, place: Place) -> bool:
+    def fits_but_for_line(self, place: TensorPlace) -> bool:
         """Return whether it is at a tensor, on whatever line."""
         return (
             not self.calls
@@ -143,7 +143,7 @@ class Target:
         return not self.calls and self.layer is None and self.function is None
 
 
-_NOTHING: Final = Target("", -1, "", None, None, None, "", 0, False)
+_NOTHING: Final = BreakpointTarget("", -1, "", None, None, None, "", 0, False)
 
 
 def says_nothing(where: Message) -> bool:
@@ -151,7 +151,7 @@ def says_nothing(where: Message) -> bool:
     return all(field.name == "slot" for field, _ in where.ListFields())
 
 
-def make_target(where: Message) -> Target:
+def make_target(where: Message) -> BreakpointTarget:
     """Return what a `Where` says.
 
     Raises:
@@ -170,7 +170,7 @@ def make_target(where: Message) -> Target:
             "A breakpoint needs an op, a type, a layer, a function, a line, calls, or a condition."
         )
     name, layer, function = (Regex(text) if text else None for text in regexes)
-    return Target(
+    return BreakpointTarget(
         where.op_name, where.slot, where.op_type, name, layer, function, where.path, where.line, where.calls
     )
 

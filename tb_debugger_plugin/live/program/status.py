@@ -19,19 +19,19 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.live.messages.messages import Message, Notice, State
-from tb_debugger_plugin.live.program.aims import Aims, Order
+from tb_debugger_plugin.live.program.aims import Aims, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
-from tb_debugger_plugin.live.program.interface import Program, ProgramCall, Settings
-from tb_debugger_plugin.live.program.tensors import EagerTensor, ReadEager, Tensors
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, Program, ProgramCall
+from tb_debugger_plugin.live.program.tensors import CallTensors, EagerOutput, ReadEager
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
-from tb_debugger_plugin.native.structs import NO_CALL, Hit
+from tb_debugger_plugin.native.structs import NO_CALL, GateHit
 
 _MOST: Final = 20
 
 
-class Notices:
+class LastNotices:
     """The last notices. Not thread-safe: the controller holds its lock."""
 
     def __init__(self) -> None:
@@ -67,8 +67,8 @@ class Stop:
       changed: Its new value.
     """
 
-    hit: Hit | None = None
-    eager: EagerTensor | None = None
+    hit: GateHit | None = None
+    eager: EagerOutput | None = None
     changed: npt.NDArray[Any] | None = None
 
 
@@ -106,16 +106,18 @@ class Status:
       told_to_end: When a debugger told the program to end; None if none did.
     """
 
-    def __init__(self, settings: Settings, program: Program, clock: Clock, read_eager: ReadEager) -> None:
+    def __init__(
+        self, settings: BreakpointSettings, program: Program, clock: Clock, read_eager: ReadEager
+    ) -> None:
         self.settings = settings
         self.program = program
         self.clock = clock
         self.lock = threading.Condition()
         self.gate: Gate | None = program.recording.gate
         self.aims = Aims(self.gate, settings.filters)
-        self.tensors = Tensors(self.gate, settings.max_held_bytes, read_eager)
+        self.tensors = CallTensors(self.gate, settings.max_held_bytes, read_eager)
         self.followers = Followers(settings.when_alone, clock)
-        self.notices = Notices()
+        self.notices = LastNotices()
         self.counted = CountedCalls()
         self.unseen = UnseenCalls(self.counted)
         self.open_calls: dict[int, ProgramCall] = {}
@@ -241,10 +243,10 @@ class Status:
         is_waiting = not self.has_begun and not self.followers.count
         self.phase = int(State.WAITING if is_waiting else State.PAUSED)
         self.stop, self.pause, self.pause_number = stop, pause, int(pause.number)
-        self._order(Order(self.aims.order.text), is_over=False)
+        self._order(RunOrder(self.aims.order.text), is_over=False)
         self.news()
 
-    def end_pause(self, order: Order) -> Stop:
+    def end_pause(self, order: RunOrder) -> Stop:
         """Let the program run on by an order; return where it was paused."""
         stop = self._run_on(int(State.RUNNING))
         self._order(order, is_over=self.is_over)
@@ -257,7 +259,7 @@ class Status:
           phase: The phase from now on.
         """
         self._run_on(phase)
-        self._order(Order(), is_over=False)
+        self._order(RunOrder(), is_over=False)
         if self.gate is not None:
             self.gate.let_all_pass()
         self.tensors.drop_eager()
@@ -268,7 +270,7 @@ class Status:
         self.phase, self.has_begun = phase, True
         return stop
 
-    def _order(self, order: Order, *, is_over: bool) -> None:
+    def _order(self, order: RunOrder, *, is_over: bool) -> None:
         self.aims.give(order, is_over=is_over)
         self.apply()
 
@@ -308,8 +310,8 @@ class Status:
             self.apply()
         self.has_news = True
 
-    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerTensor]:
-        """Add the outputs of an eager op; see `Tensors.add_eager`."""
+    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerOutput]:
+        """Add the outputs of an eager op; see `CallTensors.add_eager`."""
         self.has_news = True
         return self.tensors.add_eager(op_type, outputs, path, line, held=self.aims.looks)
 

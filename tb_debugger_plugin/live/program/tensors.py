@@ -32,7 +32,7 @@ from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import count_values, moments_of, widened
 from tb_debugger_plugin.live.messages.messages import Message, Number, Tensor
 from tb_debugger_plugin.live.program.arrays import array_of, short_text
-from tb_debugger_plugin.live.program.places import Place
+from tb_debugger_plugin.live.program.places import TensorPlace
 from tb_debugger_plugin.native import module_without_tensorflow
 from tb_debugger_plugin.native.structs import Passed
 
@@ -101,7 +101,7 @@ _COMPILED: Final = "XLA compiled its function, so its value never left the compi
 
 
 @dataclass
-class EagerTensor:
+class EagerOutput:
     """An output of an eager op.
 
     Attributes:
@@ -115,7 +115,7 @@ class EagerTensor:
     """
 
     number: int
-    place: Place
+    place: TensorPlace
     tensor: Any
     dtype: int
     shape: tuple[int, ...]
@@ -124,7 +124,7 @@ class EagerTensor:
 
 
 @dataclass(frozen=True)
-class Value:
+class HeldValue:
     """The elements of a tensor.
 
     Attributes:
@@ -136,7 +136,7 @@ class Value:
     dtype: int
 
 
-class Tensors:
+class CallTensors:
     """The tensors of the current call.
 
     Args:
@@ -154,14 +154,14 @@ class Tensors:
         self._floor = 0  # no number of the gate in this block is lower
         self._last_passed = 0
         self._next_eager = _BLOCK
-        self._eager: deque[EagerTensor] = deque(maxlen=_MOST_EAGER)
-        self._held: deque[EagerTensor] = deque()  # those with values
+        self._eager: deque[EagerOutput] = deque(maxlen=_MOST_EAGER)
+        self._held: deque[EagerOutput] = deque()  # those with values
         self._eager_bytes = 0
         self._dropped = 0
         self._ops: Counter[str] = Counter()
-        self._earlier: OrderedDict[int, Value] = OrderedDict()
+        self._earlier: OrderedDict[int, HeldValue] = OrderedDict()
         self._measured: dict[int, dict[str, float]] = {}
-        self._changed: dict[int, Value] = {}
+        self._changed: dict[int, HeldValue] = {}
         #: The number of the current call; `NO_CALL` if it cannot be told from others.
         self.call = 0
 
@@ -200,7 +200,7 @@ class Tensors:
 
     def add_eager(
         self, op_type: str, outputs: Sequence[Any], path: str, line: int, *, held: bool
-    ) -> list[EagerTensor]:
+    ) -> list[EagerOutput]:
         """Note the outputs of an eager op that has just run.
 
         Args:
@@ -213,17 +213,17 @@ class Tensors:
         name = f"{op_type}_{self._ops[op_type]}" if self._ops[op_type] else op_type
         self._ops[op_type] += 1
         return [
-            self._add(Place(name, slot, op_type, path=path, line=line), tensor, held=held)
+            self._add(TensorPlace(name, slot, op_type, path=path, line=line), tensor, held=held)
             for slot, tensor in enumerate(outputs)
             if tensor.dtype.as_datatype_enum not in _HANDLES
         ]
 
-    def _add(self, place: Place, tensor: Any, *, held: bool) -> EagerTensor:
+    def _add(self, place: TensorPlace, tensor: Any, *, held: bool) -> EagerOutput:
         dtype, shape = tensor.dtype, tuple(tensor.shape.as_list())
         size = int(np.prod(shape, dtype=np.float64)) * max(1, dtype.size or 0)
         self._next_eager += 1
         number = dtype.as_datatype_enum
-        entry = EagerTensor(self._next_eager, place, tensor, number, shape, tensor.device or "", size)
+        entry = EagerOutput(self._next_eager, place, tensor, number, shape, tensor.device or "", size)
         if held:
             self._eager.append(entry)
             self._held.append(entry)
@@ -304,7 +304,7 @@ class Tensors:
         self._describe(message, passed.num_bytes, budget, known_numbers(passed))
         return message
 
-    def message_of_eager(self, entry: EagerTensor, budget: list[int] | None = None) -> Message:
+    def message_of_eager(self, entry: EagerOutput, budget: list[int] | None = None) -> Message:
         """Return an output of an eager op; see `message_of_passed`."""
         place = entry.place
         message = Tensor(
@@ -346,15 +346,15 @@ class Tensors:
                 message.has_value, message.no_value = False, f"Its value cannot be read: {error}"
         message.numbers.extend(Number(name=name, value=value) for name, value in (numbers or {}).items())
 
-    def _numbers(self, number: int, value: Value) -> dict[str, float]:
+    def _numbers(self, number: int, value: HeldValue) -> dict[str, float]:
         if number not in self._measured:
             self._measured[number] = numbers_of(value.array, value.dtype)
         return self._measured[number]
 
-    def eager_numbers(self, entry: EagerTensor) -> dict[str, float]:
+    def eager_numbers(self, entry: EagerOutput) -> dict[str, float]:
         """Return the numbers of an output of an eager op; none if its elements cannot be read."""
         try:
-            return self._numbers(entry.number, Value(self._read_eager(entry.tensor), entry.dtype))
+            return self._numbers(entry.number, HeldValue(self._read_eager(entry.tensor), entry.dtype))
         except Exception:  # whatever it is, the op has none
             return {}
 
@@ -365,7 +365,7 @@ class Tensors:
         except Exception:  # a handle, or another device that fails
             return {}
 
-    def value(self, number: int) -> Value:
+    def value(self, number: int) -> HeldValue:
         """Return the elements of a tensor.
 
         Raises:
@@ -379,16 +379,16 @@ class Tensors:
         if number // _BLOCK == self._block and self._gate is not None:
             elements = self._gate.elements(number - self._block * _BLOCK + self._floor)
             if elements is not None:
-                return Value(array_of(elements), elements.dtype)
+                return HeldValue(array_of(elements), elements.dtype)
             raise NotFoundError(NOT_HELD)
         entry = self._find_eager(number)
         if entry is None:
             raise NotFoundError(f"There is no tensor #{number} now: its call is over.")
         if entry.tensor is None:
             raise NotFoundError(NOT_HELD)
-        return Value(self._read_eager(entry.tensor), entry.dtype)
+        return HeldValue(self._read_eager(entry.tensor), entry.dtype)
 
-    def _find_eager(self, number: int) -> EagerTensor | None:
+    def _find_eager(self, number: int) -> EagerOutput | None:
         found = (one for one in self._eager if one.number == number)
         return next(found, None)
 
@@ -432,7 +432,7 @@ class Tensors:
         while sum(one.array.nbytes for one in self._earlier.values()) > _MAX_EARLIER_BYTES:
             self._earlier.popitem(last=False)
 
-    def change(self, number: int, value: Value) -> None:
+    def change(self, number: int, value: HeldValue) -> None:
         """Note that a tensor of the current call has another value now."""
         self._measured.pop(number, None)
         self._changed[number] = value

@@ -17,8 +17,8 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.live.messages.messages import Message, Number, WatchedPoint
 from tb_debugger_plugin.live.messages.messages import Watched as WatchedMessage
 from tb_debugger_plugin.live.program.breakpoints import place_of
-from tb_debugger_plugin.live.program.places import Place, Target, make_target
-from tb_debugger_plugin.live.program.tensors import Tensors, known_numbers
+from tb_debugger_plugin.live.program.places import BreakpointTarget, TensorPlace, make_target
+from tb_debugger_plugin.live.program.tensors import CallTensors, known_numbers
 
 _MOST: Final = 16
 #: Points of one curve: a state must not grow without bound.
@@ -39,7 +39,7 @@ class Curve:
 
     number: int
     where: Message
-    target: Target
+    target: BreakpointTarget
     tensors: set[int] = field(default_factory=set)
     points: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_POINTS))
 
@@ -114,10 +114,10 @@ class Watched:
     def _of_tensor(self, tensor_id: int) -> list[Curve]:
         return [one for one in self if tensor_id in one.tensors]
 
-    def _of_place(self, place: Place) -> list[Curve]:
+    def _of_place(self, place: TensorPlace) -> list[Curve]:
         return [one for one in self if one.target.may_be_eager and one.target.fits(place)]
 
-    def follow(self, tensors: Tensors, wall_time: float) -> bool:
+    def follow(self, tensors: CallTensors, wall_time: float) -> bool:
         """Add what has passed the gate since the last time; return whether anything was added.
 
         Args:
@@ -135,7 +135,7 @@ class Watched:
         return is_new
 
     def add_eager(
-        self, place: Place, numbers: Callable[[], Mapping[str, float]], call: int, wall_time: float
+        self, place: TensorPlace, numbers: Callable[[], Mapping[str, float]], call: int, wall_time: float
     ) -> None:
         """Add an output of an eager op.
 

@@ -71,8 +71,8 @@ bool LoadStructs() {
   return cannot_change_type != nullptr &&
          passed_struct.Load("Passed", {"number", "tensor_id", "occurrence", "dtype", "shape", "numbers",
                                        "num_bytes", "is_held", "was_changed", "call"}) &&
-         hit_struct.Load(
-             "Hit", {"number", "rule", "tensor", "cannot_change", "others_may_have_passed", "in_pipeline"}) &&
+         hit_struct.Load("GateHit", {"number", "rule", "tensor", "cannot_change", "others_may_have_passed",
+                                     "in_pipeline"}) &&
          counts_struct.Load("GateCounts", {"hits", "held_bytes", "dropped_values", "passed"});
 }
 
@@ -296,7 +296,7 @@ PyObject* GetHeldCalls(PyObject* self, void*) {
 PyMethodDef gate_methods[] = {
     {"set_rules", SetRules, METH_O, "set_rules(rules): replace all rules."},
     {"stop_at_next", StopAtNext, METH_O, "stop_at_next(wanted): stop at the next tensor."},
-    {"wait", Wait, METH_O, "wait(timeout): the next Hit, or None."},
+    {"wait", Wait, METH_O, "wait(timeout): the next GateHit, or None."},
     {"release", ReleaseHit, METH_O, "release(hit): let the thread of a hit go on; whether it was held."},
     {"let_all_pass", LetAllPass, METH_NOARGS, "let_all_pass(): remove the rules, and let all threads go on."},
     {"close", Close, METH_NOARGS, "close(): let all threads go on, for ever."},
@@ -312,7 +312,7 @@ PyMethodDef gate_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef gate_attributes[] = {
-    {"hit", GetHit, nullptr, "The Hit at which a thread is held, or None.", nullptr},
+    {"hit", GetHit, nullptr, "The GateHit at which a thread is held, or None.", nullptr},
     {"held_calls", GetHeldCalls, nullptr, "The calls of the threads that wait because another is held.",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -1,6 +1,6 @@
 // The Python types Gate, of a Recorder, and Elements, the value of a tensor that is held.
 //
-// The methods are those of Gate and Elements in capture/gate.py.
+// The methods are those of Gate and HeldElements in capture/gate.py.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

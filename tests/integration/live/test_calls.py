@@ -8,7 +8,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program import api
-from tb_debugger_plugin.live.program.interface import Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings
 from tests.support.live_debugger import Debugger
 
 v1 = tf.compat.v1
@@ -16,7 +16,7 @@ v1 = tf.compat.v1
 
 @pytest.fixture
 def program(tmp_path):
-    with api.begin(tmp_path, Settings(wait=False)) as program:
+    with api.begin(tmp_path, BreakpointSettings(wait=False)) as program:
         yield program
 
 

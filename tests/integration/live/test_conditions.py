@@ -14,7 +14,7 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.program import api
-from tb_debugger_plugin.live.program.conditions import Condition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.conditions import TensorCondition, gate_rule, parse_condition
 from tb_debugger_plugin.live.program.tensors import numbers_of
 from tests.support.conditions import conditions
 
@@ -55,7 +55,7 @@ def _id_of(recording, name):
     return frozenset([number])
 
 
-def _parsed(text) -> Condition | None:
+def _parsed(text) -> TensorCondition | None:
     try:
         return parse_condition(text)
     except UsageError:

@@ -15,7 +15,7 @@ from tb_debugger_plugin import native
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import api
-from tb_debugger_plugin.live.program.interface import Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings
 from tests.support.live_debugger import Debugger
 from tests.support.recorded import read
 
@@ -29,7 +29,7 @@ def begin(tmp_path):
 
     def begin_one(**settings):
         allowed = {"wait": True, "may_change_values": True, **settings}
-        program = api.begin(tmp_path, Settings(**allowed))
+        program = api.begin(tmp_path, BreakpointSettings(**allowed))
         begun.append((program, Debugger(program.controller)))
         return begun[-1][1]
 

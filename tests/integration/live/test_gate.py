@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
-from tb_debugger_plugin.native.structs import ConditionStep, GateCounts, GateRule, Hit, Passed
+from tb_debugger_plugin.native.structs import ConditionStep, GateCounts, GateHit, GateRule, Passed
 from tests.support import forked
 from tests.support.held import Debugger, Program, debugged
 from tests.support.recorded import read
@@ -150,7 +150,7 @@ def test_stepping_through_each_tensor_changes_no_bit_of_the_results(stepped: Deb
     expected = call()  # also traced, and recorded
     stepped.gate.forget_values()
 
-    def look(hit: Hit) -> None:
+    def look(hit: GateHit) -> None:
         elements = stepped.gate.elements(hit.tensor.number)
         assert elements is not None and hit.tensor.is_held
         assert elements.num_bytes == hit.tensor.num_bytes
@@ -216,7 +216,7 @@ def test_values_of_every_dtype_can_be_read_while_the_thread_is_held(tmp_path: Pa
         names = {tensor.tensor_id: tensor.op_name for tensor in debugger.recording.watched}
         seen: dict[str, Any] = {}
 
-        def look(hit: Hit) -> None:
+        def look(hit: GateHit) -> None:
             elements = debugger.gate.elements(hit.tensor.number)
             assert elements is not None and elements.shape == hit.tensor.shape
             name = names[hit.tensor.tensor_id]
@@ -344,7 +344,7 @@ def test_a_condition_is_judged_by_the_numbers_of_each_tensor(stepped: Debugger) 
     counts = stepped.gate.counts()
     assert counts.hits == {1: 3, 2: 0}
     made = (hit, hit.tensor, hit.cannot_change, counts)
-    assert [type(value) for value in made] == [Hit, Passed, CannotChange, GateCounts]
+    assert [type(value) for value in made] == [GateHit, Passed, CannotChange, GateCounts]
     stepped.gate.let_all_pass()
     np.testing.assert_array_equal(program.returned(), expected)
 
@@ -365,7 +365,7 @@ def test_several_threads_stop_together_and_go_on_in_turn(stepped: Debugger) -> N
     programs = [stepped.start(call) for call in calls for _ in range(2) if call is not calls[2]]
     most_waiting = 0
 
-    def look(hit: Hit) -> None:
+    def look(hit: GateHit) -> None:
         nonlocal most_waiting
         most_waiting = max(most_waiting, len(stepped.gate.held_calls))
 

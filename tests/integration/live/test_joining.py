@@ -20,7 +20,7 @@ from tb_debugger_plugin.keras import DebuggerCallback
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages.messages import Call, Pause, State
 from tb_debugger_plugin.live.program import api
-from tb_debugger_plugin.live.program.interface import Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings
 from tests.support.checkout import ROOT
 from tests.support.fake_controller import FakeController
 from tests.support.live_client import Debugger
@@ -289,11 +289,11 @@ def _failing(x: tf.Tensor) -> tf.Tensor:
 def _with_fake(folder: Path, **settings: bool) -> tuple[api.Breakpoints, FakeController]:
     made: list[FakeController] = []
 
-    def make(given: Settings, program: object) -> FakeController:
+    def make(given: BreakpointSettings, program: object) -> FakeController:
         made.append(FakeController(given, program))  # type: ignore[arg-type]
         return made[0]
 
-    return api.begin(folder, Settings(**{"wait": False, **settings}), make_controller=make), made[0]
+    return api.begin(folder, BreakpointSettings(**{"wait": False, **settings}), make_controller=make), made[0]
 
 
 def test_calls_inside_calls_are_parts_and_failures_are_told(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCalls
-from tb_debugger_plugin.capture.hooks.hook import CALL_TARGETS, RECORDING_TARGETS, TARGETS, Hook, Target
+from tb_debugger_plugin.capture.hooks.hook import CALL_TARGETS, RECORDING_TARGETS, TARGETS, Hook, HookTarget
 
 pytestmark = pytest.mark.tensorflow
 
@@ -20,7 +20,7 @@ class Owner:
 
 
 def new_hook(owner: object, name: str, answer: str) -> Hook:
-    return Hook(Target(lambda: owner, name), lambda *_: answer)
+    return Hook(HookTarget(lambda: owner, name), lambda *_: answer)
 
 
 def test_a_function_of_a_module_is_replaced_until_the_hook_is_removed() -> None:

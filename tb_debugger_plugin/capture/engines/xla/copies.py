@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture.engines.xla.bad_counts import count_bad
 from tb_debugger_plugin.capture.engines.xla.magnitudes import INFINITY, Nodes, magnitudes, sizes
-from tb_debugger_plugin.capture.engines.xla.probe_layout import Call, ProbeLayout
+from tb_debugger_plugin.capture.engines.xla.probe_layout import ProbedCall, ProbeLayout
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import Copies, functions_of
 from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of, source_name
@@ -77,13 +77,13 @@ def _add_measurements(nodes: Nodes, layout: ProbeLayout, copies: Copies) -> tupl
     return nodes.concat(measurements or empty, tf.int64), nodes.concat(first_bad_turn or empty, tf.int64)
 
 
-def _edit_call(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
+def _edit_call(nodes: Nodes, node: NodeDef, call: ProbedCall, copies: Copies) -> int:
     """Make a call run the copy; return the slot of the first added output."""
     node.attr["f"].func.name = define_copy(call.layouts[0], copies)
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
-def _edit_branches(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
+def _edit_branches(nodes: Nodes, node: NodeDef, call: ProbedCall, copies: Copies) -> int:
     functions = [f for attr in function_attributes(node.op) for f in functions_of(node.attr[attr])]
     begin = 0
     for function, layout in zip(functions, call.layouts, strict=True):
@@ -93,7 +93,7 @@ def _edit_branches(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> i
     return _add_outputs(node, "Tout", [[call.size]] * 2)
 
 
-def _edit_loop(nodes: Nodes, node: NodeDef, call: Call, copies: Copies) -> int:
+def _edit_loop(nodes: Nodes, node: NodeDef, call: ProbedCall, copies: Copies) -> int:
     (layout,) = call.layouts
     node.attr["body"].func.name = _define_loop(layout, copies)
     node.attr["cond"].func.name = _define_condition(call, copies)
@@ -122,7 +122,7 @@ def _add_loop_variables(nodes: Nodes, size: int) -> None:
         nodes.add("Placeholder", (), name=name, dtype=tf.int64, shape=static)
 
 
-def _define_condition(call: Call, copies: Copies) -> str:
+def _define_condition(call: ProbedCall, copies: Copies) -> str:
     """Return the copy of a loop's condition: it accepts the added loop variables and ignores them."""
     assert call.condition is not None
     name = f"{call.condition.name}_compiled_{call.size}"

@@ -14,8 +14,8 @@ from tb_debugger_plugin.capture.engines.xla.probe_layout import (
     BRANCHES,
     CALLS,
     LOOPS,
-    Call,
     Layouts,
+    ProbedCall,
     ProbeLayout,
     ProbePlan,
     Sized,
@@ -24,7 +24,7 @@ from tb_debugger_plugin.capture.engines.xla.witnesses import Key
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor, WatchedTensor
+from tb_debugger_plugin.capture.sinks.protocol import MeasuredTensor, WatchedTensor
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 
@@ -79,10 +79,10 @@ class _LayoutBuilder:
         self._counts: dict[Key, tuple[int, ...]] = {}
         self._sized: list[tuple[int, Sized]] = []
         self._marker: int | None = None
-        self._calls: list[tuple[Call, int]] = []
+        self._calls: list[tuple[ProbedCall, int]] = []
         self._elements: dict[Key, int] = {}
         self._inconclusive: set[int] = set()
-        self._tensors: list[CompiledTensor] = []
+        self._tensors: list[MeasuredTensor] = []
         self._count = 0
         self._group = 0
 
@@ -96,7 +96,7 @@ class _LayoutBuilder:
             if watched is not None:
                 self._add_tensor((op.name, slot), tensor, watched)
 
-    def _call(self, op: TfOp) -> Call | None:
+    def _call(self, op: TfOp) -> ProbedCall | None:
         """Return an op as a call; None when it is no call, or runs a function that is not watched."""
         if op.type not in CALLS and op.type not in LOOPS and op.type not in BRANCHES:
             return None
@@ -104,9 +104,11 @@ class _LayoutBuilder:
         layouts = tuple([layout for layout in called if layout is not None])
         if len(layouts) < len(called):
             return None
-        return Call(op, layouts[1:], layouts[0].function) if op.type in LOOPS else Call(op, layouts)
+        return (
+            ProbedCall(op, layouts[1:], layouts[0].function) if op.type in LOOPS else ProbedCall(op, layouts)
+        )
 
-    def _add_call(self, call: Call) -> None:
+    def _add_call(self, call: ProbedCall) -> None:
         self._calls.append((call, self._count))
         self._inconclusive.update(self._count + element for element in _inconclusive_in(call))
         self._group += call.is_loop
@@ -116,7 +118,7 @@ class _LayoutBuilder:
             self._group += 0 if call.is_loop else layout.groups - 1
         self._group += call.is_loop
 
-    def _in_caller(self, tensor: CompiledTensor, is_loop: bool) -> CompiledTensor:
+    def _in_caller(self, tensor: MeasuredTensor, is_loop: bool) -> MeasuredTensor:
         """Return a tensor of a function that is called, as a tensor of the caller."""
         renumbered = _renumbered(tensor, lambda element: element + self._count)
         return replace(renumbered, group=self._group + (0 if is_loop else tensor.group))
@@ -125,13 +127,13 @@ class _LayoutBuilder:
         direct = self._direct.get(key, -1)
         shape = tuple(tensor.shape) if tensor.shape.is_fully_defined() else None
         if direct >= 0:
-            self._tensors.append(CompiledTensor(watched, (), self._group, direct, shape))
+            self._tensors.append(MeasuredTensor(watched, (), self._group, direct, shape))
             return
         elements, counts = self._elements_for(key)
         if elements:
             size_at = self._size_of(key, tensor) if counts and shape is None else -1
             self._tensors.append(
-                CompiledTensor(watched, elements, self._group, direct, shape, size_at, counts)
+                MeasuredTensor(watched, elements, self._group, direct, shape, size_at, counts)
             )
 
     def _elements_for(self, key: Key) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -212,7 +214,7 @@ def _sources(measured: Mapping[Kind, list[tuple[Key, Source]]]) -> ByKind:
     return {kind: [source for _, source in tensors] for kind, tensors in measured.items()}
 
 
-def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> CompiledTensor:
+def _renumbered(tensor: MeasuredTensor, index_of: Callable[[int], int]) -> MeasuredTensor:
     """Return a tensor whose elements have new indices."""
     return replace(
         tensor,
@@ -222,7 +224,7 @@ def _renumbered(tensor: CompiledTensor, index_of: Callable[[int], int]) -> Compi
     )
 
 
-def _inconclusive_in(call: Call) -> Iterator[int]:
+def _inconclusive_in(call: ProbedCall) -> Iterator[int]:
     begin = 0
     for layout in call.layouts:
         yield from (begin + element for element in layout.inconclusive)

@@ -16,7 +16,7 @@ import tensorflow as tf
 from tb_debugger_plugin.capture.engines.xla.magnitudes import ByKind
 from tb_debugger_plugin.capture.engines.xla.witnesses import Key
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.sinks.protocol import CompiledTensor
+from tb_debugger_plugin.capture.sinks.protocol import MeasuredTensor
 from tb_debugger_plugin.capture.tf_types import TfOp
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -46,7 +46,7 @@ class ProbePlan:
 
 
 @dataclass(frozen=True)
-class Call:
+class ProbedCall:
     """An op that runs other graphs, and returns their measurements.
 
     Attributes:
@@ -101,8 +101,8 @@ class ProbeLayout:
     counted: ByKind
     sized: tuple[Sized, ...]
     marked: bool
-    calls: tuple[Call, ...]
-    tensors: tuple[CompiledTensor, ...]
+    calls: tuple[ProbedCall, ...]
+    tensors: tuple[MeasuredTensor, ...]
     size: int
     inconclusive: tuple[int, ...]
     groups: int

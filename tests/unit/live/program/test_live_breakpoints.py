@@ -12,14 +12,14 @@ from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
-from tb_debugger_plugin.live.program.breakpoints import MOST, Births, Breakpoints, place_of
-from tb_debugger_plugin.live.program.places import Place, described, make_target
+from tb_debugger_plugin.live.program.breakpoints import MOST, BreakpointList, ConditionBirths, place_of
+from tb_debugger_plugin.live.program.places import TensorPlace, described, make_target
 from tests.support.fake_gate import tensor_of_graph
 
 LOG = tensor_of_graph(1, "dense/Log", "Log", layer="model/dense", path="/home/user/train.py", line=68)
 SECOND = LOG._replace(tensor_id=2, slot=1)
 MUL = tensor_of_graph(3, "Mul", line=68, path="/home/user/other_train.py")
-EAGER = Place("Log_3", 0, "Log", path="/home/user/train.py", line=5)
+EAGER = TensorPlace("Log_3", 0, "Log", path="/home/user/train.py", line=5)
 
 
 def breakpoint_at(*, condition="", ignore=0, enabled=True, number=0, label="", **where):
@@ -29,7 +29,7 @@ def breakpoint_at(*, condition="", ignore=0, enabled=True, number=0, label="", *
 
 
 def known(*tensors):
-    breakpoints = Breakpoints()
+    breakpoints = BreakpointList()
     breakpoints.take_in(tensors or (LOG, SECOND, MUL))
     return breakpoints
 
@@ -103,7 +103,7 @@ def test_calls_are_meant_by_the_name_of_their_function():
 
 
 def test_tensors_that_come_later_are_taken_in():
-    breakpoints = Breakpoints()
+    breakpoints = BreakpointList()
     breakpoints.set(breakpoint_at(op_type="Log"))
     assert breakpoints.rules({}) == []
     assert not breakpoints.take_in([MUL]) and breakpoints.take_in([LOG])
@@ -148,7 +148,7 @@ def test_a_breakpoint_says_why_it_cannot_hit():
     def problem(breakpoints, has_gate=True):
         return breakpoints.messages({}, has_gate=has_gate)[0].problem
 
-    breakpoints = Breakpoints()
+    breakpoints = BreakpointList()
     breakpoints.set(breakpoint_at(op_type="Log"))
     assert problem(breakpoints).startswith("No tensor of a graph fits yet")
     assert "Only eager ops and calls stop" in problem(breakpoints, has_gate=False)
@@ -218,7 +218,9 @@ def test_a_place_has_words(where, words):
 
 
 def test_the_place_of_a_tensor_is_that_of_its_op():
-    assert place_of(LOG) == Place("dense/Log", 0, "Log", "model/dense", ("train",), "/home/user/train.py", 68)
+    assert place_of(LOG) == TensorPlace(
+        "dense/Log", 0, "Log", "model/dense", ("train",), "/home/user/train.py", 68
+    )
 
 
 # Lines that make no op themselves.
@@ -287,7 +289,7 @@ def test_a_line_without_ops_moves_to_the_next_one_of_its_function_or_is_refused(
 
 
 def test_a_line_is_found_when_its_function_is_made_and_comes_back_when_it_is_made_again(script):
-    breakpoints = Breakpoints()
+    breakpoints = BreakpointList()
     entry, message = set_at(breakpoints, script, 9)
     last, _ = set_at(breakpoints, script, 11)
     assert "fits yet" in message.problem
@@ -313,7 +315,7 @@ def carrying(tensor_id, op_type, *inputs):
 
 
 def test_a_condition_is_born_where_no_input_fulfils_it():
-    births = Births()
+    births = ConditionBirths()
     known_ids = set(range(10)).__contains__
 
     def born(call, tensor_id, op_type, *inputs):
@@ -326,7 +328,7 @@ def test_a_condition_is_born_where_no_input_fulfils_it():
     assert born(1, 1, "Log", 0), "another call begins anew"
     assert not born(2, 7, "ReadVariableOp", 0), "a variable keeps what earlier calls gave it"
     assert born(3, 6, "Add", 0, 99), "nothing was bad before in this call"
-    assert Births().is_birth(carrying(7, "ReadVariableOp", 0), 0, known_ids)
+    assert ConditionBirths().is_birth(carrying(7, "ReadVariableOp", 0), 0, known_ids)
     assert births.is_eager_birth("Log", [False, False]) and not births.is_eager_birth("Mul", [False, True])
     assert not births.is_eager_birth("ReadVariableOp", [False])
 

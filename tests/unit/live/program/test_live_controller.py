@@ -16,7 +16,7 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import status
 from tb_debugger_plugin.live.program.controller import Controller
-from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, CallKind, ProgramCall
 from tests.support.fake_gate import (
     FakeClock,
     FakeEager,
@@ -53,7 +53,7 @@ class Session:
         self.clock = FakeClock()
         allowed = {"wait": False, "may_change_values": True, **settings}
         self.controller = Controller(
-            Settings(**allowed),
+            BreakpointSettings(**allowed),
             self.program,
             clock=self.clock,
             eager=FakeEager(),

@@ -30,7 +30,7 @@ from tb_debugger_plugin.live.messages.messages import (
     State,
 )
 from tb_debugger_plugin.live.program import server as server_module
-from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, CallKind, ProgramCall
 from tb_debugger_plugin.live.program.server import (
     MAX_CONNECTIONS,
     MAX_FOLLOWERS,
@@ -55,7 +55,7 @@ _REQUESTS = {
 
 @pytest.fixture
 def controller() -> FakeController:
-    return FakeController(Settings())
+    return FakeController(BreakpointSettings())
 
 
 @pytest.fixture

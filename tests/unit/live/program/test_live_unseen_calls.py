@@ -10,7 +10,7 @@ import pytest
 
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program.controller import Controller
-from tb_debugger_plugin.live.program.interface import CallKind, ProgramCall, Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, CallKind, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 from tests.support.fake_gate import FakeClock, FakeEager, FakeGate, FakeProgram, FakeRecording
 
@@ -109,7 +109,7 @@ class Session:
         self.gate = FakeGate()
         program = FakeProgram(FakeRecording(self.gate, str(folder)))
         self.controller = Controller(
-            Settings(**{"wait": False, **settings}),
+            BreakpointSettings(**{"wait": False, **settings}),
             program,
             clock=FakeClock(),
             eager=FakeEager(),

@@ -14,7 +14,7 @@ from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.program.arrays import parts_of, short_text
 from tb_debugger_plugin.live.program.commands import fitted
 from tb_debugger_plugin.live.program.evaluate import with_value
-from tb_debugger_plugin.live.program.tensors import Tensors, _with_numpy, numbers_of
+from tb_debugger_plugin.live.program.tensors import CallTensors, _with_numpy, numbers_of
 from tb_debugger_plugin.native.structs import Passed
 from tests.support.fake_gate import tensor_of_graph
 
@@ -147,7 +147,7 @@ def test_a_range_without_elements_has_no_parts():
     [((2, 3), [2, 3], False), ((), [], False), ((-1, 3), [], True), (None, [], True)],
 )
 def test_a_tensor_that_was_in_no_memory_here_has_the_shape_of_its_graph_or_none(dims, shape, unknown):
-    tensors = Tensors(None, 0, lambda tensor: np.zeros(0))
+    tensors = CallTensors(None, 0, lambda tensor: np.zeros(0))
     tensors.know([tensor_of_graph(1, "Log", dims=dims)])
     message = tensors.message_of_passed(Passed(1, 1, 1, 1, None, None, 0, False, False))
     assert (list(message.shape), message.unknown_shape) == (shape, unknown)
