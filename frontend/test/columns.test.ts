@@ -43,7 +43,7 @@ describe("the columnar answer", () => {
   test("is refused when it is cut off anywhere", () => {
     const whole = body();
     for (let size = 0; size < whole.byteLength - 8; size += 5)
-      expect(() => decodeColumns(whole.slice(0, size)), `${size} bytes`).toThrow();
+      expect(() => decodeColumns(whole.slice(0, size)), `${size} bytes`).toThrow("cut off");
   });
 
   test("is refused when its header is not as agreed", () => {

@@ -29,6 +29,7 @@ test("a run has the mark of its verdict, and none before anybody asked", () => {
   const marks = kinds.map((kind) => markOf({ ...verdict, kind, is_good: false }));
   expect(marks).toEqual(["✗ ", "! ", "", ""]);
   expect(markOf({ ...verdict, kind: "nothing", is_good: true })).toBe("✓ ");
+  expect(markOf({ ...verdict, kind: "nothing", is_good: false })).toBe("");
   expect(markOf(undefined)).toBe("");
 });
 

@@ -67,9 +67,13 @@ def computed(op: str, *, steps: int = STEPS, seed: int = 1) -> list[Step]:
     return result
 
 
-def write_run(folder: Path, op: str, steps: Sequence[Step], *, scope: str = "") -> Path:
-    """Writes the recording of the program with ``op``; names of ops begin with ``scope``."""
-    recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
+def write_run(folder: Path, op: str, steps: Sequence[Step], *, scope: str = "", dropped: int = 0) -> Path:
+    """Writes the recording of the program with ``op``; names of ops begin with ``scope``.
+
+    A circular buffer dropped some steps before those that are written.
+    """
+    size = 5 * len(steps) if dropped else 0
+    recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS, circular_buffer_size=size)
     recording.source("/home/me/train.py", [line.format(op=op) for line in LINES])
     for name, line, function in (("matmul", 5, "step"), ("act", 6, "step"), ("mean", 7, "step")):
         recording.frame(name, 0, line, function)
@@ -97,7 +101,8 @@ def write_run(folder: Path, op: str, steps: Sequence[Step], *, scope: str = "") 
             "__inference_step_7", [numerics(step.loss)], graph_id="g1", ids=ids[:1], stack=["call"]
         )
         recording.execution("Mul", [numerics(step.total)], inputs=ids[:1], ids=ids[1:], stack=["mul"])
-    recording.counts(2 * len(steps), 5 * len(steps), finished=True)
+    count = dropped + len(steps)
+    recording.counts(2 * count, 5 * count, finished=True)
     return recording.close()
 
 

@@ -37,21 +37,20 @@ def limit_words(dtype: str | None) -> str:
     return f"{dtype} (up to {limit:,.0f})" if limit < 1e6 else f"{dtype} (up to {limit:.2g})"
 
 
-def overflow(*bounds: _Bound) -> Check:
+def overflow(bound: _Bound) -> Check:
     """Make a check whether the inputs are finite, and too large for the dtype of the output.
 
     Args:
-      bounds: What the result is at most; it is refuted when one of them stays inside the range.
+      bound: What the result is at most; it is refuted when that stays inside the range.
     """
 
     def check(inputs: Inputs, output: Numbers) -> Finding:
         finding = finite_in(inputs, output)
         limit = limit_of(output.dtype)
-        known = [bound(inputs) for bound in bounds]
-        reached = [value for value in known if value is not None]
-        if finding is None or limit is None or not reached:
+        reached = bound(inputs)
+        if finding is None or limit is None or reached is None:
             return finding
-        if min(reached) * _MARGIN < limit:
+        if reached * _MARGIN < limit:
             return None
         return finding if finding == MAYBE else tuple(blame for each in inputs for blame in _blame(each))
 

@@ -261,7 +261,7 @@ def test_clean_deletes_tables_and_leaves_event_files(tmp_path, capsys, monkeypat
 
 def test_clean_says_what_it_would_delete_and_also_finds_runs_that_are_gone(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
-    for name in ("logs/one", "logs/two", "other"):
+    for name in ("logs/one", "logs/two", "logs2"):
         small_program(tmp_path / name).close()
         assert main(["index", str(tmp_path / name)]) == 0
     shutil.rmtree(tmp_path / "logs" / "two")
@@ -276,11 +276,11 @@ def test_clean_says_what_it_would_delete_and_also_finds_runs_that_are_gone(tmp_p
     assert [line.split(None, 4)[4] for line in lines] == [
         str(tmp_path / "logs" / "one"),
         f"{tmp_path / 'logs' / 'two'} (gone)",
-        str(tmp_path / "other"),
+        str(tmp_path / "logs2"),
     ]
     assert len(databases()) == 3
     assert set(_json(capsys, "clean", tmp_path / "logs")["deleted"]) == logs
-    assert [one.folder for one in databases()] == [str(tmp_path / "other")]
+    assert [one.folder for one in databases()] == [str(tmp_path / "logs2")]
 
 
 def test_clean_leaves_what_a_viewer_has_open(tmp_path, capsys, monkeypatch):

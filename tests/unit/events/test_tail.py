@@ -44,6 +44,7 @@ def test_a_tail_leaves_out_what_the_file_already_holds(tmp_path, mode):
     assert actual.after(100) == frame(b"one") + frame(b"two")
     assert actual.after(119) == frame(b"two")
     assert actual.after(138) == b""
+    assert actual.after(99) == actual.data  # the file was cut meanwhile
 
 
 def test_a_ring_says_how_many_records_it_has_overwritten(tmp_path):

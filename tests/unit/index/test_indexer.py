@@ -259,6 +259,7 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path):
         path.write_bytes(frame(recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString()))
         assert indexer.was_replaced()
         indexer.reset()
+        assert indexer.generation > generation
         assert indexer.advance().generation > generation
         assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log"]
     recording.close()
@@ -314,6 +315,18 @@ def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
             hosts = _all(connection, "SELECT name FROM hosts ORDER BY host")
         assert [name for (name,) in rows] == [f"Op{n}" for n in range(20)]
         assert hosts == [("a",), ("b",)]
+
+
+def test_a_clock_that_is_set_back_between_commits_reorders_no_host(tmp_path):
+    back, other = Recording(tmp_path, host="a", start=10.0), Recording(tmp_path, host="b", start=10.0)
+    back.trace("g1", "first", full_health([1.0]), at=100.0)
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.advance()
+        back.trace("g1", "second", full_health([1.0]), at=80.0)
+        other.trace("g1", "between", full_health([1.0]), at=90.0)
+        indexer.advance()
+        assert [name for _, name, _ in _all(connection, _TRACES)] == ["first", "between", "second"]
+    back.close(), other.close()
 
 
 def _ring(recording, names, tail=0, drained=None):

@@ -113,6 +113,16 @@ def test_a_wrong_filter_is_refused(run, filters, error, said):
         run.graph_executions(**filters)
 
 
+def test_a_part_of_several_paths_names_no_source_file(tmp_path):
+    recording = small_program(tmp_path)
+    recording.source("/home/me/model.py", ["import tensorflow as tf"])
+    recording.close()
+    with tb_debugger_plugin.open_run(tmp_path) as run:
+        assert len(run.graph_executions(source="train.py")) > 0
+        with pytest.raises(NotFoundError, match=r"Several source files have '\.py' in their paths"):
+            run.graph_executions(source=".py")
+
+
 def test_rows_are_columns_and_a_data_frame(run):
     columns = run.graph_executions().columns()
     assert columns["nan"].tolist() == [0, 1, 0, 1, 0, 1]

@@ -11,10 +11,12 @@ from tb_debugger_plugin.analysis.compare.alignment import common
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.outline import without_numbers
 from tb_debugger_plugin.analysis.compare.search import InputDifference, handed_on, inherited_share
-from tb_debugger_plugin.analysis.compare.tolerance import tolerance, weight
+from tb_debugger_plugin.analysis.compare.tolerance import roundings, tolerance, weight
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.run import open_run
+from tests.support.compared import computed, write_run
 from tests.support.events import Recording, values_program, whole
 
 DTYPE = 1  # float32
@@ -128,6 +130,20 @@ def test_the_tolerance_grows_with_the_path_and_integers_have_none() -> None:
     shallow, deep, integer = tolerance(units, depths, first).tolist()
     assert 0 == integer < shallow < deep < 1e-4
     assert weight("Reshape", 100, 100) == 0 and weight("Sum", 10_000, 1) == 100 and weight("Exp", 9, 9) == 1
+
+
+def test_of_two_dtypes_the_coarser_one_rounds() -> None:
+    fine, coarse = (np.array([NUMBER_OF[name]], np.uint8) for name in ("float32", "bfloat16"))
+    assert roundings(fine, coarse).unit == roundings(coarse, fine).unit == [2.0**-8]
+
+
+def test_of_circular_buffers_the_last_occurrences_belong_together(tmp_path: Path) -> None:
+    steps = computed("relu")
+    short = write_run(tmp_path / "short", "relu", steps[5:], dropped=5)
+    long = write_run(tmp_path / "long", "relu", steps[1:], dropped=1)
+    found = compared(short, long)
+    assert found.first_difference is None
+    assert any("the last occurrences were compared" in note for note in found.notes)
 
 
 def test_what_numbers_cancel_makes_larger_is_inherited() -> None:

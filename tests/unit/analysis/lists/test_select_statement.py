@@ -34,6 +34,7 @@ _HOSTILE = (
     "SET enable_external_access = true",
     "SET lock_configuration = false",
     "INSTALL httpfs",
+    "SELECT 1; COPY (SELECT 1) TO '{}/written.csv'",
     "WITH x AS (INSERT INTO op_types VALUES (99, 'x', false) RETURNING 1) SELECT * FROM x",
 )
 

@@ -9,8 +9,6 @@ import pytest
 
 from tb_debugger_plugin.capture.stacks.source_excerpts import LibraryLines
 
-pytestmark = pytest.mark.tensorflow
-
 
 def lines_of_linecache(path: str) -> list[str]:
     return [line.rstrip("\r\n") for line in linecache.getlines(path)]
