@@ -32,6 +32,7 @@ from tests.support.checkout import ROOT, tracked_files
 from tests.support.suites import is_fast, slow_part
 
 _FOLDER: Final = Path(__file__).parent
+_PRODUCT: Final = ("tb_debugger_plugin", "frontend/src")
 _PAGE: Final = "frontend/test/"
 #: What is built, and not compiled again for each fault.
 _BUILT: Final = (
@@ -206,14 +207,14 @@ def check(copy: Copy, fault: Fault) -> None:
 
 
 def take(name: str) -> None:
-    """Write the changes of the checkout that are not committed into a fault, and undo them."""
+    """Write the changes of the product that are not committed into a fault, and undo them."""
     path = _FOLDER / f"{name}.patch"
     head = (
         path.read_text("utf-8").partition("--- a/")[0] if path.exists() else "What is wrong.\n\nFails: TEST\n"
     )
     git = ["git", "-C", str(ROOT)]
     diff = subprocess.run(
-        [*git, "diff", "-U2", "--", ".", ":!tests/faults"], capture_output=True, text=True, check=True
+        [*git, "diff", "-U2", "--", *_PRODUCT], capture_output=True, text=True, check=True
     ).stdout
     path.write_text(head + diff[diff.index("--- a/") :], "utf-8")
     subprocess.run([*git, "apply", "-R", "-"], input=diff, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -95,6 +96,28 @@ def test_threads_do_not_tear_each_others_records(tmp_path):
             thread.join()
     contents = read_file(writer.files.path("graphs"))
     assert len(contents.records) == 200 and not contents.damages
+
+
+def test_threads_that_need_a_file_at_the_same_time_create_it_once(tmp_path):
+    opened, both = [], threading.Barrier(2)
+
+    def opener(path):
+        opened.append(path)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)  # the other thread may come meanwhile
+        return open(path, "ab")
+
+    with FileSetWriter(tmp_path, "h", 5.0, suffixes=(), opener=opener) as writer:
+        threads = [
+            threading.Thread(target=writer.write, args=(EXECUTION, DebugEvent(graph_id=name)))
+            for name in ("a", "b")
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert opened == [writer.files.path(EXECUTION).as_posix()]
+    assert len(read_file(writer.files.path(EXECUTION)).records) == 2
 
 
 def _payloads(*names: str) -> list[bytes]:

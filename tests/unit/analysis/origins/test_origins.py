@@ -308,6 +308,24 @@ def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(pro
     assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
 
 
+def test_in_a_call_the_forward_pass_comes_before_the_backward_pass(program: Program) -> None:
+    program.graph(
+        "g",
+        "f",
+        [
+            ("x", "Placeholder"),
+            ("gradient_tape/div", "RealDiv", ["x", "x"]),
+            ("log", "Log", ["x"]),
+            ("sum", "AddV2", ["log", "gradient_tape/div"]),
+            ("out", "Identity", ["sum"]),
+        ],
+    )
+    for name, value in (("x", 0.0), ("gradient_tape/div", INF), ("log", -INF), ("sum", NAN)):
+        program.trace("g", name, value)
+    program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
+    assert [one.op_name for one in program.origins()] == ["log", "gradient_tape/div"]
+
+
 def test_a_captured_constant_that_no_op_made_is_a_constant_of_the_program(program: Program) -> None:
     program.graph("g", "f", [("x", "Placeholder"), ("limit", "Const"), ("sum", "AddV2", ["x", "limit"])])
     program.run(g_x=1.0, g_limit=NAN, g_sum=NAN)
