@@ -134,6 +134,8 @@ export class LiveServer {
   hasPaused = true;
   isComplete = true;
   questions = 0;
+  /** When it is said. */
+  held = Promise.resolve();
   /** The other routes that were asked. */
   readonly routes: string[] = [];
   down = false;
@@ -156,7 +158,11 @@ export class LiveServer {
       this.posted.push({ url: route, body: JSON.parse(init.body ?? "{}"), headers: init.headers ?? {} });
       return Response.json(this.outcome());
     }
-    if (route === "live/paused") return this.#paused(searchParams);
+    if (route === "live/paused") {
+      this.questions++;
+      await this.held;
+      return this.#paused(searchParams);
+    }
     if (route === "live/programs") return this.#follow(searchParams.get("since"), init.signal);
     this.routes.push(route);
     const found = this.#recorded(route, searchParams);
@@ -165,7 +171,6 @@ export class LiveServer {
   };
 
   #paused(query: URLSearchParams): Response {
-    this.questions++;
     const { run, state: now } = this.programs.find(({ id }) => id === query.get("program")) ?? {};
     const at = now?.pause?.tensor;
     if (!this.hasPaused || now?.pause?.number !== Number(query.get("pause")))

@@ -227,6 +227,21 @@ describe("a pause", () => {
     expect(store.subject.value).toBe("op");
   });
 
+  test("does not move a reader who chooses while the answer is on its way", async () => {
+    const { store, server, change } = await open();
+    const before = server.questions;
+    let arrive = () => {};
+    server.held = new Promise((resolve) => {
+      arrive = resolve;
+    });
+    const changed = change(hitAtLog(2));
+    while (server.questions === before) await new Promise((resolve) => setTimeout(resolve, 1));
+    store.focusExecution(executionIndex(3));
+    arrive();
+    await changed;
+    expect([store.execution.value, store.subject.value]).toEqual([3, "execution"]);
+  });
+
   test("of a run that is not listed yet asks for the runs, once", async () => {
     const { store, server, change } = await open();
     const before = store.looks.value;
