@@ -151,17 +151,18 @@ class FakeGate:
         return passed
 
     def _stops(self, passed: Passed, numbers: dict[str, float]) -> int | None:
+        stop = None
         for rule in self.rules:
             fits = rule.tensor_ids is None or passed.tensor_id in rule.tensor_ids
             if fits and holds(rule.condition, numbers):
                 self._hits[rule] = self._hits.get(rule, 0) + 1
-                if self._hits[rule] > rule.ignore:
-                    self._wants_next = False
-                    return rule.number
-        if self._wants_next:
+                if stop is None and self._hits[rule] > rule.ignore:
+                    stop = rule.number
+        if stop is None and self._wants_next:
+            stop = 0
+        if stop is not None:
             self._wants_next = False
-            return 0
-        return None
+        return stop
 
     # The gate.
 

@@ -305,6 +305,18 @@ def test_a_breakpoint_stops_counts_ignores_and_can_be_off(session):
     assert "no breakpoint" in session.refuse(remove_breakpoint=number)
 
 
+def test_a_hit_that_the_filter_of_another_breakpoint_refuses_is_ignored_as_well(tmp_path):
+    session = Session(tmp_path, filters={"never": lambda datum, array: False})
+    session.connect()
+    session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "never", "enabled": True})
+    session.do(set_breakpoint={"where": {"op_type": "Log"}, "ignore": 2, "enabled": True})
+    session.start(lambda: session.train(GOOD, GOOD, GOOD))
+    pause = session.paused()
+    assert (pause.breakpoint, pause.tensor.occurrence) == (2, 3)
+    session.do(**ON)
+    session.close()
+
+
 def test_a_breakpoint_with_a_condition_stops_when_it_holds(session):
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan", "enabled": True})
     session.start(lambda: session.train(GOOD, BAD))
