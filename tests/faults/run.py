@@ -216,6 +216,8 @@ def take(name: str) -> None:
     diff = subprocess.run(
         [*git, "diff", "-U2", "--", *_PRODUCT], capture_output=True, text=True, check=True
     ).stdout
+    if not diff:
+        raise SystemExit(f"Nothing is edited in {' or '.join(_PRODUCT)}.")
     path.write_text(head + diff[diff.index("--- a/") :], "utf-8")
     subprocess.run([*git, "apply", "-R", "-"], input=diff, text=True, check=True)
 
