@@ -149,7 +149,7 @@ class Instrumentation:
         return tuple(name for name, exists in named if exists)
 
     def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
-        """Give tensors watch ops of their own, which the next call runs: see `InteractiveRecording`."""
+        """Give tensors watch ops of their own, which the next call runs: see `Recording`."""
         if not self._can_isolate:
             return frozenset()
         with self._defining:

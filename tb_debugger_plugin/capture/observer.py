@@ -1,12 +1,12 @@
-"""Describes what a debugger sees of a recording, and what it may do to it. TensorFlow is not needed here."""
+"""Describes what a debugger sees of a recording. TensorFlow is not needed here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
+from tb_debugger_plugin.capture.gate import TensorOfGraph
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.hooks.sessions import SessionCall
@@ -58,47 +58,3 @@ class Observer:
 
     def at_end(self) -> None:
         """Take the end of the recording, which begins. This must not wait for a thread that uses it."""
-
-
-class InteractiveRecording(Protocol):
-    """What a `Recording` with `Options.is_interactive` offers to a debugger."""
-
-    @property
-    def gate(self) -> Gate | None:
-        """The gate; None without the native library."""
-
-    @property
-    def watched(self) -> Sequence[TensorOfGraph]:
-        """All watched tensors so far. A copy."""
-
-    @property
-    def dump_root(self) -> str:
-        """The folder of the recording."""
-
-    @property
-    def does_not_stop(self) -> str:
-        """A sentence on what a debugger cannot stop at, because it was made before; often empty."""
-
-    def note_running_stack(self, frame: FrameType) -> None:
-        """Record the running stack of this thread, from its innermost frame, with its sources."""
-
-    def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
-        """Note that a user has changed a value; see `Recording.note_changed_value`."""
-
-    def observe(self, observer: Observer) -> None:
-        """Let an observer see the recording from now on; see `Recording.observe`."""
-
-    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
-        """Give tensors watch ops of their own, for which their consumers wait, from the next call on.
-
-        The functions that have the tensors, and their callers, get new definitions; a function that XLA
-        compiles runs uncompiled meanwhile. An empty set restores the plan of the recorder. Call it between
-        calls of the program.
-
-        Args:
-          tensor_ids: All tensors that are to have such ops; those of the last call that are not among them
-            lose theirs.
-
-        Returns:
-          The tensors that have them now. Tensors of sessions keep the ops that they have.
-        """

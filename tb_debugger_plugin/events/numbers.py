@@ -1,7 +1,7 @@
 """The numbers of an array, as the kernels of the recorder count them: kinds of elements, moments, exponents.
 
-Takes NumPy arrays. Whoever counts elements in Python counts them here; `native/twin.py` defines what a kernel
-computes, and a test compares the two for each dtype.
+Takes NumPy arrays. Whoever counts elements in Python counts them here; `tests/support/twin.py` defines what a
+kernel computes, and a test compares the two for each dtype.
 """
 
 from __future__ import annotations

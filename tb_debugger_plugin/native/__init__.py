@@ -4,7 +4,7 @@
 and returns the module. It returns None when there is no compiled module or TensorFlow lacks a function that
 the module needs; `unavailable_reason()` then says why, and the recorder falls back to TensorFlow's stock
 debug ops. The C++ headers in `src/` describe each part; `structs` describes the values that the module
-takes from Python; `twin` defines in NumPy what the kernels must count.
+takes from Python and returns.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import COUNTS, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode, spec_of
 from tb_debugger_plugin.events.numbers import count_values
-from tb_debugger_plugin.native import module_without_tensorflow, twin
+from tb_debugger_plugin.native import module_without_tensorflow
+from tests.support import twin
 from tests.support.arrays import whole_tensor
 from tests.support.examples import examples
 

@@ -17,7 +17,7 @@ from tb_debugger_plugin.live.messages.messages import (
     State,
     TensorList,
 )
-from tb_debugger_plugin.live.program.interface import BreakpointSettings, Program, ProgramCall
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 
 
@@ -31,7 +31,7 @@ class FakeController:
       log: Names of followers, in the order in which they came and left.
     """
 
-    def __init__(self, settings: BreakpointSettings, program: Program | None = None) -> None:
+    def __init__(self, settings: BreakpointSettings, program: Any = None) -> None:
         self.settings, self.program = settings, program
         self.seen: list[tuple[str, str]] = []
         self.log: list[str] = []

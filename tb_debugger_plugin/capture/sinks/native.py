@@ -97,11 +97,17 @@ class NativeSink:
         self.eager_op = self._recorder.eager_op
         self.session_run = self._recorder.session_run
         self.about_session_run = self._recorder.about_session_run
+        self.set_wanted = self._recorder.set_wanted
+        self.enable_rules = self._recorder.enable_rules
+        self.discard = self._recorder.discard
+        self.flush = self._recorder.flush
+        self.abandon = self._recorder.abandon
+        self.for_compiled: CompiledSink | None = self
         self._summaries = TensorSummaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}
-        self.gate: Gate = self._recorder.gate
+        self.gate: Gate | None = self._recorder.gate
         self._is_interactive = options.is_interactive
         self._known: set[int] = set()  # tensor ids
         self._new: list[NewTensor] = []
@@ -134,11 +140,6 @@ class NativeSink:
     def narrowed(self, options: Options) -> Options:
         """Return the same options: this sink supports all."""
         return options
-
-    @property
-    def for_compiled(self) -> CompiledSink:
-        """This sink."""
-        return self
 
     def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
@@ -273,18 +274,6 @@ class NativeSink:
             self._constants[graph_id] = self._module.add_constants()
         return self._constants[graph_id]
 
-    def set_wanted(self, wanted: bool) -> None:
-        """Set whether graph executions are recorded from now on."""
-        self._recorder.set_wanted(wanted)
-
-    def enable_rules(self, rules: int) -> None:
-        """Switch some rules of `keep_values` on, as bits, and the others off."""
-        self._recorder.enable_rules(rules)
-
-    def discard(self) -> None:
-        """Drop the records of the circular buffers."""
-        self._recorder.discard()
-
     def counts(self) -> tuple[int, int]:
         """Return the numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
@@ -318,18 +307,10 @@ class NativeSink:
         """Why the sink stopped recording; empty while it records."""
         return str(self._recorder.failure)
 
-    def flush(self) -> None:
-        """Write out buffered records."""
-        self._recorder.flush()
-
     def close(self) -> None:
         """Flush and close all files."""
         self._recorder.close()
         self._files.close()
-
-    def abandon(self) -> None:
-        """Drop all files without touching them."""
-        self._recorder.abandon()
 
 
 def _target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:

@@ -132,16 +132,16 @@ class FirstBad(NamedTuple):
 
 
 class Sink(Protocol):
-    """Takes the records of one recording."""
+    """Takes the records of one recording. Methods with a body are those of a sink that only writes."""
 
     #: Whether `watch_nodes` can make inline watch ops.
-    supports_inline: bool
+    supports_inline: bool = False
     #: Whether a watch op fails when its tensor is bad.
-    fails_graphs: bool
-
-    @property
-    def for_compiled(self) -> CompiledSink | None:
-        """This sink, if it can record functions that XLA compiles; else None."""
+    fails_graphs: bool = False
+    #: This sink, if it can record functions that XLA compiles; else None.
+    for_compiled: CompiledSink | None = None
+    #: Where threads that compute tensors of graphs are held; None if they cannot be.
+    gate: Gate | None = None
 
     @property
     def files(self) -> str:
@@ -149,6 +149,7 @@ class Sink(Protocol):
 
     def narrowed(self, options: Options) -> Options:
         """Return the part of the options that this sink supports: not every sink measures every dtype."""
+        return options
 
     def write(self, suffix: str, *events: Message) -> None:
         """Append events to one of the files that only Python writes."""
@@ -207,40 +208,46 @@ class Sink(Protocol):
 
     def set_wanted(self, wanted: bool) -> None:
         """Set whether graph executions are recorded from now on; at first they are."""
+        return
 
     def enable_rules(self, rules: int) -> None:
         """Switch some rules of `keep_values` on, as bits, and the others off; at first all are on."""
+        return
 
     def discard(self) -> None:
         """Drop the records of the circular buffers, as if the recording began now."""
+        return
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of executions and traces so far."""
 
     def num_bad(self) -> int | None:
         """Return the number of bad tensors on record so far; None when the sink does not know."""
+        return None
 
     def first_bad(self) -> FirstBad | None:
         """Return the first bad value on record; None when there is none, or the sink does not know."""
+        return None
 
     def ring(self, number: int) -> FirstBad | None:
         """Return the bad value that rang the alarm; None if it was too long ago."""
-
-    @property
-    def gate(self) -> Gate | None:
-        """Where threads that compute tensors of graphs are held; None if they cannot be."""
+        return None
 
     def make_interactive(self) -> None:
         """Describe watched tensors from now on: those of graphs that get new watch ops."""
+        return
 
     def note_unrecorded(self, tensors: Iterable[WatchedTensor]) -> None:
         """Take in tensors that get a watch op only while a debugger stops at them."""
+        return
 
     def take_new_tensors(self) -> list[NewTensor]:
         """Return the tensors of graphs since the last call; none unless the options are interactive."""
+        return []
 
     def failure(self) -> str:
         """Why the sink stopped recording; empty while it records."""
+        return ""
 
     def flush(self) -> None:
         """Write out buffered records."""
@@ -250,6 +257,7 @@ class Sink(Protocol):
 
     def abandon(self) -> None:
         """Drop all files without touching them: for a forked child."""
+        return
 
 
 class CompiledSink(Sink, Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,13 +21,12 @@ from tensorflow.python.debug.lib import debug_events_writer
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
-from tb_debugger_plugin.capture.sinks.protocol import FirstBad, NewTensor, WatchedTensor, WatchOp
-from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked
+from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked, of_vector, summarized
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution, Message, SessionRun
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode, spec_of
-from tb_debugger_plugin.native import twin
 from tb_debugger_plugin.native.structs import TensorValue
 
 _to_graphs = debug_events_writer._pywrap_debug_events_writer.WriteGraphOpCreation
@@ -44,8 +43,11 @@ _OURS = ("not_recorded", "op_attributes", "debugged_thread", "session_request")
 _NO_VALUE = tf.make_tensor_proto([], tf.float32)
 
 
-class StockSink:
+class StockSink(Sink):
     """Writes through TensorFlow's own ops and writer, to any file system that TensorFlow supports.
+
+    TensorFlow's debug ops cannot be switched off, have no kernels in XLA, wait for no debugger, and do not
+    report what they record. Its circular buffers cannot be emptied, and its writer cannot be dropped.
 
     Args:
       options: What to record.
@@ -55,11 +57,6 @@ class StockSink:
       RecordingError: The dump root cannot be written.
       UsageError: TensorFlow's ops do not support one of the options.
     """
-
-    supports_inline = False
-    fails_graphs = False
-    #: XLA has no kernels for TensorFlow's debug ops.
-    for_compiled = None
 
     def __init__(self, options: Options, run_id: str) -> None:
         _refuse_unsupported(options)
@@ -230,48 +227,11 @@ class StockSink:
 
     def reduced_summary(self, values: list[float]) -> bytes:
         """Return the encoded TensorProto of a summary that another device computed."""
-        return bytes(tf.make_tensor_proto(np.array(values)).SerializeToString())
-
-    def set_wanted(self, wanted: bool) -> None:
-        """Do nothing: TensorFlow's debug ops cannot be switched off."""
+        return bytes(of_vector(np.array(values)).SerializeToString())
 
     def counts(self) -> tuple[int, int]:
         """Return the number of executions so far, and 0: TensorFlow does not count traces."""
         return self._counts[0], self._counts[1]
-
-    def enable_rules(self, rules: int) -> None:
-        """Do nothing: all rules stay on."""
-
-    def discard(self) -> None:
-        """Do nothing: TensorFlow's circular buffers cannot be emptied."""
-
-    def num_bad(self) -> None:
-        """None: TensorFlow's debug ops do not report what they record."""
-
-    def first_bad(self) -> FirstBad | None:
-        """None: TensorFlow's debug ops do not report what they record."""
-        return None
-
-    def ring(self, number: int) -> None:
-        """None: there is no alarm."""
-
-    @property
-    def gate(self) -> None:
-        """None: TensorFlow's own debug ops do not wait."""
-
-    def make_interactive(self) -> None:
-        """Nothing: no debugger stops at tensors."""
-
-    def note_unrecorded(self, tensors: Iterable[WatchedTensor]) -> None:
-        """Nothing: no debugger stops at tensors."""
-
-    def take_new_tensors(self) -> list[NewTensor]:
-        """None."""
-        return []
-
-    def failure(self) -> str:
-        """Empty: TensorFlow's writer reports no failure."""
-        return ""
 
     def flush(self) -> None:
         """Write out buffered records."""
@@ -285,9 +245,6 @@ class StockSink:
         write at each call and would crash the program if the files were closed.
         """
         self.flush()
-
-    def abandon(self) -> None:
-        """Do nothing: TensorFlow's writer cannot be dropped, but a forked child must not use it."""
 
 
 def _possible(rules: tuple[KeepValues, ...]) -> tuple[KeepValues, ...]:
@@ -307,8 +264,7 @@ def _encoded(array: Array | bytes, dtype: int, tensor_id: int, mode: TensorDebug
         return bytes(proto.SerializeToString())
     if mode in SUMMARY_COLUMNS:
         assert not isinstance(array, bytes), "no mode summarises strings"
-        vector = np.array(twin.summarize(array, dtype, mode, tensor_id))
-        return bytes(tf.make_tensor_proto(vector).SerializeToString())
+        return bytes(summarized(array, dtype, mode, tensor_id).SerializeToString())
     return bytes(_NO_VALUE.SerializeToString())
 
 

@@ -16,8 +16,15 @@ import tensorflow as tf
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.events.messages import Message, TensorProto
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.native import twin
+from tb_debugger_plugin.events.modes import (
+    BAD_SIGNS,
+    DIMS,
+    SHAPE_DIMS,
+    SUMMARY_COLUMNS,
+    TensorDebugMode,
+    spec_of,
+)
+from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.native.structs import TensorValue
 
 _STRING = tf.string.as_datatype_enum
@@ -127,9 +134,27 @@ def of_vector(numbers: Array) -> Message:
     return proto
 
 
+def summarized(array: Array, dtype: int, mode: TensorDebugMode, tensor_id: int) -> Message:
+    """Return the TensorProto of the summary of a tensor, as TensorFlow's own ops would make it.
+
+    Args:
+      array: The tensor.
+      dtype: TensorFlow's DataType number.
+      mode: A mode that TensorFlow's ops have, and that has a summary.
+      tensor_id: The tensor id; -1 for every eager tensor.
+    """
+    columns: dict[str, float] = {"tensor_id": tensor_id, "device_id": -1, "dtype": dtype}
+    columns |= {"rank": array.ndim, "size": array.size, **dict.fromkeys(DIMS, 0)}
+    columns |= zip(DIMS, array.shape[-SHAPE_DIMS:], strict=False)
+    if spec_of(mode).reads_elements:
+        columns |= count_values(array)
+        columns["any_bad"] = float(any(columns.get(name) for name in BAD_SIGNS))
+    return of_vector(np.array([columns[name] for name in SUMMARY_COLUMNS[mode]], np.float64))
+
+
 def _of_shape(shape: tuple[int, ...], dtype: int, tensor_id: int) -> Message:
     array = np.broadcast_to(np.uint8(0), shape)  # of any size, in one byte
-    return of_vector(np.array(twin.summarize(array, dtype, TensorDebugMode.SHAPE, tensor_id)))
+    return summarized(array, dtype, TensorDebugMode.SHAPE, tensor_id)
 
 
 def _with_buffer(array: Array) -> Array:

@@ -32,7 +32,6 @@ from tb_debugger_plugin.live.program.interface import (
     MAX_HELD_BYTES,
     WHEN_ALONE_S,
     BreakpointSettings,
-    Program,
     checked_settings,
 )
 from tb_debugger_plugin.live.program.interrupts import Interrupts
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Makes the controller of a program.
-MakeController: TypeAlias = "Callable[[BreakpointSettings, Program], Controller]"
+MakeController: TypeAlias = "Callable[[BreakpointSettings, Breakpoints], Controller]"
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
@@ -203,26 +202,26 @@ class Breakpoints(Observer):
         if self._calls is not None:
             self._calls.leave_out_this_thread(is_left_out)
 
-    # What the controller may do: `Program`.
+    # What the controller may do beside stopping the program, in any thread.
 
     def flush(self) -> None:
-        """Write out what was recorded so far."""
+        """Write out what was recorded so far, so that the page sees everything up to a pause."""
         self.recording.FlushExecutionFiles()
 
     def see_eager_ops(self, wanted: bool) -> None:
-        """Hand eager ops to the controller, or do not.
+        """Call `on_eager_op` of the controller from now on, or no longer; at first it is not called.
 
         Args:
-          wanted: Whether they are handed over.
+          wanted: Whether it is called. A program that nobody debugs pays for no such call.
         """
         if self._calls is not None:
             self._calls.see_eager_ops(wanted)
 
     def tell_calls_apart(self, wanted: bool) -> None:
-        """Let the gate know for which call a graph runs, or do not.
+        """Let the gate know from now on for which call a graph runs, or no longer; at first it does not.
 
         Args:
-          wanted: Whether it knows.
+          wanted: Whether it knows. A program that nothing may stop pays for no such thing.
         """
         if self._calls is not None:
             self._calls.tell_calls_apart(wanted)
@@ -462,7 +461,7 @@ def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]
     return own
 
 
-def _own_controller(settings: BreakpointSettings, program: Program) -> Controller:
+def _own_controller(settings: BreakpointSettings, program: Breakpoints) -> Controller:
     # Imported here: most recordings are not interactive.
     from tb_debugger_plugin.live.program.controller import Controller
 

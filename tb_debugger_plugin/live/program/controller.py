@@ -15,7 +15,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.observer import Observer
@@ -28,10 +28,13 @@ from tb_debugger_plugin.live.program.commands import Commands
 from tb_debugger_plugin.live.program.eager_stops import EagerAccess, EagerStops
 from tb_debugger_plugin.live.program.evaluate import Results
 from tb_debugger_plugin.live.program.followers import Clock, Waits
-from tb_debugger_plugin.live.program.interface import BreakpointSettings, Program, ProgramCall
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.status import Status
 from tb_debugger_plugin.native.structs import GateHit
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.api import Breakpoints
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Most tensors in one list, and in a list without a limit.
@@ -67,7 +70,7 @@ class Controller(Observer):
     def __init__(
         self,
         settings: BreakpointSettings,
-        program: Program,
+        program: Breakpoints,
         *,
         clock: Clock | None = None,
         eager: EagerAccess | None = None,

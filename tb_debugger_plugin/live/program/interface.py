@@ -1,7 +1,6 @@
-"""What the hooks, the server and the controller of a program know of each other.
+"""What a program allows its debuggers, and its calls, as hooks and controller hand them on.
 
-The hooks of `calls` hand calls to the `Controller`, which uses a `Program`: what it may do to the program
-beside stopping it. Neither TensorFlow nor gRPC is needed here.
+Neither TensorFlow nor gRPC is needed here.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
-from tb_debugger_plugin.capture.observer import InteractiveRecording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages.messages import Call, Message
@@ -201,35 +199,3 @@ class ProgramCall:
             path=path,
             line=line,
         )
-
-
-class Program(Protocol):
-    """What a controller may do to its program. All methods may be called by any thread."""
-
-    @property
-    def recording(self) -> InteractiveRecording:
-        """The recording of the program."""
-
-    def flush(self) -> None:
-        """Write out what was recorded so far, so that the page sees everything up to a pause."""
-
-    def see_eager_ops(self, wanted: bool) -> None:
-        """Let `on_eager_op` of the controller be called from now on, or no longer; at first it is not.
-
-        Args:
-          wanted: Whether it is called. A program that nobody debugs pays for no such call.
-        """
-
-    def tell_calls_apart(self, wanted: bool) -> None:
-        """Let the gate know from now on for which call a graph runs, or no longer; at first it does not.
-
-        Args:
-          wanted: Whether it knows. A program that nothing may stop pays for no such thing.
-        """
-
-    def tell_waiting(self, *, is_over: bool) -> None:
-        """Tell whoever runs the program that it still waits for a debugger, or that it waits no longer.
-
-        Args:
-          is_over: Whether it runs on.
-        """

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy.typing as npt
 
@@ -23,10 +23,13 @@ from tb_debugger_plugin.live.program.aims import Aims, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
-from tb_debugger_plugin.live.program.interface import BreakpointSettings, Program, ProgramCall
+from tb_debugger_plugin.live.program.interface import BreakpointSettings, ProgramCall
 from tb_debugger_plugin.live.program.tensors import CallTensors, EagerOutput, ReadEager
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 from tb_debugger_plugin.native.structs import NO_CALL, GateHit
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.api import Breakpoints
 
 _MOST: Final = 20
 
@@ -107,7 +110,7 @@ class Status:
     """
 
     def __init__(
-        self, settings: BreakpointSettings, program: Program, clock: Clock, read_eager: ReadEager
+        self, settings: BreakpointSettings, program: Breakpoints, clock: Clock, read_eager: ReadEager
     ) -> None:
         self.settings = settings
         self.program = program

@@ -1,6 +1,6 @@
 // Computes the summaries of tensors: the columns of each debug mode.
 //
-// The NumPy twin (native/twin.py) defines their meaning; tests compare the two.
+// The NumPy twin (tests/support/twin.py) defines their meaning; tests compare the two.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import MODES as SPECS
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
-from tb_debugger_plugin.native import twin
+from tests.support import twin
 from tests.support.recorded import Recorded, read, summary
 
 pytestmark = pytest.mark.tensorflow

@@ -13,7 +13,7 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MOMENTS, TensorDebugMode
-from tb_debugger_plugin.native import twin
+from tests.support import twin
 from tests.support.arrays import whole_tensor
 from tests.support.recorded import Summary, counts, read, summary
 

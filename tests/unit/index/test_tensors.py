@@ -12,7 +12,7 @@ from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
-from tb_debugger_plugin.native import twin
+from tests.support import twin
 from tests.support.arrays import whole_tensor
 from tests.support.events import full_health, vector, whole
 

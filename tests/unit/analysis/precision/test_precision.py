@@ -19,7 +19,7 @@ from tb_debugger_plugin.analysis.values.float_formats import TARGETS
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
-from tb_debugger_plugin.native import twin
+from tests.support import twin
 from tests.support.events import loaded, small_program, vector, whole
 from tests.support.numerics import numerics, training
 

@@ -374,10 +374,10 @@ def test_a_server_that_closes_ends_the_calls_of_its_debuggers(controller):
 
 _PROGRAM = """
 import os, sys, time
-from tb_debugger_plugin.live.program.interface import Settings
+from tb_debugger_plugin.live.program.interface import BreakpointSettings
 from tb_debugger_plugin.live.program.server import Server
 from tests.support.fake_controller import FakeController
-controller = FakeController(Settings())
+controller = FakeController(BreakpointSettings())
 server = Server(controller, sys.argv[1])
 print(server.port, flush=True)
 while not controller.state().followers: time.sleep(0.01)

@@ -2,8 +2,8 @@
 
 Takes an array and returns its summary in a mode, the vector that `docs/event-format.md` describes.
 
-Invariant: the kernels in `src/summary.cc` give the same numbers for every input; mean and variance to within
-a few roundings of a float64.
+Invariant: the kernels in `native/src/summary.cc` give the same numbers for every input; mean and variance to
+within a few roundings of a float64.
 """
 
 from __future__ import annotations
