@@ -44,9 +44,9 @@ _BUILT: Final = (
 )
 #: A change of these is compiled.
 _COMPILED: Final = re.compile(r".*\.(cc|h|proto)|tb_debugger_plugin/events/modes\.py")
-#: Seconds that one test, and all tests of a fault, may take.
+#: Seconds that a test may take, and a process of tests: in the first, there are those of all faults.
 _TEST_S: Final = 60
-_RUN_S: Final = 300
+_RUN_S: Final = 900
 
 
 class FaultError(Exception):
@@ -88,7 +88,9 @@ def read_fault(path: Path) -> Fault:
         if not (test.startswith(_PAGE) or is_fast(test) or test.partition("[")[0] in slow_part())
     ]
     if not what.strip() or not tests or strange:
-        raise FaultError(f"says not what is wrong, or names tests that `make test` does not run: {strange}")
+        raise FaultError(
+            f"{path.stem} says not what is wrong, or `make test` does not run its tests: {strange}"
+        )
     return Fault(path, " ".join(what.split()), tests)
 
 
@@ -223,7 +225,7 @@ def take(name: str) -> None:
 
 
 def main() -> int:
-    """Run the faults of the command line, and return how many are wrong, or 1 where tests fail anyway."""
+    """Run the faults that the command line chooses; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("words", nargs="*", help="faults whose names contain one of these (default: all)")
     parser.add_argument(
@@ -233,24 +235,21 @@ def main() -> int:
     if options.take:
         take(options.take)
         return 0
-    paths = [path for path in sorted(_FOLDER.glob("*.patch")) if _is_chosen(path, options.words)]
-    faults, wrong = [], 0
-    for path in paths:
-        try:
-            faults.append(read_fault(path))
-        except FaultError as error:
-            print(f"{path.stem}: {error}", flush=True)
-            wrong += 1
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        copy = Copy(Path(folder).resolve())
-        if failing := copy.failing(test for fault in faults for test in fault.tests):
-            print("These tests fail without any fault:", *sorted(failing), sep="\n")
-            return 1
-        copy.keep_no_bytecode()
-        print(f"{'the checkout as it is':40} {time.monotonic() - began:5.1f} s", flush=True)
-        wrong += sum(_report(copy, fault) for fault in faults)
-    print(f"{len(paths)} faults, {wrong} wrong, {time.monotonic() - began:.0f} s")
+    try:
+        paths = [path for path in sorted(_FOLDER.glob("*.patch")) if _is_chosen(path, options.words)]
+        faults = list(map(read_fault, paths))
+        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+            copy = Copy(Path(folder).resolve())
+            if failing := copy.failing(test for fault in faults for test in fault.tests):
+                raise FaultError("\n".join(["These tests fail without any fault:", *sorted(failing)]))
+            copy.keep_no_bytecode()
+            print(f"{'the checkout as it is':40} {time.monotonic() - began:5.1f} s", flush=True)
+            wrong = sum(_report(copy, fault) for fault in faults)
+    except FaultError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{len(faults)} faults, {wrong} wrong, {time.monotonic() - began:.0f} s")
     return min(wrong, 1)
 
 
