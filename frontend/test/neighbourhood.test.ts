@@ -16,6 +16,7 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     device_name: undefined,
     host_name: undefined,
     num_outputs: 1,
+    passes_on: false,
     layer: undefined,
     variable: undefined,
     runs: [],
@@ -35,7 +36,7 @@ describe("the neighbours of an op in a graph", () => {
     const output = { dtype: "float32", shape: [2, undefined], gradient_of: ["w"], health };
     const data = opInfo({ op_name: "probs", layer: "dense", outputs: [output] });
     const [card] = ofGraphOp(
-      opInfo({ inputs: [{ op_name: "probs", output_slot: 0, data }] }),
+      opInfo({ inputs: [{ op_name: "probs", output_slot: 0, data, same: undefined }] }),
       G,
       undefined,
     ).inputs;
@@ -50,7 +51,7 @@ describe("the neighbours of an op in a graph", () => {
 
   test("that were not recorded lead nowhere", () => {
     const [card] = ofGraphOp(
-      opInfo({ inputs: [{ op_name: "x", output_slot: 2, data: undefined }] }),
+      opInfo({ inputs: [{ op_name: "x", output_slot: 2, data: undefined, same: undefined }] }),
       G,
       undefined,
     ).inputs;
@@ -89,8 +90,8 @@ describe("an op that only passes its input on", () => {
   const log = opInfo({ outputs: [output] });
   const unmeasured = { dtype: "float32", shape: [2], gradient_of: [], health: undefined };
   const identity = (name: string) =>
-    opInfo({ op_type: "Identity", op_name: name, num_outputs: 1, outputs: [unmeasured] });
-  const fromLog = { op_name: "Log", output_slot: 0, data: log };
+    opInfo({ op_type: "Identity", op_name: name, passes_on: true, outputs: [unmeasured] });
+  const fromLog = { op_name: "Log", output_slot: 0, data: log, same: undefined };
 
   test("has the numbers of what it passes on, marked as such", () => {
     const op = ofGraphOp({ ...identity("result"), inputs: [fromLog] }, G, undefined);
@@ -113,7 +114,7 @@ describe("an op that only passes its input on", () => {
   });
 
   test("stays as it is when its input was not measured", () => {
-    const before = { op_name: "x", output_slot: 0, data: undefined };
+    const before = { op_name: "x", output_slot: 0, data: undefined, same: undefined };
     const op = ofGraphOp({ ...identity("result"), inputs: [before] }, G, undefined);
     expect([op.same, op.outputs[0]?.bad]).toEqual([undefined, undefined]);
   });

@@ -222,13 +222,15 @@ const op = object({
   device_name: optional(text),
   host_name: optional(text),
   num_outputs: optional(number),
+  passes_on: optional(truth),
   layer: optional(text),
   variable: optional(text),
   outputs: listOrNone(output),
 });
 export type Op = Checked<typeof op>;
 
-const opInput = object({ op_name: text, output_slot: number, data: optional(op) });
+const outputOfOp = { op_name: text, output_slot: number, data: optional(op) };
+const opInput = object({ ...outputOfOp, same: optional(object(outputOfOp)) });
 const opConsumer = object({ op_name: text, input_slot: number, data: optional(op) });
 export type OpInput = Checked<typeof opInput>;
 export type OpConsumer = Checked<typeof opConsumer>;

@@ -1,10 +1,9 @@
 /** An op with its inputs and consumers, as three columns of cards with curves between them. */
-import type { ExecutionData, Forward, Op, OpConsumer, WireTarget } from "../api/answers";
+import type { ExecutionData, Forward, Op, OpConsumer, OpInfo, OpInput, WireTarget } from "../api/answers";
 import type { ValueRef } from "../api/values";
 import { type ExecutionIndex, executionIndex, type GraphExecutionIndex, type GraphId } from "../base/ids";
 import { fromWire, NOTHING_KNOWN, type Summary } from "./health";
-import { tensorName } from "./names";
-import { type InputSeen, inputSummary, isPassedOn, type OpSeen, outputSummary, passedOn } from "./passed_on";
+import { shapeText, tensorName } from "./names";
 import { type Role, roleMark, roleOf, roleWords } from "./role";
 import { mayHoldValue, refOf } from "./values/value_ref";
 
@@ -67,7 +66,7 @@ export interface Neighbourhood {
 const ARGUMENTS = new Set(["Placeholder", "PlaceholderWithDefault", "_Arg", "Arg"]);
 
 /** `caller` is the execution that the graph ran in; undefined when it is not known. */
-export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
+export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex | undefined): Neighbourhood {
   const inputs = info.inputs.map((input, slot) => inputCard(input, slot, graph));
   const passed = passedInput(info, inputs[0]);
   const outputs = outputsOf(info, passed?.summary);
@@ -91,7 +90,7 @@ export function ofGraphOp(info: OpSeen, graph: GraphId, caller: ExecutionIndex |
   };
 }
 
-function inputCard(input: InputSeen, slot: number, graph: GraphId): Card {
+function inputCard(input: OpInput, slot: number, graph: GraphId): Card {
   const { data, op_name, output_slot, same } = input;
   return {
     ...opPart(data, op_name, output_slot, inputSummary(input), graph),
@@ -112,7 +111,7 @@ interface TakenOutput {
 function consumerCard(taker: OpConsumer, key: string, output: TakenOutput, graph: GraphId): Card {
   const { data, op_name, input_slot } = taker;
   const own = data && outputSummary(data, 0);
-  const passed = isPassedOn(data, 0) && output.summary?.bad !== undefined ? output.summary : undefined;
+  const passed = data?.passes_on && output.summary?.bad !== undefined ? output.summary : undefined;
   const summary = passed === undefined ? own : passedOn(own ?? NOTHING_KNOWN, passed);
   return {
     ...opPart(data, op_name, 0, summary, graph),
@@ -145,12 +144,12 @@ function opPart(
 }
 
 /** The first input, if the op only passes it on. */
-function passedInput(info: OpSeen, first: Card | undefined): Card | undefined {
-  return isPassedOn(info, 0) && first?.summary !== undefined ? first : undefined;
+function passedInput(info: OpInfo, first: Card | undefined): Card | undefined {
+  return info.passes_on && first?.summary !== undefined ? first : undefined;
 }
 
 /** One summary for each output; the first is `passed`, if there is one. */
-function outputsOf(info: OpSeen, passed: Summary | undefined): readonly Summary[] {
+function outputsOf(info: OpInfo, passed: Summary | undefined): readonly Summary[] {
   const n = Math.max(info.num_outputs ?? 0, info.outputs.length);
   return Array.from({ length: n }, (_, slot) => {
     const own = outputSummary(info, slot);
@@ -252,4 +251,24 @@ export function slotRanges(slots: readonly number[]): string {
 export function outputSummaries(data: ExecutionData): readonly Summary[] {
   const n = Math.max(data.output_tensor_ids.length, data.outputs.length);
   return Array.from({ length: n }, (_, i) => fromWire(data.outputs[i]) ?? NOTHING_KNOWN);
+}
+
+/** The measured summary of an output, completed by the dtype and shape in the graph. */
+function outputSummary(op: Op, slot: number): Summary {
+  const output = op.outputs[slot];
+  const measured = fromWire(output?.health) ?? NOTHING_KNOWN;
+  const built = output?.shape === undefined ? undefined : shapeText(output.shape);
+  return { ...measured, dtype: measured.dtype ?? output?.dtype, shape: measured.shape ?? built };
+}
+
+/** The summary of an input, or of the output that it passes on. */
+function inputSummary({ data, output_slot, same }: OpInput): Summary | undefined {
+  if (data === undefined) return undefined;
+  const own = outputSummary(data, output_slot);
+  return same?.data === undefined ? own : passedOn(own, outputSummary(same.data, same.output_slot));
+}
+
+/** The summary of an op that passes on `from`; it has no graph execution of its own. */
+function passedOn(own: Summary, from: Summary): Summary {
+  return { ...from, dtype: own.dtype ?? from.dtype, shape: from.shape ?? own.shape, trace: undefined };
 }

@@ -13,6 +13,7 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.op_kinds import PASSING_ON
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -20,6 +21,8 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 _MAX_SLOTS: Final = 256
+#: Ops between an input and the tensor that it passes on.
+_LONGEST_CHAIN: Final = 8
 #: Inputs and consumers of neighbours that one answer names, so that a graph in which all ops are connected
 #: does not fill the memory.
 MAX_NAMED: Final = 100_000
@@ -96,6 +99,9 @@ class _Neighbourhood:
         self._op = op
         self._at = at
         self._inputs, self._consumers = _edges_of(snapshot, [op.number])
+        self._passed = {
+            number: self._behind(number) for _, number, _ in self._inputs[op.number] if self._copies(number)
+        }
         sides = {op.number: Side.NEAREST}
         sides.update({edge[1]: Side.BEFORE for edge in self._inputs[op.number] if edge[1] != op.number})
         sides.update({edge[1]: Side.AFTER for edge in self._consumers[op.number] if edge[1] not in sides})
@@ -104,6 +110,9 @@ class _Neighbourhood:
         self._consumers.update(consumers)
         self._names_left = MAX_NAMED
         self._forward_op = forward_op(snapshot, op)
+        # An input's own inputs are named only there; those behind it are shown.
+        for chain in self._passed.values():
+            sides.update({number: Side.BEFORE for _, number, _ in chain if number not in sides})
         shown = [snapshot.catalog.ops[number] for number in sides]
         self._stacks = stacks_of(snapshot, [one.stack for one in (*shown, self._forward_op) if one])
         tensors = [(n, slot, side) for n, side in sides.items() for slot in range(self._num_slots(n))]
@@ -126,12 +135,44 @@ class _Neighbourhood:
             ],
             "runs": self._runs(self._op),
             "forward": self._forward(),
-            "inputs": [self._with_data(edge) for edge in self._inputs_of(number)],
+            "inputs": [
+                {**self._with_data(edge), "same": self._same(edge[0])} for edge in self._inputs_of(number)
+            ],
             "consumers": [list(map(self._with_data, edges)) for edges in self._consumers_of(number)],
             "control_inputs": self._names(adjacency(self._snapshot).control_inputs(number)),
             "control_consumers": self._names(adjacency(self._snapshot).control_consumers(number)),
             "attributes": self._attributes(),
         }
+
+    def _copies(self, number: int) -> bool:
+        return self._snapshot.catalog.ops[number].type in PASSING_ON
+
+    def _behind(self, number: int) -> list[tuple[int, int, int]]:
+        """Return the edges that lead from an op that passes its input on to what it is the same as."""
+        chain: list[tuple[int, int, int]] = []
+        while self._copies(number) and len(chain) < _LONGEST_CHAIN:
+            edges = adjacency(self._snapshot).numbered_inputs(number)
+            if not edges:
+                break
+            chain.append(edges[0])
+            number = edges[0][1]
+        return chain
+
+    def _passes_on(self, number: int) -> bool:
+        """Return whether an op returns its input unchanged and is not measured itself."""
+        health = self._health.get((number, 0))
+        return self._copies(number) and (health is None or health["bad"] is None)
+
+    def _same(self, number: int) -> Json | None:
+        """Return the tensor that an input passes on, as an input; None if it is a tensor of its own."""
+        if not self._passes_on(number):
+            return None
+        for _, source, slot in self._passed.get(number, ()):
+            if not self._passes_on(source):
+                op = self._snapshot.catalog.ops[source]
+                fields = {"op_name": op.name, "output_slot": slot}
+                return {**fields, "data": self._data(op)} if op.known else fields
+        return None
 
     def _names(self, neighbours: list[Neighbour]) -> list[str]:
         return [self._snapshot.catalog.ops[one.op].name for one in neighbours[:MAX_NAMED]]
@@ -193,6 +234,7 @@ class _Neighbourhood:
             "graph_ids": self._snapshot.catalog.graph_ids(op.graph),
             "graph_name": self._snapshot.catalog.graphs[op.graph].name,
             "num_outputs": op.num_outputs,
+            "passes_on": self._passes_on(op.number),
             "layer": op.layer,
             "variable": op.variable,
             "outputs": [self._output(op, slot) for slot in slots],

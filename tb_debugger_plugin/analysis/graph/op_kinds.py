@@ -18,6 +18,8 @@ COPIES: Final = frozenset(
     CollectiveReduceV2 NcclAllReduce OptionalGetValue GatherV2 Gather GatherNd _Send _Recv _HostSend
     _HostRecv""".split()
 )
+#: Copies of their whole input, which no mode measures: the page shows the numbers of the input.
+PASSING_ON: Final = frozenset({"Identity"})
 #: Copies of a tensor of another device, which is no input of theirs.
 RECEIVES: Final = frozenset({"_Recv", "_HostRecv"})
 #: Copies that are left out of chains; the others may take a part of their input only.

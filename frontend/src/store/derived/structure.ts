@@ -1,12 +1,11 @@
 /** The execution or op in focus, and the graph around it. */
 import { computed, type ReadonlySignal } from "@preact/signals";
-import type { ExecutionData, OpInfo, OpInput } from "../../api/answers";
+import type { ExecutionData, OpInfo } from "../../api/answers";
 import type { Api } from "../../api/routes";
-import type { GraphExecutionIndex, GraphId, RunName } from "../../base/ids";
+import type { GraphId, RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
-import { isPassedOn, type OpSeen } from "../../model/passed_on";
 import type { Deps } from "../deps";
 import type { Facts, OpFocus } from "../facts";
 import { type ByKey, both, ready } from "./keyed";
@@ -25,7 +24,8 @@ export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   );
   const opInfo = byKey(
     () => both(run.value, op.value),
-    ([name, at], signal) => opSeen(api, name, at, signal, knownInfo(facts, name, at)),
+    async ([name, at], signal) =>
+      knownInfo(facts, name, at) ?? api.op(name, at.graph, at.opName, at.trace, signal),
   );
   return {
     op,
@@ -52,7 +52,7 @@ export function createStructure({ api, facts }: Deps, byKey: ByKey) {
 export function createGraphs(
   { api, facts }: Deps,
   byKey: ByKey,
-  opInfo: ReadonlySignal<Loaded<OpSeen> | undefined>,
+  opInfo: ReadonlySignal<Loaded<OpInfo> | undefined>,
   executionData: ReadonlySignal<Loaded<ExecutionData> | undefined>,
 ) {
   const run = facts.run;
@@ -90,7 +90,7 @@ function knownInfo({ known }: Facts, run: RunName, { graph, opName, trace }: OpF
 function neighbourhood(
   facts: Facts,
   op: OpFocus | undefined,
-  opInfo: Loaded<OpSeen> | undefined,
+  opInfo: Loaded<OpInfo> | undefined,
   execution: Loaded<ExecutionData> | undefined,
 ): Loaded<Neighbourhood> | undefined {
   if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
@@ -105,7 +105,7 @@ function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): 
 }
 
 /** Only earlier rows: a later one was not an input of the op in focus. */
-function inputGraphExecutions(facts: Facts, info: OpSeen | undefined): ReadonlySet<number> {
+function inputGraphExecutions(facts: Facts, info: OpInfo | undefined): ReadonlySet<number> {
   const at = facts.graphExecution.value;
   if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
   const rows = info.inputs.map((input) => {
@@ -113,37 +113,4 @@ function inputGraphExecutions(facts: Facts, info: OpSeen | undefined): ReadonlyS
     return data?.outputs[output_slot]?.health?.graph_execution_index;
   });
   return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
-}
-
-/** Limits for inputs and for steps along a chain, because each step is a request. */
-const MOST_INPUTS = 12;
-const LONGEST = 8;
-
-interface OpAt {
-  readonly graph: GraphId;
-  readonly opName: string;
-  readonly trace: GraphExecutionIndex | undefined;
-}
-
-/** `known` is the description of the op itself, if it came with another answer. */
-export async function opSeen(
-  api: Api,
-  run: RunName,
-  { graph, opName, trace: at }: OpAt,
-  signal: AbortSignal,
-  known?: OpInfo,
-): Promise<OpSeen> {
-  const info = known ?? (await api.op(run, graph, opName, at, signal));
-  const origin = async ({ data, op_name, output_slot }: OpInput): Promise<OpInput | undefined> => {
-    if (!isPassedOn(data, output_slot)) return undefined;
-    let passing: OpInfo = await api.op(run, graph, op_name, at, signal);
-    for (let step = 0; step < LONGEST; step++) {
-      const [input] = passing.inputs;
-      if (!isPassedOn(input?.data, input?.output_slot ?? 0)) return input;
-      passing = await api.op(run, graph, input?.op_name ?? "", at, signal);
-    }
-    return undefined;
-  };
-  const same = await Promise.all(info.inputs.slice(0, MOST_INPUTS).map(origin));
-  return { ...info, inputs: info.inputs.map((input, slot) => ({ ...input, same: same[slot] })) };
 }
