@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
@@ -93,7 +94,8 @@ def _position(name: TensorName) -> TensorName:
     return name._replace(execution=int(match[1]), slot=int(match[2] or 0))
 
 
-class KnownTensor(NamedTuple, Generic[T]):
+@dataclass(frozen=True)
+class KnownTensor(Generic[T]):
     """A tensor that a name may mean.
 
     Attributes:
