@@ -113,7 +113,7 @@ build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing the oldest versions into $(@D)"
 	@$(or $(OLDEST_PYTHON),$(PY)) -m venv $(@D)
 	@$(PY) -m build_steps.oldest > $(@D)/oldest.txt
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -c $(@D)/oldest.txt -e . 'setuptools<82' pytest pytest-timeout hypothesis
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -c $(@D)/oldest.txt -e '.[shell]' 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
 
 fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS="--inputs 1000 --seed 7")

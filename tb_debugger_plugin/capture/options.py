@@ -380,8 +380,11 @@ def _flag(argument: str, value: object) -> bool:
 
 
 def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:
-    if chosen is None or callable(chosen):
-        return chosen  # type: ignore[no-any-return]
+    if chosen is None:
+        return None
+    if callable(chosen):
+        predicate: Callable[[tf.DType], bool] = chosen
+        return predicate
     if not isinstance(chosen, (list, tuple, set, frozenset)):
         raise UsageError(
             f"tensor_dtypes is {chosen!r}: give a list of dtypes such as "

@@ -47,7 +47,7 @@ def full_name(device: str) -> str:
 @functools.lru_cache(maxsize=256)
 def _full_name(host: str, device: str) -> str:
     default = tf.DeviceSpec.from_string(f"{host}/device:CPU:0")
-    return default.make_merged_spec(tf.DeviceSpec.from_string(device)).to_string()  # type: ignore[no-any-return]
+    return str(default.make_merged_spec(tf.DeviceSpec.from_string(device)).to_string())
 
 
 @functools.cache
@@ -78,4 +78,5 @@ def reduce_on_device(tensor: EagerTensor, mode: TensorDebugMode) -> list[float]:
         summary = tf.raw_ops.DebugNumericSummaryV2(
             input=tensor, output_dtype=tf.float64, tensor_debug_mode=int(mode), tensor_id=-1
         )
-    return summary.numpy().tolist()  # type: ignore[no-any-return]
+    numbers: list[float] = summary.numpy().tolist()
+    return numbers

@@ -13,6 +13,8 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.events.locations import Location
@@ -52,8 +54,8 @@ class RecordPlace:
     slot: int = 0
 
 
-def _number(message: type, name: str) -> int:
-    return int(message.DESCRIPTOR.fields_by_name[name].number)  # type: ignore[attr-defined]
+def _number(message: type[Message], name: str) -> int:
+    return int(message.DESCRIPTOR.fields_by_name[name].number)
 
 
 #: By suffix, the field of the event and the field of the tensors in it.

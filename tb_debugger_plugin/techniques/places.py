@@ -45,7 +45,7 @@ def not_converted(function: Callable[P, T]) -> Callable[P, T]:
 def usage_error(text: str) -> UsageError:
     """Return an error that AutoGraph does not replace by one of its own."""
     error = UsageError(text)
-    error.ag_pass_through = True  # type: ignore[attr-defined]
+    vars(error)["ag_pass_through"] = True
     return error
 
 

@@ -126,7 +126,7 @@ def _run_script(program: list[str]) -> None:
         return
     sys.argv, sys.path[0] = program, os.path.dirname(os.path.realpath(path))
     module = ModuleType("__main__")
-    module.__file__, module.__builtins__ = path, __builtins__  # type: ignore[attr-defined]
+    vars(module).update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = module
     with open(path, "rb") as source:
         code = compile(source.read(), path, "exec", dont_inherit=True)
@@ -170,7 +170,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             execute(module)
             self._call()
 
-        loader.exec_module = exec_module  # type: ignore[method-assign]
+        vars(loader)["exec_module"] = exec_module
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import duckdb
 
@@ -237,9 +237,9 @@ def own_parameter(name: str, default: float, facts: Json) -> Parameter:
         float(facts.get(end, start))
         for end, start in (("low", min(0.0, -reach if default < 0 else 0.0)), ("high", reach))
     )
-    scale = "log" if facts.get("scale") == "log" and low > 0 else "linear"
+    scale: Literal["linear", "log"] = "log" if facts.get("scale") == "log" and low > 0 else "linear"
     unit = str(facts.get("unit", ""))
-    return Parameter(name, default, low, high, unit, scale, "the user")  # type: ignore[arg-type]
+    return Parameter(name, default, low, high, unit, scale, "the user")
 
 
 def _search(path: Path, table: Json) -> Find:

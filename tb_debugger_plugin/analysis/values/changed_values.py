@@ -62,19 +62,21 @@ def _described(
 
 def _trace(snapshot: Snapshot, host: int, when: float, graph_id: str, name: str, slot: int) -> int | None:
     """Return the last record of the tensor until the change: the thread is held after it was written."""
+    index: int | None
     ((index,),) = snapshot.rows(
         "SELECT max(t.idx) FROM graph_executions t JOIN sites s USING (site) JOIN ops o USING (op)"
         " JOIN graphs g ON g.graph = s.graph WHERE s.host = ? AND t.wall_time <= ? AND g.graph_id = ?"
         " AND o.name = ? AND s.slot = ?",
         [host, when, graph_id, name, slot],
     )
-    return index  # type: ignore[no-any-return]
+    return index
 
 
 def _execution(snapshot: Snapshot, host: int, when: float, name: str) -> int | None:
+    index: int | None
     ((index,),) = snapshot.rows(
         "SELECT max(e.idx) FROM executions e JOIN op_types o USING (op_type)"
         " WHERE e.host = ? AND e.wall_time <= ? AND o.name = ?",
         [host, when, _NUMBER.sub("", name)],
     )
-    return index  # type: ignore[no-any-return]
+    return index

@@ -82,7 +82,8 @@ class RecordedValue:
     def shape(self) -> list[int] | None:
         """The shape; None when it is not known."""
         dims = self.snapshot.catalog.dims(self.row["shape"])
-        return None if dims is None or None in dims else dims  # type: ignore[return-value]
+        known = [dim for dim in dims or () if dim is not None]
+        return known if dims is not None and len(known) == len(dims) else None
 
     @property
     def reason(self) -> str | None:

@@ -50,7 +50,7 @@ class TensorSummaries:
     def __init__(
         self, module: ModuleType, mode: TensorDebugMode, max_tensor_bytes: int, choose_rule: ChooseRule
     ) -> None:
-        self._encode = module.encode_summary
+        self._encode: Callable[..., bytes] = module.encode_summary
         self._mode = mode
         self._max_tensor_bytes = max_tensor_bytes
         self._choose_rule = choose_rule
@@ -74,7 +74,7 @@ class TensorSummaries:
             return bytes(tf.make_tensor_proto(np.asarray(array, object), tf.string).SerializeToString())
         assert not isinstance(array, bytes), "only strings are bytes"
         mode = int(TensorDebugMode.FULL_TENSOR)
-        return self._encode(_with_buffer(array), dtype, array.shape, mode, -1)  # type: ignore[no-any-return]
+        return self._encode(_with_buffer(array), dtype, array.shape, mode, -1)
 
     def _left_out(self, array: Array | bytes, dtype: int, tensor_id: int, size: int) -> bytes:
         """Return the summary of a tensor that is too large for its rules."""
@@ -100,7 +100,7 @@ class TensorSummaries:
         if dtype == _STRING:
             return self._of_strings(np.asarray(array, object), tensor_id)
         assert not isinstance(array, bytes), "only strings are bytes"
-        return self._encode(  # type: ignore[no-any-return]
+        return self._encode(
             _with_buffer(array), dtype, array.shape, int(self._mode), tensor_id, self._max_tensor_bytes
         )
 
@@ -115,9 +115,7 @@ class TensorSummaries:
     def _of_strings(self, array: Array, tensor_id: int) -> bytes:
         """Return the summary of strings: only their layout in NumPy differs from TensorFlow's."""
         if self._mode != TensorDebugMode.FULL_TENSOR:
-            return self._encode(  # type: ignore[no-any-return]
-                b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id
-            )
+            return self._encode(b"", tf.float32.as_datatype_enum, (0,), int(self._mode), tensor_id)
         size = bytes_of(array)
         if not 0 <= self._max_tensor_bytes < size:
             return bytes(tf.make_tensor_proto(array, tf.string).SerializeToString())

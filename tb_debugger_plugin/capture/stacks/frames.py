@@ -220,7 +220,8 @@ def _ends_in_a_line_break(path: str) -> bool:
 def _stack_key_function() -> Callable[[FrameType], Hashable]:
     """Return the native function that makes a key of a stack, or its Python twin, which is slower."""
     try:
-        return native.module_without_tensorflow().stack_key  # type: ignore[no-any-return]
+        key: Callable[[FrameType], Hashable] = native.module_without_tensorflow().stack_key
+        return key
     except ImportError:
         return _stack_key
 

