@@ -22,7 +22,7 @@ from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
-from tb_debugger_plugin.shell.attached import Attached, ElementsSource, Facts, tensor_at_hand
+from tb_debugger_plugin.shell.attached import ElementsSource, tensor_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
@@ -30,7 +30,6 @@ from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import (
     ArraySource,
     RecordedSource,
-    Wanted,
     add_value_options,
     record_changes,
     typed_options,
@@ -50,63 +49,64 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_value_options(parser)
 
 
+class _Found(NamedTuple):
+    """The value that a command line means.
+
+    Attributes:
+      label: Its name.
+      source: Its elements; the value itself where they are not kept.
+      note: Which of several it is.
+      changes: What a debugger changed of it.
+    """
+
+    label: str
+    source: ArraySource | ElementsSource | RecordedSource | Value
+    note: str = ""
+    changes: Sequence[Line] = ()
+
+
 def _print(shell: Shell, args: argparse.Namespace) -> Answer:
     name = parse_tensor_name(args.tensor)
-    held = tensor_at_hand(shell.attached, name) if args.number is None else None
-    if held is not None and shell.attached is not None:
-        return _held(shell.attached, held, wanted(args, name.slicing))
-    run = shell.run
-    if name.is_position:
-        return _value(run, value_at(run, name), name, args)
-    if has_own_dumps(name):
-        return _dump(shell, name, args)
-    with run.snapshot() as snapshot:
-        sites = sites_named(snapshot, name, args.function)
-    if len({site.slot for site in sites}) > 1:
-        return _slots(name, sites, args)
-    tensor = name._replace(slot=sites[0].slot)
-    found = run.graph_executions(sites=tuple(site.number for site in sites))
-    if not len(found):
-        raise NotFoundError(f"{_shown(tensor)} was never computed.")
-    if len(found) == 1 and args.number in (None, 0, -1):
-        return _value(run, found[0].value(), tensor, args)
-    if args.number is None:
-        return _several(shell, tensor, found, args)
-    number = nth(args.number, len(found), _shown(tensor))
-    return _value(run, found[number].value(), tensor, args, f" (dump #{number})")
+    found = _held(shell, name, args) or (_dump if has_own_dumps(name) else _recorded)(shell, name, args)
+    if isinstance(found, Screen):
+        return found
+    if isinstance(found.source, Value):
+        return unkept_screen(found.source, found.changes)
+    return value_screen(found.label, found.source, wanted(args, name.slicing), found.note, found.changes)
 
 
-def _held(attached: Attached, tensor: Facts, wish: Wanted) -> Screen:
+def _held(shell: Shell, name: TensorName, args: argparse.Namespace) -> _Found | None:
     """Return a tensor that a paused program holds."""
-    label = f"{tensor['op_name']}:{tensor['slot']}"
-    source = ElementsSource(attached.elements(tensor["number"]))
-    return value_screen(label, source, wish, " (in the program)")
+    held = tensor_at_hand(shell.attached, name) if args.number is None else None
+    if held is None or shell.attached is None:
+        return None
+    source = ElementsSource(shell.attached.elements(held["number"]))
+    return _Found(f"{held['op_name']}:{held['slot']}", source, " (in the program)")
 
 
-def value_at(run: Run, name: TensorName) -> Value:
-    """Return the value at a position.
-
-    Args:
-      run: The run.
-      name: A position in the list of graph executions or of executions.
-
-    Raises:
-      BadQueryError: There is no such position.
-      NotFoundError: The execution has no such output.
-    """
-    if name.execution is None:
-        return run.value(graph_execution=name.graph_execution)
-    return run.value(execution=name.execution, slot=name.slot or 0)
-
-
-def _value(run: Run, value: Value, name: TensorName, args: argparse.Namespace, which: str = "") -> Screen:
+def _recorded(shell: Shell, name: TensorName, args: argparse.Namespace) -> _Found | Screen:
+    """Return a value on record, or a screen with links to each of several."""
+    run, note = shell.run, ""
+    if name.is_position:
+        value = run.value(name.text)
+    else:
+        with run.snapshot() as snapshot:
+            sites = sites_named(snapshot, name, args.function)
+        if len({site.slot for site in sites}) > 1:
+            return _slots(name, sites, args)
+        tensor = name._replace(slot=sites[0].slot)
+        rows = run.graph_executions(sites=tuple(site.number for site in sites))
+        if not len(rows):
+            raise NotFoundError(f"{_shown(tensor)} was never computed.")
+        if len(rows) > 1 and args.number is None:
+            return _several(shell, tensor, rows, args)
+        number = nth(args.number or 0, len(rows), _shown(tensor))
+        value, note = rows[number].value(), f" (dump #{number})" if len(rows) > 1 else ""
     record = {"execution": value.index, "slot": name.slot or 0}
     if name.execution is None:
         record = {"graph_execution": value.index}
     changes = record_changes(run.changed_values(), **record)
-    if not value.is_kept:
-        return unkept_screen(value, changes)
-    return value_screen(value.name, RecordedSource(value), wanted(args, name.slicing), which, changes)
+    return _Found(value.name, RecordedSource(value) if value.is_kept else value, note, changes)
 
 
 def _shown(name: TensorName) -> str:
@@ -192,7 +192,7 @@ def _counts(row: GraphExecution) -> str:
 _SHOWN: Final = ("total", "min", "max", "mean")
 
 
-def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> Screen:
+def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> _Found | Screen:
     """Return the dumps of a debug op such as DebugNumericSummary."""
     data = dumps_of(shell.run, name)
     if len(data) > 1 and args.number is None:
@@ -201,8 +201,8 @@ def _dump(shell: Shell, name: TensorName, args: argparse.Namespace) -> Screen:
     tensor = data[number].get_tensor()
     if not isinstance(tensor, np.ndarray):
         raise NotFoundError(f"{name.text} has no value here. {tensor}")
-    which = f" (dump #{number})" if len(data) > 1 else ""
-    return value_screen(data[number].watch_key, ArraySource(tensor), wanted(args, name.slicing), which)
+    note = f" (dump #{number})" if len(data) > 1 else ""
+    return _Found(data[number].watch_key, ArraySource(tensor), note)
 
 
 def _several_dumps(name: TensorName, data: list[DebugTensorDatum], args: argparse.Namespace) -> Screen:
