@@ -29,7 +29,7 @@ from tb_debugger_plugin.capture.sinks.protocol import (
     WatchedTensor,
     WatchOp,
 )
-from tb_debugger_plugin.capture.sinks.summaries import TensorSummaries, of_vector
+from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder, of_vector
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
@@ -103,7 +103,7 @@ class NativeSink:
         self.flush = self._recorder.flush
         self.abandon = self._recorder.abandon
         self.for_compiled: CompiledSink | None = self
-        self._summaries = TensorSummaries(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
+        self._summaries = SummaryEncoder(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
         self.value = self._summaries.value
         self._watches: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self._constants: dict[str, int] = {}

@@ -37,7 +37,7 @@ _TOO_LARGE = -1
 ChooseRule: TypeAlias = Callable[[int, int, bool], "int | None"]
 
 
-class TensorSummaries:
+class SummaryEncoder:
     """Encodes the tensors of one recording.
 
     Args:

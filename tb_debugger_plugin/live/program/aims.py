@@ -24,7 +24,7 @@ from tb_debugger_plugin.live.program.conditions import (
     parse_condition,
 )
 from tb_debugger_plugin.live.program.filters import Filter
-from tb_debugger_plugin.live.program.places import BreakpointTarget, TensorPlace, described, make_target
+from tb_debugger_plugin.live.program.places import BreakpointTarget, OpPlace, described, make_target
 from tb_debugger_plugin.live.program.tensors import known_numbers
 from tb_debugger_plugin.live.program.watched import Watched
 from tb_debugger_plugin.native.structs import GateHit, GateRule
@@ -273,7 +273,7 @@ class Aims:
 
     def why_eager(
         self,
-        place: TensorPlace,
+        place: OpPlace,
         numbers: Callable[[], Mapping[str, float]],
         lines: Sequence[RunningLine] = (),
         inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
@@ -337,7 +337,7 @@ class Aims:
         return Why(int(Pause.CONDITION), "continued to this tensor")
 
 
-def _is_at(entry: Entry, place: TensorPlace, lines: Sequence[RunningLine]) -> bool:
+def _is_at(entry: Entry, place: OpPlace, lines: Sequence[RunningLine]) -> bool:
     target = entry.target
     begins = entry.begins_at(lines)  # asked of each op
     if target is None or begins:
@@ -349,7 +349,7 @@ def _is_at(entry: Entry, place: TensorPlace, lines: Sequence[RunningLine]) -> bo
     return not entry.condition.is_always and any(target.fits_line(one.path, one.line) for one in lines)
 
 
-def _is_first(entry: Entry, place: TensorPlace, inputs: Callable[[], Iterable[Mapping[str, float]]]) -> bool:
+def _is_first(entry: Entry, place: OpPlace, inputs: Callable[[], Iterable[Mapping[str, float]]]) -> bool:
     if not entry.is_first_only:
         return True
     holding = (entry.condition.holds(numbers) for numbers in inputs())

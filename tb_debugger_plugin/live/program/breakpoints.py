@@ -24,8 +24,8 @@ from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.lines import LineRuns, LinesOfFunctions, NearLine
 from tb_debugger_plugin.live.program.places import (
     BreakpointTarget,
+    OpPlace,
     RegexError,
-    TensorPlace,
     make_target,
     says_nothing,
 )
@@ -292,11 +292,11 @@ def no_tensor_on(where: Message, function: str) -> str:
     return f"Neither line {where.line} of {file} nor a line of {function} below it leads to a tensor."
 
 
-def place_of(tensor: TensorOfGraph) -> TensorPlace:
+def place_of(tensor: TensorOfGraph) -> OpPlace:
     """Return where a tensor of a graph is made. An argument is made on no line of its function."""
     is_argument = bool(tensor.function) and tensor.op_type == "Placeholder"
     path, line = ("", 0) if is_argument else (tensor.path, tensor.line)
-    return TensorPlace(
+    return OpPlace(
         tensor.op_name,
         tensor.slot,
         tensor.op_type,

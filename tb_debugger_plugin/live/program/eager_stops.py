@@ -18,7 +18,7 @@ from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
-from tb_debugger_plugin.live.program.tensors import EagerOutput
+from tb_debugger_plugin.live.program.tensors import EagerValue
 
 Array = npt.NDArray[Any]
 
@@ -152,15 +152,15 @@ class EagerStops:
         self._pauses.stay()
         return self._changed_outputs(stop, outputs)
 
-    def _follow(self, entries: Sequence[EagerOutput]) -> None:
+    def _follow(self, entries: Sequence[EagerValue]) -> None:
         status = self._status
         for entry in entries if status.aims.watched else ():
             numbers = partial(status.tensors.eager_numbers, entry)
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
     def _why(
-        self, entries: Sequence[EagerOutput], lines: Sequence[RunningLine], inputs: Sequence[Any]
-    ) -> tuple[EagerOutput, Why] | None:
+        self, entries: Sequence[EagerValue], lines: Sequence[RunningLine], inputs: Sequence[Any]
+    ) -> tuple[EagerValue, Why] | None:
         status = self._status
         for entry in entries:
             numbers = partial(status.tensors.eager_numbers, entry)
@@ -171,12 +171,10 @@ class EagerStops:
                 return entry, why
         return None
 
-    def _passes(self, tensor: EagerOutput, entry: Entry) -> bool:
+    def _passes(self, tensor: EagerValue, entry: Entry) -> bool:
         return self._status.passes(entry, self._status.tensors.message_of_eager(tensor))
 
-    def _why_line(
-        self, entries: Sequence[EagerOutput], path: str, line: int
-    ) -> tuple[EagerOutput, Why] | None:
+    def _why_line(self, entries: Sequence[EagerValue], path: str, line: int) -> tuple[EagerValue, Why] | None:
         """Why a program stops at a line: it has made no call that it could be stepped over to."""
         status = self._status
         if not entries or status.call is not None or not status.aims.order.at_next_call:

@@ -58,7 +58,7 @@ def _words(error: Exception) -> str:
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
 
 
-class TensorPlace(NamedTuple):
+class OpPlace(NamedTuple):
     """Where a tensor is made.
 
     Attributes:
@@ -107,11 +107,11 @@ class BreakpointTarget:
     line: int
     calls: bool
 
-    def fits(self, place: TensorPlace) -> bool:
+    def fits(self, place: OpPlace) -> bool:
         """Return whether it is at a tensor."""
         return self.fits_but_for_line(place) and (not self.path or self.fits_line(place.path, place.line))
 
-    def fits_but_for_line(self, place: TensorPlace) -> bool:
+    def fits_but_for_line(self, place: OpPlace) -> bool:
         """Return whether it is at a tensor, on whatever line."""
         return (
             not self.calls

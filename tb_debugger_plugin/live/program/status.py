@@ -24,7 +24,7 @@ from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
 from tb_debugger_plugin.live.program.interface import BreakpointSettings, ProgramCall
-from tb_debugger_plugin.live.program.tensors import CallTensors, EagerOutput, ReadEager
+from tb_debugger_plugin.live.program.tensors import CallTensors, EagerValue, ReadEager
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 from tb_debugger_plugin.native.structs import NO_CALL, GateHit
 
@@ -71,7 +71,7 @@ class Stop:
     """
 
     hit: GateHit | None = None
-    eager: EagerOutput | None = None
+    eager: EagerValue | None = None
     changed: npt.NDArray[Any] | None = None
 
 
@@ -313,7 +313,7 @@ class Status:
             self.apply()
         self.has_news = True
 
-    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerOutput]:
+    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerValue]:
         """Add the outputs of an eager op; see `CallTensors.add_eager`."""
         self.has_news = True
         return self.tensors.add_eager(op_type, outputs, path, line, held=self.aims.looks)

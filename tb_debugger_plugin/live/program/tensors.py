@@ -32,7 +32,7 @@ from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import count_values, moments_of, widened
 from tb_debugger_plugin.live.messages.messages import Message, Number, Tensor
 from tb_debugger_plugin.live.program.arrays import array_of, short_text
-from tb_debugger_plugin.live.program.places import TensorPlace
+from tb_debugger_plugin.live.program.places import OpPlace
 from tb_debugger_plugin.native import module_without_tensorflow
 from tb_debugger_plugin.native.structs import Passed
 
@@ -101,7 +101,7 @@ _COMPILED: Final = "XLA compiled its function, so its value never left the compi
 
 
 @dataclass
-class EagerOutput:
+class EagerValue:
     """An output of an eager op.
 
     Attributes:
@@ -115,7 +115,7 @@ class EagerOutput:
     """
 
     number: int
-    place: TensorPlace
+    place: OpPlace
     tensor: Any
     dtype: int
     shape: tuple[int, ...]
@@ -154,8 +154,8 @@ class CallTensors:
         self._floor = 0  # no number of the gate in this block is lower
         self._last_passed = 0
         self._next_eager = _BLOCK
-        self._eager: deque[EagerOutput] = deque(maxlen=_MOST_EAGER)
-        self._held: deque[EagerOutput] = deque()  # those with values
+        self._eager: deque[EagerValue] = deque(maxlen=_MOST_EAGER)
+        self._held: deque[EagerValue] = deque()  # those with values
         self._eager_bytes = 0
         self._dropped = 0
         self._ops: Counter[str] = Counter()
@@ -200,7 +200,7 @@ class CallTensors:
 
     def add_eager(
         self, op_type: str, outputs: Sequence[Any], path: str, line: int, *, held: bool
-    ) -> list[EagerOutput]:
+    ) -> list[EagerValue]:
         """Note the outputs of an eager op that has just run.
 
         Args:
@@ -213,17 +213,17 @@ class CallTensors:
         name = f"{op_type}_{self._ops[op_type]}" if self._ops[op_type] else op_type
         self._ops[op_type] += 1
         return [
-            self._add(TensorPlace(name, slot, op_type, path=path, line=line), tensor, held=held)
+            self._add(OpPlace(name, slot, op_type, path=path, line=line), tensor, held=held)
             for slot, tensor in enumerate(outputs)
             if tensor.dtype.as_datatype_enum not in _HANDLES
         ]
 
-    def _add(self, place: TensorPlace, tensor: Any, *, held: bool) -> EagerOutput:
+    def _add(self, place: OpPlace, tensor: Any, *, held: bool) -> EagerValue:
         dtype, shape = tensor.dtype, tuple(tensor.shape.as_list())
         size = int(np.prod(shape, dtype=np.float64)) * max(1, dtype.size or 0)
         self._next_eager += 1
         number = dtype.as_datatype_enum
-        entry = EagerOutput(self._next_eager, place, tensor, number, shape, tensor.device or "", size)
+        entry = EagerValue(self._next_eager, place, tensor, number, shape, tensor.device or "", size)
         if held:
             self._eager.append(entry)
             self._held.append(entry)
@@ -304,7 +304,7 @@ class CallTensors:
         self._describe(message, passed.num_bytes, budget, known_numbers(passed))
         return message
 
-    def message_of_eager(self, entry: EagerOutput, budget: list[int] | None = None) -> Message:
+    def message_of_eager(self, entry: EagerValue, budget: list[int] | None = None) -> Message:
         """Return an output of an eager op; see `message_of_passed`."""
         place = entry.place
         message = Tensor(
@@ -351,7 +351,7 @@ class CallTensors:
             self._measured[number] = numbers_of(value.array, value.dtype)
         return self._measured[number]
 
-    def eager_numbers(self, entry: EagerOutput) -> dict[str, float]:
+    def eager_numbers(self, entry: EagerValue) -> dict[str, float]:
         """Return the numbers of an output of an eager op; none if its elements cannot be read."""
         try:
             return self._numbers(entry.number, HeldValue(self._read_eager(entry.tensor), entry.dtype))
@@ -388,7 +388,7 @@ class CallTensors:
             raise NotFoundError(NOT_HELD)
         return HeldValue(self._read_eager(entry.tensor), entry.dtype)
 
-    def _find_eager(self, number: int) -> EagerOutput | None:
+    def _find_eager(self, number: int) -> EagerValue | None:
         found = (one for one in self._eager if one.number == number)
         return next(found, None)
 

@@ -17,7 +17,7 @@ from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.live.messages.messages import Message, Number, WatchedPoint
 from tb_debugger_plugin.live.messages.messages import Watched as WatchedMessage
 from tb_debugger_plugin.live.program.breakpoints import place_of
-from tb_debugger_plugin.live.program.places import BreakpointTarget, TensorPlace, make_target
+from tb_debugger_plugin.live.program.places import BreakpointTarget, OpPlace, make_target
 from tb_debugger_plugin.live.program.tensors import CallTensors, known_numbers
 
 _MOST: Final = 16
@@ -114,7 +114,7 @@ class Watched:
     def _of_tensor(self, tensor_id: int) -> list[Curve]:
         return [one for one in self if tensor_id in one.tensors]
 
-    def _of_place(self, place: TensorPlace) -> list[Curve]:
+    def _of_place(self, place: OpPlace) -> list[Curve]:
         return [one for one in self if one.target.may_be_eager and one.target.fits(place)]
 
     def follow(self, tensors: CallTensors, wall_time: float) -> bool:
@@ -135,7 +135,7 @@ class Watched:
         return is_new
 
     def add_eager(
-        self, place: TensorPlace, numbers: Callable[[], Mapping[str, float]], call: int, wall_time: float
+        self, place: OpPlace, numbers: Callable[[], Mapping[str, float]], call: int, wall_time: float
     ) -> None:
         """Add an output of an eager op.
 

@@ -13,7 +13,7 @@ from tensorflow.python.framework import dtypes
 import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, covers
-from tb_debugger_plugin.capture.sinks.summaries import TensorSummaries
+from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import MODES as SPECS
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
@@ -157,10 +157,10 @@ def test_programs_of_strings_are_recorded_whole(tmp_path: Path) -> None:
 def test_a_tensor_that_cannot_be_summarised_keeps_its_place_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(self: TensorSummaries, array: Any, tensor_id: int) -> bytes:
+    def refuse(self: SummaryEncoder, array: Any, tensor_id: int) -> bytes:
         raise ValueError("no such words")
 
-    monkeypatch.setattr(TensorSummaries, "_of_strings", refuse)
+    monkeypatch.setattr(SummaryEncoder, "_of_strings", refuse)
     with tb_debugger_plugin.record(tmp_path, "FULL_TENSOR") as recording:
         for _ in range(2):
             tf.identity_n([tf.constant("left out"), tf.constant(2.0)])

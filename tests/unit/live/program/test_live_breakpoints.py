@@ -13,13 +13,13 @@ from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
 from tb_debugger_plugin.live.program.breakpoints import MOST, BreakpointList, ConditionBirths, place_of
-from tb_debugger_plugin.live.program.places import TensorPlace, described, make_target
+from tb_debugger_plugin.live.program.places import OpPlace, described, make_target
 from tests.support.fake_gate import tensor_of_graph
 
 LOG = tensor_of_graph(1, "dense/Log", "Log", layer="model/dense", path="/home/user/train.py", line=68)
 SECOND = LOG._replace(tensor_id=2, slot=1)
 MUL = tensor_of_graph(3, "Mul", line=68, path="/home/user/other_train.py")
-EAGER = TensorPlace("Log_3", 0, "Log", path="/home/user/train.py", line=5)
+EAGER = OpPlace("Log_3", 0, "Log", path="/home/user/train.py", line=5)
 
 
 def breakpoint_at(*, condition="", ignore=0, enabled=True, number=0, label="", **where):
@@ -218,7 +218,7 @@ def test_a_place_has_words(where, words):
 
 
 def test_the_place_of_a_tensor_is_that_of_its_op():
-    assert place_of(LOG) == TensorPlace(
+    assert place_of(LOG) == OpPlace(
         "dense/Log", 0, "Log", "model/dense", ("train",), "/home/user/train.py", 68
     )
 
