@@ -34,7 +34,7 @@ class RunningCalls {
   void Abandon() { abandoned_ = true; }
 
  private:
-  static constexpr std::chrono::milliseconds kPatience{100};
+  static constexpr std::chrono::milliseconds kPatience{500};
 
   struct Run {
     int64_t call = 0;

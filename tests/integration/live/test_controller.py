@@ -560,7 +560,7 @@ def test_runs_that_begin_together_and_show_no_tensor_are_not_told_apart(begin):
         debugger.start(late)
     while len(debugger.controller.state().running) < 2:
         time.sleep(0.05)
-    time.sleep(0.5)
+    time.sleep(2.0)
     go_on.set()
     threads = debugger.paused().call.thread.split(" or ")
     assert len(threads) == 2

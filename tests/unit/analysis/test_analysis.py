@@ -282,7 +282,8 @@ def test_a_neighbour_that_nobody_described_has_no_data(tmp_path):
     recording.op("g", "a", "A", ["ghost:1"])
     recording.close()
     with _snapshot(tmp_path) as snapshot:
-        assert graphs.op_info(snapshot, "g", "a")["inputs"] == [{"op_name": "ghost", "output_slot": 1}]
+        (ghost,) = graphs.op_info(snapshot, "g", "a")["inputs"]
+        assert ghost == {"op_name": "ghost", "output_slot": 1, "same": None}
         assert graphs.op_info(snapshot, "g", "ghost")["op_type"] is None
 
 

@@ -24,7 +24,7 @@ def _statistics(array, text="...", *, bins=10, low=None, high=None, part="abs"):
 def test_counts_moments_and_histogram_are_those_of_numpy(monkeypatch, chunk_bytes, dtype):
     monkeypatch.setattr(elements, "_CHUNK_BYTES", chunk_bytes)
     rng = np.random.default_rng(2)
-    array = (rng.normal(scale=20, size=(13, 11)).clip(0 if dtype == "u1" else None)).astype(dtype)
+    array = (rng.normal(scale=20, size=(13, 11)).clip(0 if dtype == "u1" else -np.inf)).astype(dtype)
     if array.dtype.kind in "fV":
         array[rng.random(array.shape) < 0.1] = np.nan
         array[0, :2] = np.inf, -np.inf

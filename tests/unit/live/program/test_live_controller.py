@@ -583,6 +583,7 @@ def test_an_output_of_an_eager_op_can_be_changed(session):
         ("`Exp:0`", "No tensor"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")  # NumPy 1
 def test_a_value_that_does_not_fit_is_refused(session, expression, sentence):
     session.do(set_breakpoint={"where": {"op_name": "Log"}, "enabled": True})
     session.start(lambda: session.train(BAD))

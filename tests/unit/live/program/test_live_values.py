@@ -63,6 +63,7 @@ def test_a_result_is_cast_and_broadcast(result, dtype, expected):
         (1, "string", "Only tensors of numbers"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")  # NumPy 1
 def test_a_result_that_would_arrive_as_something_else_is_refused(result, dtype, sentence):
     with pytest.raises(UsageError, match=sentence):
         fitted(result, NUMBER_OF[dtype], (2, 3))

@@ -365,7 +365,7 @@ class TestEval:
         [
             ("eval np.max(np.abs(`x:0`))", "array(4., dtype=float32)"),
             ("ev `x:0[1]` - `x:0[0]`", "       [0., 1., 0.]], dtype=float32)"),
-            ("eval `x:0[-1]`[1, 1] * 2", "array(4., dtype=float32)"),
+            ("eval `x:0[-1]`[1:, 1] * 2", "array([4.], dtype=float32)"),
             ("eval `#1`[1]", "array([1.3862944,      -inf, 0.6931472], dtype=float32)"),
             ("eval \"`#e6:0` == 'a b'\"", "array([ True, False, False])"),
             ('eval "`x:0` > 3"', "       [ True, False, False]])"),
