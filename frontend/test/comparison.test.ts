@@ -197,7 +197,7 @@ describe("the words of a difference", () => {
       kind: "op",
       graph: graphId("g1"),
       opName: "step/Relu",
-      trace: graphExecutionIndex(99),
+      graphExecution: graphExecutionIndex(99),
     } as const;
     expect(differenceInFocus([one, two], at)).toBe(one);
     expect(differenceInFocus([one, two], { kind: "execution", index: executionIndex(4) })).toBe(two);
@@ -291,7 +291,7 @@ describe("the histories of both runs", () => {
     expect(rowInFocus(both)).toBe(1);
     expect(rowInFocus({ ...both, occurrence: undefined })).toBeUndefined();
     expect(rowInFocus({ ...both, occurrence: 7 })).toBeUndefined();
-    expect(rowTarget(both, 2)).toEqual({ kind: "op", graph: "g1", opName: "step/Relu", trace: 13 });
+    expect(rowTarget(both, 2)).toEqual({ kind: "op", graph: "g1", opName: "step/Relu", graphExecution: 13 });
     expect(rowTarget({ ...both, first: EAGER }, 0)).toEqual({ kind: "execution", index: 3 });
     expect(rowTarget(both, 9)).toEqual({ kind: "nowhere" });
   });

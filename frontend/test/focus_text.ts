@@ -22,7 +22,7 @@ function opText({ subject, op, graphExecution }: Store): string[] {
   const at = graphExecution.value;
   if (subject.value === "execution") return [];
   if (op.value === undefined) return ["no op"];
-  const isOfRow = at !== undefined && op.value.trace === at && op.value.opName === nameAt(at);
+  const isOfRow = at !== undefined && op.value.graphExecution === at && op.value.opName === nameAt(at);
   return isOfRow ? [] : [`op ${op.value.opName}`];
 }
 

@@ -42,7 +42,7 @@ describe("the neighbours of an op in a graph", () => {
     ).inputs;
     expect(card).toMatchObject({
       title: "probs:0",
-      target: { kind: "op", graph: G, opName: "probs", trace: 48 },
+      target: { kind: "op", graph: G, opName: "probs", graphExecution: 48 },
       summary: { shape: "[2, ?]", dtype: "float32", bad: true },
       mark: "∇ w",
       role: "gradient of w",
@@ -96,7 +96,7 @@ describe("an op that only passes its input on", () => {
   test("has the numbers of what it passes on, marked as such", () => {
     const op = ofGraphOp({ ...identity("result"), inputs: [fromLog] }, G, undefined);
     expect(op).toMatchObject({ same: "Log:0", outputs: [{ bad: true, counts: { nan: 3 } }] });
-    expect(op.outputs[0]?.trace).toBeUndefined();
+    expect(op.outputs[0]?.graphExecution).toBeUndefined();
   });
 
   test("has them as an input too, also through several such ops", () => {

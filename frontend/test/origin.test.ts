@@ -125,11 +125,11 @@ test("of a long chain both ends are listed, and all of it on demand", () => {
 test("in a loop the step of the same turn is in focus, and else the earliest one of the op", () => {
   const turns = [7, 5, 3].map((turn) => link({ graph_execution_index: graphExecutionIndex(turn) }));
   const steps = chainSteps(turns);
-  const at = (trace: number | undefined): Target => ({
+  const at = (graphExecution: number | undefined): Target => ({
     kind: "op",
     graph: graphId("g"),
     opName: "loss/Log",
-    trace: trace === undefined ? undefined : graphExecutionIndex(trace),
+    graphExecution: graphExecution === undefined ? undefined : graphExecutionIndex(graphExecution),
   });
   expect(stepInFocus(steps, at(5))?.position).toBe(1);
   expect(stepInFocus(steps, at(99))?.position).toBe(2);

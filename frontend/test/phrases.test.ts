@@ -36,13 +36,13 @@ describe("the sentences of the server", () => {
       phrase.kind === "link" ? [phrase.target] : [],
     );
     expect(links).toEqual([
-      { kind: "op", graph: "g", opName: "Log", trace: 7 },
+      { kind: "op", graph: "g", opName: "Log", graphExecution: 7 },
       { kind: "execution", index: 4 },
     ]);
     const [unrecorded] = phrasesOf(
       answer([{ role: "link", text: "x", target: { ...LOG, graph_execution_index: null } }]).where,
     );
-    expect(unrecorded).toMatchObject({ target: { kind: "op", opName: "Log", trace: undefined } });
+    expect(unrecorded).toMatchObject({ target: { kind: "op", opName: "Log", graphExecution: undefined } });
   });
 
   test("become elements: text, code, numbers in red, and buttons that follow their targets", () => {
@@ -59,7 +59,7 @@ describe("the sentences of the server", () => {
     ]);
     expect(elements.map(({ props }) => props.children)).toEqual(PHRASES.map(({ text }) => text));
     elements[3]?.props.onClick?.();
-    expect(followed).toEqual([{ kind: "op", graph: "g", opName: "Log", trace: 7 }]);
+    expect(followed).toEqual([{ kind: "op", graph: "g", opName: "Log", graphExecution: 7 }]);
   });
 
   test("are text where a role is not known or a link leads nowhere", () => {

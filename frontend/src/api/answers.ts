@@ -16,7 +16,7 @@ import {
 import { NUMBERS, type NumberName } from "./generated/modes";
 
 const execution = branded(number, ids.executionIndex);
-const trace = branded(number, ids.graphExecutionIndex);
+const graphExecution = branded(number, ids.graphExecutionIndex);
 const graph = branded(text, ids.graphId);
 const frame = branded(text, ids.frameId);
 
@@ -38,7 +38,7 @@ const changedValue = object({
   op_name: text,
   slot: number,
   expression: text,
-  graph_execution: optional(trace),
+  graph_execution: optional(graphExecution),
   execution: optional(execution),
   owner_execution_index: optional(execution),
 });
@@ -86,7 +86,7 @@ const alert = object({
   num_pos_inf: optional(number),
   num_nan: optional(number),
   execution_index: optional(execution),
-  graph_execution_trace_index: optional(trace),
+  graph_execution_trace_index: optional(graphExecution),
   op_name: optional(text),
   graph_id: optional(graph),
   graph_name: optional(text),
@@ -115,7 +115,7 @@ export type Alerts = Checked<typeof alerts>;
 const target = object({
   graph_id: optional(graph),
   op_name: optional(text),
-  graph_execution_index: optional(trace),
+  graph_execution_index: optional(graphExecution),
   execution_index: optional(execution),
 });
 export type WireTarget = Checked<typeof target>;
@@ -150,7 +150,7 @@ const numbers = Object.fromEntries(NUMBERS.map((name) => [name, optional(number)
 >;
 
 export const health = object({
-  graph_execution_index: optional(trace),
+  graph_execution_index: optional(graphExecution),
   tensor_debug_mode: optional(number),
   dtype: optional(text),
   rank: optional(number),
@@ -241,7 +241,7 @@ const forward = object({
   op_name: text,
   op_type: text,
   stack_frame_ids: listOrNone(frame),
-  graph_execution_index: optional(trace),
+  graph_execution_index: optional(graphExecution),
 });
 export type Forward = Checked<typeof forward>;
 
@@ -308,8 +308,8 @@ export type Overview = Checked<typeof overview>;
 
 export const located = object({
   execution_index: optional(execution),
-  graph_execution_begin: optional(trace),
-  graph_execution_end: optional(trace),
+  graph_execution_begin: optional(graphExecution),
+  graph_execution_end: optional(graphExecution),
   bad_before: optional(number),
   before: optional(number),
 });

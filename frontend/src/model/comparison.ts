@@ -93,8 +93,11 @@ function functionName({ function: name }: Side): string | undefined {
   return name === undefined ? undefined : displayName(name);
 }
 
-function positionWords({ graph_execution_index: trace, execution_index: index }: Side): string | undefined {
-  if (trace !== undefined) return `graph execution #${trace}`;
+function positionWords({
+  graph_execution_index: graphExecution,
+  execution_index: index,
+}: Side): string | undefined {
+  if (graphExecution !== undefined) return `graph execution #${graphExecution}`;
   return index === undefined ? undefined : `execution #${index}`;
 }
 

@@ -23,7 +23,7 @@ export type Numerics = Readonly<Partial<Record<MomentName, number | undefined>>>
 
 /** The numbers of a tensor. A count is undefined when the mode does not measure it. */
 export interface Summary {
-  readonly trace?: GraphExecutionIndex | undefined;
+  readonly graphExecution?: GraphExecutionIndex | undefined;
   readonly mode?: number | undefined;
   readonly dtype?: string | undefined;
   readonly rank?: number | undefined;
@@ -97,7 +97,7 @@ export function byName<K extends string, V>(names: readonly K[], value: (name: K
 export function fromWire(wire: WireHealth | undefined): Summary | undefined {
   if (wire === undefined) return undefined;
   return {
-    trace: wire.graph_execution_index,
+    graphExecution: wire.graph_execution_index,
     mode: wire.tensor_debug_mode,
     dtype: wire.dtype,
     rank: wire.rank,

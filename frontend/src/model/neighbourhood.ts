@@ -13,7 +13,7 @@ export type Target =
       readonly kind: "op";
       readonly graph: GraphId;
       readonly opName: string;
-      readonly trace: GraphExecutionIndex | undefined;
+      readonly graphExecution: GraphExecutionIndex | undefined;
     }
   | { readonly kind: "execution"; readonly index: ExecutionIndex }
   | { readonly kind: "nowhere" };
@@ -132,7 +132,9 @@ function opPart(
   graph: GraphId,
 ) {
   const target: Target =
-    op === undefined ? { kind: "nowhere" } : { kind: "op", graph, opName, trace: summary?.trace };
+    op === undefined
+      ? { kind: "nowhere" }
+      : { kind: "op", graph, opName, graphExecution: summary?.graphExecution };
   return {
     opType: op?.op_type,
     summary,
@@ -159,13 +161,18 @@ function outputsOf(info: OpInfo, passed: Summary | undefined): readonly Summary[
 
 export function forwardTarget(forward: Forward): Target {
   const { graph_id, op_name, graph_execution_index } = forward;
-  return { kind: "op", graph: graph_id, opName: op_name, trace: graph_execution_index };
+  return { kind: "op", graph: graph_id, opName: op_name, graphExecution: graph_execution_index };
 }
 
 export function linkTarget(wire: WireTarget | undefined): Target {
   if (wire === undefined) return { kind: "nowhere" };
-  const { graph_id: graph, op_name: opName, graph_execution_index: trace, execution_index: index } = wire;
-  if (graph !== undefined && opName !== undefined) return { kind: "op", graph, opName, trace };
+  const {
+    graph_id: graph,
+    op_name: opName,
+    graph_execution_index: graphExecution,
+    execution_index: index,
+  } = wire;
+  if (graph !== undefined && opName !== undefined) return { kind: "op", graph, opName, graphExecution };
   return index === undefined ? { kind: "nowhere" } : { kind: "execution", index };
 }
 
@@ -270,5 +277,10 @@ function inputSummary({ data, output_slot, same }: OpInput): Summary | undefined
 
 /** The summary of an op that passes on `from`; it has no graph execution of its own. */
 function passedOn(own: Summary, from: Summary): Summary {
-  return { ...from, dtype: own.dtype ?? from.dtype, shape: from.shape ?? own.shape, trace: undefined };
+  return {
+    ...from,
+    dtype: own.dtype ?? from.dtype,
+    shape: from.shape ?? own.shape,
+    graphExecution: undefined,
+  };
 }

@@ -154,10 +154,12 @@ export function stepInFocus(steps: readonly ChainStep[], focus: Target): ChainSt
   const key = placeKey(focus);
   if (key === undefined) return undefined;
   const same = steps.filter(({ target }) => placeKey(target) === key);
-  const exact = same.find(({ target }) => focus.kind !== "op" || traceOf(target) === focus.trace);
+  const exact = same.find(
+    ({ target }) => focus.kind !== "op" || graphExecutionOf(target) === focus.graphExecution,
+  );
   return exact ?? same.at(-1);
 }
 
-function traceOf(target: Target): number | undefined {
-  return target.kind === "op" ? target.trace : undefined;
+function graphExecutionOf(target: Target): number | undefined {
+  return target.kind === "op" ? target.graphExecution : undefined;
 }

@@ -20,7 +20,7 @@ import type { Cell, Tab } from "../model/values/view";
 export interface OpFocus {
   readonly graph: GraphId;
   readonly opName: string;
-  readonly trace: GraphExecutionIndex | undefined;
+  readonly graphExecution: GraphExecutionIndex | undefined;
   /** The owner of the graph execution, when it is known. */
   readonly owner: ExecutionIndex | undefined;
 }

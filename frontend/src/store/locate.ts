@@ -10,7 +10,9 @@ import { executionRow, graphExecutionRow } from "../model/rows";
 type OpJump = Extract<Jump, { kind: "op" }>;
 type FunctionJump = Extract<Jump, { kind: "function" }>;
 /** The position of a call of a function, or of a tensor in it. */
-export type CallPosition = { readonly execution: ExecutionIndex } | { readonly trace: GraphExecutionIndex };
+export type CallPosition =
+  | { readonly execution: ExecutionIndex }
+  | { readonly graphExecution: GraphExecutionIndex };
 
 /**
  * Most searches end at the first row. When a function was traced several times, rows of other graphs with its
@@ -47,11 +49,11 @@ export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJu
     return row.graph === graph ? row.index : undefined;
   });
   if (execution !== undefined) return { execution };
-  const trace = await firstRow(api, run, "graph_executions", namedGraph(name), (page, i) => {
+  const graphExecution = await firstRow(api, run, "graph_executions", namedGraph(name), (page, i) => {
     const row = graphExecutionRow(page, i);
     return row.graph === graph ? row.index : undefined;
   });
-  if (trace !== undefined) return { trace };
+  if (graphExecution !== undefined) return { graphExecution };
   throw new Error(`No call of ${displayName(name)} is on record.`);
 }
 
@@ -68,7 +70,7 @@ export async function lastIn(
   const page = await api.namedRows(run, "graph_executions", begin, before, named);
   for (let row = page.end - page.begin - 1; row >= 0; row--) {
     const candidate = graphExecutionRow(page, row);
-    if (candidate.graph === graph) return { trace: candidate.index };
+    if (candidate.graph === graph) return { graphExecution: candidate.index };
   }
   return callOf(api, run, { kind: "function", graph, name });
 }

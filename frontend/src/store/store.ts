@@ -131,7 +131,9 @@ function createLink(facts: Facts, opInFocus: ReadonlySignal<OpFocus | undefined>
       other: facts.other.value,
       execution: facts.execution.value,
       trace: facts.graphExecution.value,
-      ...(isOp && op !== undefined && op.trace === undefined ? { graph: op.graph, op: op.opName } : {}),
+      ...(isOp && op !== undefined && op.graphExecution === undefined
+        ? { graph: op.graph, op: op.opName }
+        : {}),
       subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
       frame: facts.frame.value,
       file: facts.line.value?.file,

@@ -104,6 +104,8 @@ export function follow(store: Store, target: Target): void {
 function leadsTo(target: Target, alert: Alert | undefined): boolean {
   if (target.kind === "execution") return target.index === alert?.execution_index;
   return (
-    target.kind === "op" && target.trace !== undefined && target.trace === alert?.graph_execution_trace_index
+    target.kind === "op" &&
+    target.graphExecution !== undefined &&
+    target.graphExecution === alert?.graph_execution_trace_index
   );
 }

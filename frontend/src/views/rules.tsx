@@ -234,8 +234,11 @@ function Why({ store }: { readonly store: Store }) {
   );
 }
 
-function focus(store: Store, { graph_execution_trace_index: trace, execution_index: execution }: Finding) {
-  if (trace !== undefined) void store.focusGraphExecution(trace);
+function focus(
+  store: Store,
+  { graph_execution_trace_index: graphExecution, execution_index: execution }: Finding,
+) {
+  if (graphExecution !== undefined) void store.focusGraphExecution(graphExecution);
   else if (execution !== undefined) store.focusExecution(execution);
 }
 

@@ -13,10 +13,10 @@ export function mayHoldValue(summary: Summary | undefined): boolean {
 
 /** The value of a graph execution; undefined when its record holds none. */
 export function refOf(summary: Summary | undefined): ValueRef | undefined {
-  const trace = summary?.trace;
-  return trace === undefined || !mayHoldValue(summary)
+  const graphExecution = summary?.graphExecution;
+  return graphExecution === undefined || !mayHoldValue(summary)
     ? undefined
-    : { kind: "graph_execution", index: trace };
+    : { kind: "graph_execution", index: graphExecution };
 }
 
 export function writeRef(ref: ValueRef): string {
@@ -31,8 +31,9 @@ export function writeRef(ref: ValueRef): string {
 }
 
 export function readRef(text: string): ValueRef | undefined {
-  const trace = /^t(\d{1,15})$/.exec(text);
-  if (trace !== null) return { kind: "graph_execution", index: graphExecutionIndex(Number(trace[1])) };
+  const graphExecution = /^t(\d{1,15})$/.exec(text);
+  if (graphExecution !== null)
+    return { kind: "graph_execution", index: graphExecutionIndex(Number(graphExecution[1])) };
   const live = /^l(\d{1,16})\.(.{1,500})$/.exec(text);
   if (live !== null)
     return { kind: "live", tensor: liveTensorNumber(Number(live[1])), program: programId(live[2] ?? "") };

@@ -91,7 +91,9 @@ export function createHistories(deps: ComparisonDeps, own: ComparisonFacts, comp
 /** The value that is in focus; undefined for an op without one. */
 function refOfTarget(target: Target, output: Output | undefined): ValueRef | undefined {
   if (target.kind === "op")
-    return target.trace === undefined ? undefined : { kind: "graph_execution", index: target.trace };
+    return target.graphExecution === undefined
+      ? undefined
+      : { kind: "graph_execution", index: target.graphExecution };
   if (target.kind === "nowhere") return undefined;
   const slot = output?.index === target.index ? output.slot : 0;
   return { kind: "execution", index: target.index, slot };

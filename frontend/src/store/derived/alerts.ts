@@ -17,7 +17,7 @@ import type { Structure } from "./structure";
 
 /** Where a value is on record. */
 interface ValuePlace {
-  readonly trace: GraphExecutionIndex | undefined;
+  readonly graphExecution: GraphExecutionIndex | undefined;
   readonly execution: ExecutionIndex | undefined;
   readonly slot: number;
 }
@@ -63,7 +63,7 @@ export function createDiagnoses(
 function badSubject(facts: Facts, { op, neighbourhood }: Structure): DiagnosisSubject | undefined {
   if (ready(neighbourhood.value)?.outputs.some(isBad) !== true) return undefined;
   if (facts.subject.value === "op")
-    return op.value && { graph_id: op.value.graph, op_name: op.value.opName, at: op.value.trace };
+    return op.value && { graph_id: op.value.graph, op_name: op.value.opName, at: op.value.graphExecution };
   return facts.execution.value === undefined ? undefined : { execution: facts.execution.value };
 }
 
@@ -73,24 +73,28 @@ function isAnswered(loaded: Loaded<unknown> | undefined): boolean {
 
 function placeOfAlert(alert: Alert | undefined): ValuePlace | undefined {
   if (alert === undefined) return undefined;
-  const { graph_execution_trace_index: trace, execution_index: execution, output_slot: slot } = alert;
-  return { trace, execution, slot };
+  const {
+    graph_execution_trace_index: graphExecution,
+    execution_index: execution,
+    output_slot: slot,
+  } = alert;
+  return { graphExecution, execution, slot };
 }
 
 /** The execution of an op of a graph is that of the call. */
 function placeOfOrigin(origin: Origin | undefined): ValuePlace | undefined {
   if (origin === undefined) return undefined;
-  const { graph_execution_index: trace, execution_index, op_name, output_slot: slot } = origin;
-  return { trace, execution: op_name === undefined ? execution_index : undefined, slot };
+  const { graph_execution_index: graphExecution, execution_index, op_name, output_slot: slot } = origin;
+  return { graphExecution, execution: op_name === undefined ? execution_index : undefined, slot };
 }
 
 /** The value at a place; undefined when its record holds no elements. */
 async function valueAt(api: Api, run: RunName, place: ValuePlace): Promise<ValueRef | undefined> {
-  const { trace, execution, slot } = place;
-  if (trace !== undefined) {
-    const page = await api.graphExecutionRows(run, trace, trace + 1, false);
+  const { graphExecution, execution, slot } = place;
+  if (graphExecution !== undefined) {
+    const page = await api.graphExecutionRows(run, graphExecution, graphExecution + 1, false);
     const isKept = page.end > page.begin && mayHoldValue(graphExecutionRow(page, 0).summary);
-    return isKept ? { kind: "graph_execution", index: trace } : undefined;
+    return isKept ? { kind: "graph_execution", index: graphExecution } : undefined;
   }
   if (execution === undefined) return undefined;
   const { outputs } = await api.execution(run, execution);

@@ -25,7 +25,7 @@ export function createStructure({ api, facts }: Deps, byKey: ByKey) {
   const opInfo = byKey(
     () => both(run.value, op.value),
     async ([name, at], signal) =>
-      knownInfo(facts, name, at) ?? api.op(name, at.graph, at.opName, at.trace, signal),
+      knownInfo(facts, name, at) ?? api.op(name, at.graph, at.opName, at.graphExecution, signal),
   );
   return {
     op,
@@ -81,9 +81,14 @@ async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signa
 }
 
 /** What came with a pause of the op. */
-function knownInfo({ known }: Facts, run: RunName, { graph, opName, trace }: OpFocus): OpInfo | undefined {
+function knownInfo(
+  { known }: Facts,
+  run: RunName,
+  { graph, opName, graphExecution }: OpFocus,
+): OpInfo | undefined {
   const { run: at, op, info } = known.peek() ?? {};
-  const isSame = at === run && op?.graph === graph && op.opName === opName && op.trace === trace;
+  const isSame =
+    at === run && op?.graph === graph && op.opName === opName && op.graphExecution === graphExecution;
   return isSame ? info : undefined;
 }
 

@@ -135,7 +135,7 @@ class Hits {
       const index = found?.graph_execution;
       const isWanted = this.#mine === choice.latest();
       if (isWanted && graph !== undefined && hit.op !== undefined && found && index !== undefined) {
-        const op = { graph, opName: hit.op.opName, trace: index, owner: found.owner };
+        const op = { graph, opName: hit.op.opName, graphExecution: index, owner: found.owner };
         facts.known.value = { run, op, info: found.info };
         verbs.focusKnown(op, index);
         this.#row = index;
@@ -167,13 +167,13 @@ class Hits {
     if (op.graph === undefined) return this.#eager(hit, op);
     const { graph, opName, slot } = op;
     const { outputs } = await api.op(hit.run, graph, opName, undefined);
-    const trace = outputs[slot]?.health?.graph_execution_index;
-    const isSame = trace === this.#row && facts.subject.peek() === "op" && this.#row !== undefined;
+    const graphExecution = outputs[slot]?.health?.graph_execution_index;
+    const isSame = graphExecution === this.#row && facts.subject.peek() === "op" && this.#row !== undefined;
     if (isSame) return undefined;
     return () => {
-      this.#row = trace;
-      if (trace === undefined) verbs.focusOp({ graph, opName, trace, owner: undefined });
-      else void verbs.focusGraphExecution(trace);
+      this.#row = graphExecution;
+      if (graphExecution === undefined) verbs.focusOp({ graph, opName, graphExecution, owner: undefined });
+      else void verbs.focusGraphExecution(graphExecution);
     };
   }
 

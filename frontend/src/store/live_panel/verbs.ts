@@ -50,7 +50,7 @@ function createTensorVerbs({ live, facts, verbs }: PanelVerbDeps) {
     /** Marks a tensor in the list, and shows its op in the other panes. */
     chooseTensor({ number, graph_id: graph, op_name: opName }: LiveTensor): void {
       facts.chosenTensor.value = number;
-      if (graph !== "") verbs.focusOp({ graph, opName, trace: undefined, owner: undefined });
+      if (graph !== "") verbs.focusOp({ graph, opName, graphExecution: undefined, owner: undefined });
     },
     /** Opens the elements of a tensor that the program holds. */
     showLiveValue: (number: number) => show(number, facts.rowsOf.peek()),
@@ -124,7 +124,7 @@ function createTreeVerbs({ live, facts, verbs }: PanelVerbDeps) {
       facts.openGroups.value = keys;
     },
     focusListedOp({ graph, name: opName }: ListedOp): void {
-      verbs.focusOp({ graph, opName, trace: undefined, owner: undefined });
+      verbs.focusOp({ graph, opName, graphExecution: undefined, owner: undefined });
     },
     /** Sets the breakpoints of a node of the tree, or removes them. */
     async toggleBox(tree: OpTree, node: TreeNode): Promise<void> {

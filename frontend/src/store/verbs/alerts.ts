@@ -22,9 +22,9 @@ export function createAlertVerbs(deps: VerbDeps, choice: Choice, focus: FocusVer
       facts.alert.value = index;
     });
     await choice.wait(pages.fetchAt(index), (page) => {
-      const { graph_execution_trace_index: trace, execution_index: execution } =
+      const { graph_execution_trace_index: graphExecution, execution_index: execution } =
         page.alerts[index - page.begin] ?? {};
-      if (trace !== undefined) void focus.focusGraphExecution(trace);
+      if (graphExecution !== undefined) void focus.focusGraphExecution(graphExecution);
       else if (execution !== undefined) focus.focusExecution(execution);
       facts.alert.value = index;
     });
@@ -90,6 +90,8 @@ async function alertPageAt(
 
 function isInFocus(facts: Facts, alert: Alert | undefined): boolean {
   if (alert === undefined) return false;
-  const { graph_execution_trace_index: trace, execution_index: execution } = alert;
-  return trace === undefined ? execution === facts.execution.peek() : trace === facts.graphExecution.peek();
+  const { graph_execution_trace_index: graphExecution, execution_index: execution } = alert;
+  return graphExecution === undefined
+    ? execution === facts.execution.peek()
+    : graphExecution === facts.graphExecution.peek();
 }

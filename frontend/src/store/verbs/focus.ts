@@ -27,7 +27,7 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
   }
 
   function focusOp(op: OpFocus): void {
-    if (op.trace !== undefined) void focusGraphExecution(op.trace);
+    if (op.graphExecution !== undefined) void focusGraphExecution(op.graphExecution);
     else {
       choice.make();
       batch(() => showUnrecordedOp(facts, op));
@@ -44,8 +44,7 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
     focusExecution,
     focusOp,
     follow(target: Target): void {
-      if (target.kind === "op")
-        focusOp({ graph: target.graph, opName: target.opName, trace: target.trace, owner: undefined });
+      if (target.kind === "op") focusOp({ ...target, owner: undefined });
       else if (target.kind === "execution") focusExecution(target.index);
     },
     ...createSourceVerbs(facts, choice),
@@ -104,7 +103,7 @@ function showOp(facts: Facts, op: OpFocus): void {
 }
 
 function showGraphExecution(facts: Facts, { graph, opName, index, owner }: GraphExecutionRow): void {
-  if (graph !== undefined) showOp(facts, { graph, opName, trace: index, owner });
+  if (graph !== undefined) showOp(facts, { graph, opName, graphExecution: index, owner });
   if (owner !== undefined) facts.execution.value = owner;
 }
 
@@ -113,7 +112,7 @@ function showKnown(facts: Facts, op: OpFocus, index: GraphExecutionIndex): void 
   facts.problem.value = undefined;
   facts.graphExecution.value = index;
   facts.alert.value = undefined;
-  showOp(facts, { ...op, trace: index });
+  showOp(facts, { ...op, graphExecution: index });
   if (op.owner !== undefined) facts.execution.value = op.owner;
 }
 
@@ -135,5 +134,5 @@ function showUnrecordedOp(facts: Facts, op: OpFocus): void {
 }
 
 function isSameOp(a: OpFocus, b: OpFocus): boolean {
-  return a.graph === b.graph && a.opName === b.opName && a.trace === b.trace;
+  return a.graph === b.graph && a.opName === b.opName && a.graphExecution === b.graphExecution;
 }

@@ -21,12 +21,12 @@ export function createSearchVerbs(
   { setFilter }: FilterVerbs,
 ) {
   const goTo = (call: CallPosition) => {
-    if ("trace" in call) void focusGraphExecution(call.trace);
+    if ("graphExecution" in call) void focusGraphExecution(call.graphExecution);
     else focusExecution(call.execution);
   };
   const goToOp = (run: RunName, op: Extract<Jump, { kind: "op" }>) =>
-    choice.wait(graphExecutionOf(api, run, op), (trace) =>
-      focusOp({ graph: op.graph, opName: op.opName, trace, owner: undefined }),
+    choice.wait(graphExecutionOf(api, run, op), (graphExecution) =>
+      focusOp({ graph: op.graph, opName: op.opName, graphExecution, owner: undefined }),
     );
   const jumpIn = async (run: RunName, to: Jump): Promise<void> => {
     if (to.kind === "line") focusLine({ file: to.file, line: to.line });
@@ -67,7 +67,7 @@ function createPlaceVerbs(
       inRun(facts, (run) =>
         choice.wait(opOf(api, run, opName, functionPattern), (op) => {
           if (op === undefined) facts.problem.value = `No op ${opName} is on record yet.`;
-          else focusOp({ ...op, opName, trace: undefined, owner: undefined });
+          else focusOp({ ...op, opName, graphExecution: undefined, owner: undefined });
         }),
       ),
   };

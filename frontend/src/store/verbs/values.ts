@@ -29,9 +29,9 @@ function createOpenVerbs(facts: Facts, showValue: (ref: ValueRef) => void) {
   return {
     /** Shows the value of the graph execution or of the execution in focus. */
     showFocusValue(): void {
-      const [trace, execution] = [facts.graphExecution.peek(), facts.execution.peek()];
+      const [graphExecution, execution] = [facts.graphExecution.peek(), facts.execution.peek()];
       if (facts.subject.peek() === "op") {
-        if (trace !== undefined) showValue({ kind: "graph_execution", index: trace });
+        if (graphExecution !== undefined) showValue({ kind: "graph_execution", index: graphExecution });
       } else if (execution !== undefined) showValue({ kind: "execution", index: execution, slot: 0 });
     },
     closeValue(): void {

@@ -47,11 +47,11 @@ export function createHistoryVerbs({ facts, lists }: VerbDeps, choice: Choice) {
     batch(() => {
       facts.history.value = move(history, by);
       facts.alert.value = undefined;
-      if (op?.trace !== undefined) facts.graphExecution.value = op.trace;
+      if (op?.graphExecution !== undefined) facts.graphExecution.value = op.graphExecution;
       showSubject(facts, "op");
     });
-    if (op?.trace === undefined) return;
-    void choice.wait(rowAt(lists.peek(), op.trace), ({ owner }) => {
+    if (op?.graphExecution === undefined) return;
+    void choice.wait(rowAt(lists.peek(), op.graphExecution), ({ owner }) => {
       if (owner !== undefined) facts.execution.value = owner;
     });
   }
@@ -99,7 +99,7 @@ export function createRunVerbs(
       if (link.trace !== undefined && link.subject !== "execution") await focusGraphExecution(link.trace);
       else if (link.execution !== undefined) focusExecution(link.execution);
       if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
-        focusOp({ graph: link.graph, opName: link.op, trace: undefined, owner: undefined });
+        focusOp({ graph: link.graph, opName: link.op, graphExecution: undefined, owner: undefined });
       if (link.frame !== undefined) facts.frame.value = link.frame;
       if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
       openValue(link);
