@@ -92,7 +92,7 @@ class Commit:
             self.catalog_generation is not None
             and _spans(rings) == self.rings
             and not any(
-                batch.events or batch.traces or batch.state != self.states[key]
+                batch.events or batch.rows or batch.state != self.states[key]
                 for key, batch in batches.items()
             )
         )

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.events import framing
 
 _INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
-#: Result and arguments of each function, as in ``src/frames.h`` and ``src/templates.h``.
+#: Result and arguments of each function, as in the headers of ``src/``.
 _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "tbdbg_walk": (_INT, (_BYTES, _INT, _INT, _INT, _POINTER, _POINTER)),
     "tbdbg_templates_new": (_POINTER, (ctypes.c_uint64,)),
@@ -37,6 +37,12 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "tbdbg_templates_add": (ctypes.c_int32, (_POINTER, _POINTER, _INT, _INT, _INT)),
     "tbdbg_templates_find": (ctypes.c_int32, (_POINTER, _POINTER, _INT)),
     "tbdbg_templates_match": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_POINTER] * 3)),
+    "tbdbg_executions_new": (_POINTER, (ctypes.c_uint64, _POINTER, ctypes.c_int32)),
+    "tbdbg_executions_delete": (None, (_POINTER,)),
+    "tbdbg_executions_decode": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, _POINTER, _POINTER)),
+    "tbdbg_executions_copy": (None, (_POINTER,) * 6),
+    "tbdbg_executions_text": (_POINTER, (_POINTER, ctypes.c_int32, ctypes.c_int32, _POINTER)),
+    "tbdbg_gather": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER)),
 }
 
 

@@ -1,7 +1,7 @@
-"""Reads the traces of all hosts of a run side by side.
+"""Reads one of the two long lists of all hosts of a run side by side.
 
-Takes the states of the files, which say where to resume, and returns batches of decoded traces, one per host.
-When there is much to read from several hosts, worker processes do it
+Takes the states of the files, which say where to resume, and returns batches of decoded rows, one per host.
+When there are many traces to read from several hosts, worker processes do it
 (:mod:`tb_debugger_plugin.index.workers`); otherwise this process does.
 
 Invariant: the batches are the same either way, and so are the numbers of sites and shapes.
@@ -13,15 +13,25 @@ import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.frames import RecordFrames
+from tb_debugger_plugin.index.executions import ExecutionDecoder
+from tb_debugger_plugin.index.records import Decoder, Rows, join
 from tb_debugger_plugin.index.registry import Registry
-from tb_debugger_plugin.index.source import Batch, FileState, SetFile, decoded, read_traces
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.source import (
+    Batch,
+    FileState,
+    RingBytes,
+    SetFile,
+    decoded,
+    read_rows,
+    ring_frames,
+)
+from tb_debugger_plugin.index.traces import TraceDecoder
 from tb_debugger_plugin.index.workers import TraceWorkers, WorkersGone, num_processors
 
 # Thread pools for files, shared by all runs.
@@ -84,32 +94,48 @@ WORTH_BYTES: Final = 64 << 20
 ROW_GROUP: Final = 122_880
 
 
+#: The decoder of each long list, made with a registry and the number of a host.
+DECODERS: Final[dict[str, Callable[[Registry, int], Decoder]]] = {
+    EXECUTION: ExecutionDecoder,
+    GRAPH_EXECUTION_TRACES: TraceDecoder,
+}
+
+
+def decode_ring(decoder: Decoder, ring: RingBytes) -> Rows | None:
+    """Return the rows of a ring, with the values of ``position`` as offsets; None without records."""
+    parts = [decoder.decode(frames)[0] for frames in ring_frames(ring)]
+    rows = join(parts) if parts else None
+    return None if rows is None else replace(rows, offsets=ring.position(rows.offsets))
+
+
 class _Kept(NamedTuple):
-    """Traces that are read and decoded, but not written yet.
+    """Rows that are read and decoded, but not written yet.
 
     Attributes:
       state: The state of the file before them.
-      rest: The traces, and the state after them.
+      rest: The rows, and the state after them.
     """
 
     state: FileState
     rest: Batch
 
 
-class HostTraces:
-    """Reads the hosts' traces; lives as long as the registry that numbers their sites, until :meth:`close`.
+class HostRows:
+    """Reads one long list of all hosts; lives as long as the registry, until :meth:`close`.
 
     Args:
       file_sets: The file sets of the hosts, by number of the host.
-      registry: Numbers sites and shapes.
+      suffix: The suffix of the list's files.
+      registry: Numbers what the rows name.
       pool: Reads the files; the caller owns it.
-      worth_bytes: Bytes that several hosts must have left to read before processes are started.
-      row_group: While there is more to read from the only host, batches have a multiple of this many traces.
+      worth_bytes: Bytes of traces that several hosts must have left to read before processes are started.
+      row_group: While there is more to read from the only host, batches have a multiple of this many rows.
     """
 
     def __init__(
         self,
         file_sets: Sequence[FileSet],
+        suffix: str,
         registry: Registry,
         pool: RemotePool,
         *,
@@ -120,16 +146,18 @@ class HostTraces:
         self._kept: _Kept | None = None
         self._pool = pool
         self._file_sets = file_sets
-        self._files = [SetFile(files, GRAPH_EXECUTION_TRACES) for files in file_sets]
-        self._decoders = [TraceDecoder(registry, host) for host in range(len(file_sets))]
+        self._files = [SetFile(files, suffix) for files in file_sets]
+        self._decoders = [DECODERS[suffix](registry, host) for host in range(len(file_sets))]
         self._registry = registry
         self._worth_bytes = worth_bytes
         self._workers: TraceWorkers | None = None
         # Other processes do not see memory://, which is in the memory of this one.
-        self._may_share = all(isinstance(files.folder, Path) for files in file_sets)
+        self._may_share = suffix == GRAPH_EXECUTION_TRACES and all(
+            isinstance(files.folder, Path) for files in file_sets
+        )
 
     def start_reading(self, states: Sequence[FileState], limit: int) -> Callable[[], list[Batch]]:
-        """Start reading the next traces.
+        """Start reading the next rows.
 
         Args:
           states: Where to resume, by host.
@@ -178,14 +206,14 @@ class HostTraces:
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
     def _whole_row_groups(self, state: FileState, limit: int) -> Batch:
-        """Read the only host; the traces after the last whole row group are kept for the next batch."""
+        """Read the only host; the rows after the last whole row group are kept for the next batch."""
         file, decoder = self._files[0], self._decoders[0]
         kept, self._kept = self._kept, None
         if kept is not None and kept.state == state:
-            batch = kept.rest.joined(read_traces(file, decoder, kept.rest.state, limit))
+            batch = kept.rest.joined(read_rows(file, decoder, kept.rest.state, limit))
         else:
-            batch = read_traces(file, decoder, state, limit)
-        count = 0 if batch.traces is None else len(batch.traces)
+            batch = read_rows(file, decoder, state, limit)
+        count = 0 if batch.rows is None else len(batch.rows)
         whole = count - count % self._row_group
         if not batch.more or whole in (0, count):
             return batch
@@ -198,10 +226,9 @@ class HostTraces:
         self._may_share = False
         self.close()
 
-    def decode(self, host: int, frames: Iterable[RecordFrames]) -> TraceRows | None:
-        """Decode traces of a host that are not in its file; None when there are no records."""
-        parts = [self._decoders[host].decode(records)[0] for records in frames]
-        return joined(parts) if parts else None
+    def decode_ring(self, host: int, ring: RingBytes) -> Rows | None:
+        """Return the rows of a host's ring; None without records."""
+        return decode_ring(self._decoders[host], ring)
 
     def close(self) -> None:
         """End the processes, if there are any; further reading starts new ones when it is worth it."""

@@ -156,11 +156,11 @@ class Indexer:
 
     def _write(self, batches: Mapping[FileKey, Batch], rings: Mapping[FileKey, Tail]) -> Commit:
         commit = self._commit.next(batches, rings)
-        traces = self._writer.begin(commit, batches, rings)
+        rows = self._writer.begin(commit, batches, rings)
         if _are_unfinished(batches):
             # From here on, the describer and the registry belong to the thread that reads.
             self._reader.read_ahead(commit.states, commit.latest)
-        self._writer.finish(commit, batches, traces)
+        self._writer.finish(commit, batches, rows)
         return commit
 
     def _progress(self, more: bool) -> LoadProgress:

@@ -9,16 +9,13 @@ a live run.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.index.decode import Row
+from tb_debugger_plugin.index.records import Rows, join
 from tb_debugger_plugin.index.source import Batch
-from tb_debugger_plugin.index.traces import TraceRows, joined
 
 #: The latest time of the rows that are already in the list, by host.
 Latest = dict[int, float]
@@ -50,46 +47,23 @@ def cut_to_horizon(batches: Mapping[int, Batch], latest: Latest) -> dict[int, Ba
     }
 
 
-def merge_traces(hosts: Mapping[int, TraceRows | None], latest: Latest) -> TraceRows | None:
-    """Merge the traces of all hosts into one order.
+def merge(hosts: Mapping[int, Rows | None], latest: Latest) -> Rows | None:
+    """Merge the rows of all hosts into one order.
 
     Args:
-      hosts: Traces by host.
+      hosts: Rows of one list by host.
       latest: The latest time of the rows before, by host; updated.
 
     Returns:
-      The traces; None when there are none.
+      The rows; None when there are none.
     """
     parts = {host: rows for host, rows in hosts.items() if rows}
     if not parts:
         return None
     times = {host: never_falling(rows.times, latest.get(host, -np.inf)) for host, rows in parts.items()}
     latest.update((host, float(host_times[-1])) for host, host_times in times.items())
-    rows = joined(list(parts.values()))
+    rows = join(list(parts.values()))
     if len(parts) == 1:
         return rows
     # A stable sort keeps the order of hosts and, within one, that of its file.
     return rows.take(np.argsort(np.concatenate(list(times.values())), kind="stable"))
-
-
-def merge_executions(hosts: Mapping[int, list[Row]], latest: Latest) -> list[Row]:
-    """Merge the executions of all hosts into one order.
-
-    Args:
-      hosts: Executions by host.
-      latest: The latest time of the rows before, by host; updated.
-    """
-    if len(hosts) == 1:
-        return next(iter(hosts.values()))
-    timed = [_with_times(rows, host, latest) for host, rows in hosts.items() if rows]
-    return [row for _, _, _, row in heapq.merge(*timed, key=lambda item: item[:3])]
-
-
-def _with_times(rows: list[Row], host: int, latest: Latest) -> list[tuple[float, int, int, Row]]:
-    times = itertools.accumulate(
-        (row.event.wall_time for row in rows), max, initial=latest.get(host, -float("inf"))
-    )
-    next(times)
-    timed = [(time, host, number, row) for number, (time, row) in enumerate(zip(times, rows, strict=True))]
-    latest[host] = timed[-1][0]
-    return timed

@@ -11,21 +11,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Final
 
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, SUFFIXES, TAILED
+from tb_debugger_plugin.events.fileset import SUFFIXES, TAILED
 from tb_debugger_plugin.events.tail import Tail, TailMode
 from tb_debugger_plugin.index.describe import Describer
-from tb_debugger_plugin.index.hosts import HostTraces, RemotePool, read_ahead
+from tb_debugger_plugin.index.hosts import HostRows, RemotePool, read_ahead
 from tb_debugger_plugin.index.merge import Latest, cut_to_horizon
+from tb_debugger_plugin.index.records import Rows
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.index.source import Batch, FileKey, FileState, RingBytes, SetFile, ring_frames
-from tb_debugger_plugin.index.traces import TraceRows
+from tb_debugger_plugin.index.source import Batch, FileKey, FileState, RingBytes, SetFile
 
 _SHORT: Final = tuple(suffix for suffix in SUFFIXES if suffix not in TAILED)
-#: Files whose records are parsed one by one are read in batches this many times smaller, because parsed
-#: records take more memory and time than bytes.
+#: The short files, whose records are parsed one by one, are read in batches this many times smaller, because
+#: parsed records take more memory and time than bytes.
 _PARSED_SHARE: Final = 8
 
 
@@ -49,7 +48,10 @@ class Reader:
             for host, files in enumerate(run.file_sets)
             for suffix in SUFFIXES
         }
-        self._traces = HostTraces(run.file_sets, describer.registry, self._pool, worth_bytes=worth_bytes)
+        self._lists = {
+            suffix: HostRows(run.file_sets, suffix, describer.registry, self._pool, worth_bytes=worth_bytes)
+            for suffix in TAILED
+        }
         self._ahead: Future[dict[FileKey, Batch]] | None = None
 
     def signature(self) -> tuple[tuple[int, ...], ...]:
@@ -84,30 +86,29 @@ class Reader:
     def _read(
         self, states: Mapping[FileKey, FileState], latest: Mapping[str, Latest]
     ) -> dict[FileKey, Batch]:
-        resume_at = [states[FileKey(host, GRAPH_EXECUTION_TRACES)] for host in self._hosts]
-        traces = self._traces.start_reading(resume_at, self._commit_bytes)
-        batches = self._read_parsed(states)
+        reading = {
+            suffix: rows.start_reading(
+                [states[FileKey(host, suffix)] for host in self._hosts], self._commit_bytes
+            )
+            for suffix, rows in self._lists.items()
+        }
+        batches = self._read_short(states)
         self._describe(batches)
-        for host, batch in enumerate(traces()):
-            batches[FileKey(host, GRAPH_EXECUTION_TRACES)] = batch
-        for suffix in TAILED:
-            hosts = {host: batches[FileKey(host, suffix)] for host in self._hosts}
-            for host, batch in cut_to_horizon(hosts, latest[suffix]).items():
-                batches[FileKey(host, suffix)] = batch
+        for suffix, rows in reading.items():
+            hosts = cut_to_horizon(dict(enumerate(rows())), latest[suffix])
+            batches.update((FileKey(host, suffix), batch) for host, batch in hosts.items())
         return batches
 
-    def _read_parsed(self, states: Mapping[FileKey, FileState]) -> dict[FileKey, Batch]:
-        """Read all files but the traces, which are decoded without parsing each record."""
+    def _read_short(self, states: Mapping[FileKey, FileState]) -> dict[FileKey, Batch]:
         limit = max(1, self._commit_bytes // _PARSED_SHARE // len(self._hosts))
-        keys = [key for key in self._files if key.suffix != GRAPH_EXECUTION_TRACES]
+        keys = [key for key in self._files if key.suffix in _SHORT]
         batches = self._pool.map(lambda key: self._files[key].read(states[key], limit), keys)
         return dict(zip(keys, batches, strict=True))
 
     def _describe(self, batches: Mapping[FileKey, Batch]) -> None:
         for key, batch in batches.items():
-            if key.suffix in _SHORT:
-                for event in batch.events:
-                    self._describer.add(key.host, event)
+            for event in batch.events:
+                self._describer.add(key.host, event)
 
     def read_rings(self) -> dict[FileKey, Tail]:
         """Return the rings of circular buffers as they are now."""
@@ -118,18 +119,18 @@ class Reader:
             if tail is not None and tail.mode is TailMode.RING
         }
 
-    def decode_ring(self, host: int, ring: RingBytes) -> TraceRows | None:
-        """Return the traces of a host's ring; None without records."""
-        rows = self._traces.decode(host, ring_frames(ring))
-        return None if rows is None else replace(rows, offsets=ring.position(rows.offsets))
+    def decode_ring(self, key: FileKey, ring: RingBytes) -> Rows | None:
+        """Return the rows of the ring of one file of a long list; None without records."""
+        return self._lists[key.suffix].decode_ring(key.host, ring)
 
     def rest(self) -> None:
         """End the processes until there is much to read again."""
-        self._traces.close()
+        for rows in self._lists.values():
+            rows.close()
 
     def close(self) -> None:
         """Stop reading ahead, and end the processes."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None and not ahead.cancel():
             ahead.exception()  # waits; the result does not matter any more
-        self._traces.close()
+        self.rest()

@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, WITH_TAIL, FileSet
+from tb_debugger_plugin.events.fileset import TAILED, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import FrameReader, RecordFrames
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
+from tb_debugger_plugin.index.records import Decoder, Rows, join
 
 _FINGERPRINT_BYTES: Final = 64
 #: Notices of one batch.
@@ -99,71 +99,56 @@ class Batch:
     """Consecutive records of one file.
 
     Attributes:
-      events: The decoded ``DebugEvent`` messages.
-      offsets: Where each record begins.
-      ends: Where the record after it begins.
+      events: The decoded ``DebugEvent`` messages of a short file.
       state: The file's state after the last record.
       more: Whether there is more to read now.
       notices: What had to be left out.
-      frames: Records that are not decoded yet, in place of events, offsets and ends.
-      traces: Decoded records of ``graph_execution_traces``.
+      frames: Records of one of the two long lists that are not decoded yet.
+      rows: Decoded records of one of the two long lists.
     """
 
     events: list[Message] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
     state: FileState = FileState()
     more: bool = False
     notices: list[Notice] = field(default_factory=list)
     frames: list[RecordFrames] = field(default_factory=list)
-    traces: TraceRows | None = None
+    rows: Rows | None = None
 
     def note(self, notices: Sequence[Notice]) -> None:
         """Add notices up to a limit: a file can be damaged at each record."""
         self.notices += notices[: max(0, _MAX_NOTICES - len(self.notices))]
 
     def times(self) -> npt.NDArray[np.float64]:
-        """Return the ``wall_time`` of each record."""
-        if self.traces is not None:
-            return self.traces.times
-        return np.array([event.wall_time for event in self.events], np.float64)
-
-    def positioned_events(self) -> Iterator[tuple[int, Message]]:
-        """Return the offset and the message of each record."""
-        return zip(self.offsets, self.events, strict=True)
+        """Return the ``wall_time`` of each row."""
+        return np.empty(0) if self.rows is None else self.rows.times
 
     def cut(self, count: int) -> Batch:
-        """Return the first records only; the others will be read again."""
-        offsets = self.offsets if self.traces is None else self.traces.offsets
-        ends = self.ends if self.traces is None else self.traces.ends
-        if count >= len(offsets):
+        """Return the first rows only; the others will be read again."""
+        if self.rows is None or count >= len(self.rows):
             return self
-        resume = int(ends[count - 1] if count else offsets[0])
+        resume = int(self.rows.ends[count - 1] if count else self.rows.offsets[0])
         return Batch(
-            self.events[:count],
-            self.offsets[:count],
-            self.ends[:count],
-            replace(self.state, resume=resume, state=ReadState.OPEN),
-            True,
-            [notice for notice in self.notices if (notice.position or 0) < resume],
-            traces=self.traces and self.traces.take(slice(count)),
+            state=replace(self.state, resume=resume, state=ReadState.OPEN),
+            more=True,
+            notices=[notice for notice in self.notices if (notice.position or 0) < resume],
+            rows=self.rows.take(slice(count)),
         )
 
     def rest(self, count: int) -> Batch:
-        """Return the traces that :meth:`cut` leaves out."""
-        assert self.traces is not None
-        begin = int(self.traces.offsets[count])
+        """Return the rows that :meth:`cut` leaves out."""
+        assert self.rows is not None
+        begin = int(self.rows.offsets[count])
         notices = [notice for notice in self.notices if (notice.position or 0) >= begin]
         # A copy, because the batch is freed before the rest.
-        traces = self.traces.take(np.arange(count, len(self.traces)))
-        return Batch(state=self.state, more=self.more, notices=notices, traces=traces)
+        rows = self.rows.take(np.arange(count, len(self.rows)))
+        return Batch(state=self.state, more=self.more, notices=notices, rows=rows)
 
     def joined(self, later: Batch) -> Batch:
-        """Return these traces and those of the batch that was read after it."""
-        parts = [part for part in (self.traces, later.traces) if part is not None]
+        """Return these rows and those of the batch that was read after it."""
+        parts = [part for part in (self.rows, later.rows) if part is not None]
         notices = [*self.notices, *later.notices]
-        traces = joined(parts) if parts else None
-        return Batch(state=later.state, more=later.more, notices=notices, traces=traces)
+        rows = join(parts) if parts else None
+        return Batch(state=later.state, more=later.more, notices=notices, rows=rows)
 
 
 #: Takes records of a file, and the batch that they belong to.
@@ -178,8 +163,7 @@ class SetFile:
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
         self._tail_path: Location | None = files.tail_path(suffix) if suffix in WITH_TAIL else None
-        is_traces = suffix == GRAPH_EXECUTION_TRACES
-        self._extend = functools.partial(_extend_frames, _keep) if is_traces else _extend
+        self._extend = functools.partial(_extend_frames, _keep) if suffix in TAILED else _extend
 
     def signature(self) -> tuple[int, ...]:
         """Return a value that changes when the file or its tail may have changed; costs two stats."""
@@ -224,7 +208,7 @@ class SetFile:
         Args:
           state: The state after the last reading.
           limit: About how many bytes to read.
-          take: Takes the records of ``graph_execution_traces`` when they are read; None = the batch does.
+          take: Takes the records of a long list when they are read; None = the batch does.
         """
         extend = self._extend if take is None else functools.partial(_extend_frames, take)
         batch = Batch(state=state)
@@ -274,8 +258,6 @@ def _extend(
         if not math.isfinite(event.wall_time):
             event.wall_time = 0.0  # damage, which can be neither sorted nor sent as JSON
         batch.events.append(event)
-        batch.offsets.append(base + at)
-        batch.ends.append(base + at + len(payload) + framing.OVERHEAD)
     return _finish(batch, name, reader.end, base)
 
 
@@ -297,31 +279,31 @@ def unreadable(name: str, position: int, reason: str) -> Notice:
     return Notice(name, position, f"A record was left out: {reason}.")
 
 
-def read_traces(file: SetFile, decoder: TraceDecoder, state: FileState, limit: int) -> Batch:
-    """Read and decode the next records of ``graph_execution_traces``.
+def read_rows(file: SetFile, decoder: Decoder, state: FileState, limit: int) -> Batch:
+    """Read and decode the next records of one of the two long lists.
 
     Args:
       file: The file.
-      decoder: The decoder of its host.
+      decoder: The decoder of its list and host.
       state: The state after the last reading.
       limit: About how many bytes to read.
     """
     # Decoded as they are read, so that the bytes are still in the cache of the processor.
-    parts: list[TraceRows] = []
+    parts: list[Rows] = []
     batch = file.read(state, limit, lambda batch, frames: parts.append(_decode(batch, frames, file, decoder)))
-    batch.traces = joined(parts) if parts else None
+    batch.rows = join(parts) if parts else None
     return batch
 
 
-def decoded(batch: Batch, file: SetFile, decoder: TraceDecoder) -> Batch:
-    """Decode the records of a batch of ``graph_execution_traces``; returns the batch."""
+def decoded(batch: Batch, file: SetFile, decoder: Decoder) -> Batch:
+    """Decode the records of a batch of one of the two long lists; returns the batch."""
     parts = [_decode(batch, frames, file, decoder) for frames in batch.frames]
     batch.frames.clear()
-    batch.traces = joined(parts) if parts else None
+    batch.rows = join(parts) if parts else None
     return batch
 
 
-def _decode(batch: Batch, frames: RecordFrames, file: SetFile, decoder: TraceDecoder) -> TraceRows:
+def _decode(batch: Batch, frames: RecordFrames, file: SetFile, decoder: Decoder) -> Rows:
     rows, unreadable_records = decoder.decode(frames)
     batch.notices += [unreadable(file.path.name, bad.offset, bad.reason) for bad in unreadable_records]
     return rows
@@ -381,11 +363,11 @@ def ring_bytes(ring: tail.Tail, resume: int) -> RingBytes:
     return RingBytes(data, ring.head - len(data))
 
 
-def ring_events(ring: RingBytes) -> Iterator[tuple[int, Message]]:
-    """Yield position and decoded record; leaves out records that cannot be decoded."""
-    for offset, payload in framing.read_records(ring.data)[0]:
+def ring_events(ring: RingBytes) -> Iterator[Message]:
+    """Yield the decoded records; leaves out those that cannot be decoded."""
+    for _, payload in framing.read_records(ring.data)[0]:
         try:
-            yield ring.position(offset), parse_bounded(payload)
+            yield parse_bounded(payload)
         except FormatError:
             continue
 

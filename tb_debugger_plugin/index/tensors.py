@@ -125,30 +125,28 @@ def _mode_of_value(mode: int, proto: Message) -> int:
 
 
 def summarize_vectors(
-    count: int,
+    modes: npt.NDArray[np.integer],
     vectors: Mapping[TensorDebugMode, Sequence[tuple[Rows, Floats]]],
     intern_shape: Callable[[str, int], int],
 ) -> TensorSummaries:
     """Turn summaries that are already vectors into columns.
 
     Args:
-      count: The number of tensors.
+      modes: The tensor debug mode of each tensor.
       vectors: By mode: the tensors, and the vector of each with as many numbers as the mode has columns. Each
-        tensor is in exactly one part.
+        tensor is in at most one part.
       intern_shape: As for :func:`summarize`.
 
     Returns:
       One row for each tensor, in order.
     """
-    table = _Table(count)
-    modes = np.zeros(count, np.int64)
-    counted = np.zeros(count, bool)
+    table = _Table(len(modes))
+    counted = np.zeros(len(modes), bool)
     for mode, parts in vectors.items():
         for rows, values in parts:
             table.put(rows, SUMMARY_COLUMNS.get(mode, ()), values)
             if mode is TensorDebugMode.SHAPE:
                 table.shape[rows] = _summary_shapes(values, intern_shape)
-            modes[rows] = mode
             counted[rows] = mode in JUDGING_MODES
     return TensorSummaries(_columns(table, modes, counted))
 
@@ -228,7 +226,9 @@ def _as_float(size: int) -> float:
     return float(size) if size < MAX_SIZE else math.nan
 
 
-def _columns(table: _Table, modes: npt.NDArray[np.int64], counted: npt.NDArray[np.bool_]) -> dict[str, Array]:
+def _columns(
+    table: _Table, modes: npt.NDArray[np.integer], counted: npt.NDArray[np.bool_]
+) -> dict[str, Array]:
     data = table.data
     with np.errstate(invalid="ignore"):
         signs = [values > 0 for values in table.measured(BAD_SIGNS).values()]

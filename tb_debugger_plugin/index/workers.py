@@ -17,16 +17,17 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.index.records import Columns, Rows
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.rows import SiteRow
-from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_traces
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows
+from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_rows
+from tb_debugger_plugin.index.traces import TraceDecoder
 
 _START: Final = """
 import sys
@@ -85,7 +86,7 @@ class _HostReader:
         self._sent = (0, 0)
 
     def read(self, request: Request) -> Reply:
-        batch = read_traces(self._file, self._decoder, request.state, request.limit)
+        batch = read_rows(self._file, self._decoder, request.state, request.limit)
         return Reply(batch, *self._new_keys())
 
     def _new_keys(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:
@@ -119,11 +120,10 @@ def work(requests: BinaryIO, replies: BinaryIO) -> None:
 
 def _packed(batch: Batch) -> Batch:
     """Shorten columns that repeat one value to that value: most modes measure few of the numbers."""
-    if batch.traces is None:
+    if batch.rows is None:
         return batch
-    rows = batch.traces
-    columns: dict[str, Any] = {name: _shortened(values) for name, values in rows.summaries.items()}
-    return replace(batch, traces=replace(rows, summaries=columns))
+    columns = {name: _shortened(values) for name, values in batch.rows.columns.items()}
+    return replace(batch, rows=replace(batch.rows, columns=columns))
 
 
 def _shortened(values: Array) -> Array:
@@ -131,7 +131,7 @@ def _shortened(values: Array) -> Array:
     return values[:1] if len(values) > 1 and (same or (values == values[0]).all()) else values
 
 
-def _unpacked(columns: dict[str, Array], count: int) -> dict[str, Array]:
+def _unpacked(columns: Columns, count: int) -> dict[str, Array]:
     return {
         name: np.full(count, values[0]) if len(values) == 1 else values for name, values in columns.items()
     }
@@ -183,10 +183,11 @@ class _Numbers:
         self._sites = np.concatenate([self._sites, np.array(sites, np.int32)])
         self._shapes = np.concatenate([self._shapes[:-1], np.array([*shapes, -1], np.int32)])
 
-    def renumber(self, rows: TraceRows) -> TraceRows:
-        columns = _unpacked(rows.summaries, len(rows))
+    def renumber(self, rows: Rows) -> Rows:
+        columns = _unpacked(rows.columns, len(rows))
+        columns["site"] = self._sites[columns["site"]]
         columns["shape"] = self._shapes[columns["shape"]]
-        return replace(rows, sites=self._sites[rows.sites], summaries=columns)
+        return replace(rows, columns=columns)
 
 
 class TraceWorkers:
@@ -239,8 +240,8 @@ class TraceWorkers:
             reply = self._worker(host).receive()
         numbers = self._numbers[host]
         numbers.learn(reply, self._registry, host)
-        rows = reply.batch.traces
-        return reply.batch if rows is None else replace(reply.batch, traces=numbers.renumber(rows))
+        rows = reply.batch.rows
+        return reply.batch if rows is None else replace(reply.batch, rows=numbers.renumber(rows))
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:

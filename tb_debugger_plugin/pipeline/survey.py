@@ -10,15 +10,15 @@ the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
-from tb_debugger_plugin.index.decode import Row, execution_columns
+from tb_debugger_plugin.index.hosts import DECODERS, decode_ring
 from tb_debugger_plugin.index.registry import Registry, Stack
 from tb_debugger_plugin.index.source import (
     NO_RING_BYTES,
@@ -26,13 +26,10 @@ from tb_debugger_plugin.index.source import (
     FileState,
     Notice,
     SetFile,
-    read_traces,
+    read_rows,
     ring_bytes,
-    ring_events,
-    ring_frames,
 )
 from tb_debugger_plugin.index.tensors import BAD
-from tb_debugger_plugin.index.traces import TraceDecoder, TraceRows, joined
 
 CHUNK_BYTES: Final = 64 << 20
 #: The facts hold the position of one row out of this many.
@@ -60,27 +57,6 @@ class Chunk:
     state: FileState
     limit: int
     is_ring: bool = False
-
-
-@dataclass(frozen=True)
-class SurveyRows:
-    """The records of a chunk that become rows of a list, in the order of the file.
-
-    Attributes:
-      batch: State of the file at the end of reading, and the notices.
-      times: Time of each row.
-      begins: Position at which each record begins.
-      ends: Position at which the next record begins.
-      traces: The rows of ``graph_execution_traces``.
-      executions: The rows of ``execution``.
-    """
-
-    batch: Batch
-    times: npt.NDArray[np.float64]
-    begins: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    traces: TraceRows | None = None
-    executions: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,79 +121,56 @@ def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_B
         yield Chunk(files, host, suffix, number, state, 0, is_ring=True)
 
 
-def read_rows(chunk: Chunk, registry: Registry) -> SurveyRows:
+def read_chunk(chunk: Chunk, registry: Registry) -> Batch:
     """Read the rows of a chunk.
 
     Args:
       chunk: The chunk.
-      registry: Receives what traces name; what executions name is registered when they become columns.
+      registry: Receives what the rows name.
+
+    Returns:
+      The batch; the rows of a ring have the values of column ``position`` in place of offsets.
     """
     file = SetFile(chunk.files, chunk.suffix)
-    if chunk.is_ring:
-        return _ring_rows(chunk, file, registry)
-    if chunk.suffix == GRAPH_EXECUTION_TRACES:
-        batch = read_traces(file, TraceDecoder(registry, chunk.host), chunk.state, chunk.limit)
-        return _trace_rows(batch, batch.traces)
-    batch = file.read(chunk.state, chunk.limit)
-    rows = [row for row, event in enumerate(batch.events) if event.HasField("execution")]
-    begins, ends = np.array(batch.offsets, np.int64), np.array(batch.ends, np.int64)
-    executions = [Row(chunk.host, batch.events[row], batch.offsets[row]) for row in rows]
-    return _execution_rows(batch, executions, begins[rows], ends[rows])
-
-
-def _trace_rows(batch: Batch, rows: TraceRows | None) -> SurveyRows:
-    if rows is None:
-        empty = np.empty(0, np.int64)
-        return SurveyRows(batch, np.empty(0), empty, empty)
-    return SurveyRows(batch, rows.times, rows.offsets, rows.ends, traces=rows)
-
-
-def _execution_rows(batch: Batch, rows: list[Row], begins: Any = None, ends: Any = None) -> SurveyRows:
-    times = np.array([row.event.wall_time for row in rows])
-    return SurveyRows(batch, times, begins, ends, executions=rows)
-
-
-def _ring_rows(chunk: Chunk, file: SetFile, registry: Registry) -> SurveyRows:
-    tail_file = file.read_tail()
-    ring = NO_RING_BYTES if tail_file is None else ring_bytes(tail_file, chunk.state.resume)
-    batch = Batch(state=chunk.state)
-    if chunk.suffix == GRAPH_EXECUTION_TRACES:
-        decoder = TraceDecoder(registry, chunk.host)
-        parts = [decoder.decode(frames)[0] for frames in ring_frames(ring)]
-        rows = joined(parts) if parts else None
-        found = _trace_rows(batch, rows and replace(rows, offsets=ring.position(rows.offsets)))
-    else:
-        events = [(position, event) for position, event in ring_events(ring) if event.HasField("execution")]
-        executions = [Row(chunk.host, event, position) for position, event in events]
-        found = _execution_rows(batch, executions, None, None)
-    nowhere = np.full(len(found.times), -1)
-    return replace(found, begins=nowhere, ends=nowhere)
+    decoder = DECODERS[chunk.suffix](registry, chunk.host)
+    if not chunk.is_ring:
+        return read_rows(file, decoder, chunk.state, chunk.limit)
+    ring = file.read_tail()
+    of_ring = NO_RING_BYTES if ring is None else ring_bytes(ring, chunk.state.resume)
+    return Batch(state=chunk.state, rows=decode_ring(decoder, of_ring))
 
 
 def survey(chunk: Chunk) -> tuple[Facts, RowSpans]:
     """Read a chunk and return its facts and the positions of its rows."""
     registry = Registry()
-    rows = read_rows(chunk, registry)
-    if rows.traces is not None:
-        is_bad = rows.traces.summaries["health"] == BAD
-    else:
-        is_bad = np.zeros(len(rows.times), bool)
-        if rows.executions:
-            execution_columns(rows.executions, registry, 0)
-    rising = np.maximum.accumulate(rows.times) if len(rows.times) else rows.times
-    samples = [(float(rising[row]), int(rows.begins[row])) for row in range(0, len(rising), _ROWS_A_SAMPLE)]
+    batch = read_chunk(chunk, registry)
+    times, spans = batch.times(), _spans(chunk, batch)
+    rising = np.maximum.accumulate(times) if len(times) else times
+    samples = [(float(rising[row]), int(spans.begins[row])) for row in range(0, len(rising), _ROWS_A_SAMPLE)]
     facts = Facts(
         chunk,
-        len(rows.times),
-        int(is_bad.sum()),
+        len(times),
+        int(spans.is_bad.sum()),
         float(rising[-1]) if len(rising) else -np.inf,
         samples,
         _names(registry),
-        rows.batch.state,
-        rows.batch.notices,
+        batch.state,
+        batch.notices,
         _dropped(chunk),
     )
-    return facts, RowSpans(chunk, rows.times, rows.begins, rows.ends, is_bad)
+    return facts, spans
+
+
+def _spans(chunk: Chunk, batch: Batch) -> RowSpans:
+    if batch.rows is None:
+        none = np.empty(0, np.int64)
+        return RowSpans(chunk, np.empty(0), none, none, np.empty(0, bool))
+    rows = batch.rows
+    nowhere = np.full(len(rows), -1)
+    begins, ends = (nowhere, nowhere) if chunk.is_ring else (rows.offsets, rows.ends)
+    # Only graph executions have a table of bad ones.
+    is_bad = (rows.columns["health"] == BAD) & (chunk.suffix == GRAPH_EXECUTION_TRACES)
+    return RowSpans(chunk, rows.times, begins, ends, is_bad)
 
 
 def _dropped(chunk: Chunk) -> int:

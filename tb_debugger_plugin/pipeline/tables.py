@@ -12,30 +12,23 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 import duckdb
 import fsspec
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, SUFFIXES
+from tb_debugger_plugin.events.fileset import EXECUTION, SUFFIXES
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.bookkeeping import FileNotices, file_row, replace_files, replace_hosts
-from tb_debugger_plugin.index.decode import Row, bad_columns, execution_columns, trace_columns
-from tb_debugger_plugin.index.merge import merge_executions, merge_traces
+from tb_debugger_plugin.index.decode import TABLES, list_columns
+from tb_debugger_plugin.index.merge import merge
 from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
-from tb_debugger_plugin.index.registry import Registry
+from tb_debugger_plugin.index.records import Rows, join
 from tb_debugger_plugin.index.rows import FileRow
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.index.traces import TraceRows, joined
 from tb_debugger_plugin.pipeline.layout import Described, Layout, PartId, Slice
-from tb_debugger_plugin.pipeline.survey import read_rows
-
-_TABLES: Final = {
-    EXECUTION: ("executions", "execution_inputs", "execution_outputs"),
-    GRAPH_EXECUTION_TRACES: ("graph_executions", "bad_graph_executions"),
-}
+from tb_debugger_plugin.pipeline.survey import read_chunk
 
 #: Number of rows, and of bad rows, of a part.
 Counts = tuple[int, int]
@@ -69,7 +62,7 @@ def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folde
 def names_of(part: PartId) -> dict[str, str]:
     """Return the file name of each table of a part."""
     suffix, number = part
-    return {table: f"{table}-{number:05d}.parquet" for table in _TABLES[suffix]}
+    return {table: f"{table}-{number:05d}.parquet" for table in TABLES[suffix]}
 
 
 def write_short(run: FoundRun, described: Described, stable: Mapping[str, int], folder: str) -> None:
@@ -137,45 +130,17 @@ def _columns(
     suffix: str, slices: Sequence[Slice], layout: Layout, first: int, first_bad: int
 ) -> dict[str, dict[str, Array]]:
     latest: dict[int, float] = {}
+    parts: dict[int, list[Rows]] = {}
     for piece in slices:
         latest.setdefault(piece.chunk.host, piece.latest)
-    if suffix == GRAPH_EXECUTION_TRACES:
-        rows = merge_traces(_traces(slices, layout.registry), latest)
-        assert rows is not None, "a part has rows"
-        traces = trace_columns(rows, first)
-        return {"graph_executions": traces, "bad_graph_executions": bad_columns(traces, first_bad)}
-    merged = merge_executions(_executions(slices, layout.registry), latest)
-    columns = execution_columns(merged, layout.registry, first)
-    return {
-        "executions": columns.executions,
-        "execution_inputs": columns.inputs,
-        "execution_outputs": columns.outputs,
-    }
-
-
-def _traces(slices: Sequence[Slice], registry: Registry) -> dict[int, TraceRows | None]:
-    parts: dict[int, list[TraceRows]] = {}
-    for piece in slices:
-        rows = read_rows(piece.chunk, registry).traces
-        _check(piece, 0 if rows is None else len(rows))
-        assert rows is not None
+        rows = read_chunk(piece.chunk, layout.registry).rows
+        if rows is None or len(rows) < piece.num_rows:
+            path = piece.chunk.files.path(piece.chunk.suffix)
+            raise FormatError(f"{path} changed while it was read; the dump must be complete.")
         parts.setdefault(piece.chunk.host, []).append(rows.take(slice(piece.num_rows)))
-    return {host: joined(of_host) for host, of_host in parts.items()}
-
-
-def _executions(slices: Sequence[Slice], registry: Registry) -> dict[int, list[Row]]:
-    parts: dict[int, list[Row]] = {}
-    for piece in slices:
-        rows = read_rows(piece.chunk, registry).executions
-        _check(piece, len(rows))
-        parts.setdefault(piece.chunk.host, []).extend(rows[: piece.num_rows])
-    return parts
-
-
-def _check(piece: Slice, num_rows: int) -> None:
-    if num_rows < piece.num_rows:
-        path = piece.chunk.files.path(piece.chunk.suffix)
-        raise FormatError(f"{path} changed while it was read; the dump must be complete.")
+    merged = merge({host: join(of_host) for host, of_host in parts.items()}, latest)
+    assert merged is not None, "a part has rows"
+    return list_columns(suffix, merged, first, first_bad)
 
 
 def finish(run: FoundRun, parts: Iterable[PartId], stable: Mapping[str, int], folder: str) -> None:

@@ -1,7 +1,8 @@
 // Walks over the records of damaged files with the compiled walker and with a plain
 // one, and checks that they agree. Then makes templates of some records and checks that
-// exactly the records that match them are found. `make test-sanitize` builds it with
-// sanitizers. Arguments: files.
+// exactly the records that match them are found, and decodes the plain executions; what
+// these say is compared by tests/property/test_decoding.py. `make test-sanitize` builds
+// it with sanitizers. Arguments: files.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +12,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <vector>
 
+#include "executions.h"
 #include "frames.h"
 #include "templates.h"
 
@@ -82,19 +85,71 @@ bool Match(const uint8_t* a, const uint8_t* b, int64_t length) {
   return true;
 }
 
+// Some records alone, so that a sanitizer sees reads beyond the last one.
+struct Alone {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> starts, lengths;
+
+  Alone(const std::vector<uint8_t>& file, const std::vector<Record>& records) {
+    for (const Record& record : records) {
+      starts.push_back(static_cast<int64_t>(data.size()));
+      lengths.push_back(record.length);
+      data.insert(data.end(), file.begin() + record.start, file.begin() + record.start + record.length);
+    }
+    data.shrink_to_fit();
+  }
+};
+
+// Returns how many of the records are plain executions.
+int64_t DecodeExecutions(const char* name, const std::vector<uint8_t>& file,
+                         const std::vector<Record>& records) {
+  const Alone alone(file, records);
+  const int64_t count = static_cast<int64_t>(records.size());
+  const std::vector<int32_t> widths = {-1, -1, 2, 5, 11, 10, 15, -1, 3, 40};
+  tbdbg::Executions* executions = tbdbg_executions_new(0x9e3779b97f4a7c15u, widths.data(), 10);
+  int64_t plain = 0;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<uint8_t> is_plain(count);
+    int64_t sizes[6];
+    tbdbg_executions_decode(executions, alone.data.data(), alone.starts.data(), alone.lengths.data(), count,
+                            is_plain.data(), sizes);
+    plain = std::accumulate(is_plain.begin(), is_plain.end(), int64_t{0});
+    std::vector<double> times(sizes[0]);
+    std::vector<int32_t> rows(9 * sizes[0]);
+    std::vector<int64_t> inputs(sizes[1]), outputs(3 * sizes[2]);
+    std::vector<uint8_t> has_id(sizes[2]);
+    tbdbg_executions_copy(executions, times.data(), rows.data(), inputs.data(), outputs.data(),
+                          has_id.data());
+    bool good = plain == sizes[0];
+    for (int32_t kind = 0; kind < 3; ++kind) {
+      for (int32_t number = 0; number < sizes[3 + kind]; ++number) {
+        int64_t size = 0;
+        const uint8_t* text = tbdbg_executions_text(executions, kind, number, &size);
+        // A stack has lengths, too.
+        good &= kind == 2 || std::all_of(text, text + size, [](uint8_t byte) { return byte < 0x80; });
+        good &= std::accumulate(text, text + size, int64_t{0}) >= 0;
+      }
+      for (int64_t row = 0; row < sizes[0]; ++row) good &= rows[kind * sizes[0] + row] < sizes[3 + kind];
+    }
+    std::vector<int64_t> begins(outputs.begin() + 2 * sizes[2], outputs.end());
+    begins.erase(std::remove_if(begins.begin(), begins.end(), [](int64_t begin) { return begin < 0; }),
+                 begins.end());
+    std::vector<double> numbers(2 * begins.size());
+    tbdbg_gather(alone.data.data(), begins.data(), static_cast<int64_t>(begins.size()), 2, numbers.data());
+    if (good) continue;
+    std::fprintf(stderr, "%s: the columns of executions do not fit\n", name);
+    std::exit(1);
+  }
+  tbdbg_executions_delete(executions);
+  return plain;
+}
+
 void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vector<Record> records) {
   const auto is_short = [](const Record& record) { return record.length < 9; };
   records.erase(std::remove_if(records.begin(), records.end(), is_short), records.end());
   const int64_t count = static_cast<int64_t>(records.size());
-  // Only the records, so that a sanitizer sees reads beyond the last one.
-  std::vector<uint8_t> data;
-  std::vector<int64_t> starts, lengths;
-  for (const Record& record : records) {
-    starts.push_back(static_cast<int64_t>(data.size()));
-    lengths.push_back(record.length);
-    data.insert(data.end(), file.begin() + record.start, file.begin() + record.start + record.length);
-  }
-  data.shrink_to_fit();
+  const Alone alone(file, records);
+  const auto& [data, starts, lengths] = alone;
   tbdbg::Templates* templates = tbdbg_templates_new(0x9e3779b97f4a7c15u);
   std::vector<int64_t> known;
   for (int64_t row = 0; row < count; row += 2) {
@@ -135,7 +190,7 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
 }  // namespace
 
 int main(int count, char** names) {
-  int64_t records = 0;
+  int64_t records = 0, executions = 0;
   for (int i = 1; i < count; ++i) {
     std::ifstream file(names[i], std::ios::binary);
     const std::vector<char> content((std::istreambuf_iterator<char>(file)), {});
@@ -145,12 +200,15 @@ int main(int count, char** names) {
     if (size > 0) std::memcpy(data.get(), content.data(), content.size());
     const std::vector<Record> whole = PlainWalk(data.get(), size, size, size);
     records += static_cast<int64_t>(whole.size());
-    CheckTemplates(names[i], {data.get(), data.get() + size}, whole);
+    const std::vector<uint8_t> bytes(data.get(), data.get() + size);
+    CheckTemplates(names[i], bytes, whole);
+    executions += DecodeExecutions(names[i], bytes, whole);
     Check(names[i], data.get(), size, size, size / 16);
     Check(names[i], data.get(), size, size / 2, size / 16);
     Check(names[i], data.get(), size, size, 1);
     Check(names[i], data.get(), size, 0, 0);
   }
-  std::printf("good: %d files, %lld whole records\n", count - 1, static_cast<long long>(records));
-  return records > 0 ? 0 : 1;
+  std::printf("good: %d files, %lld whole records, %lld plain executions\n", count - 1,
+              static_cast<long long>(records), static_cast<long long>(executions));
+  return records > 0 && executions > 0 ? 0 : 1;
 }

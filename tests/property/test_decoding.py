@@ -1,4 +1,4 @@
-"""`index/traces.py`: the fast readers of records and traces give what slow, obvious twins give."""
+"""`index/traces.py`: the fast readers of traces and executions give what slow, obvious twins give."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.index.executions import ExecutionDecoder, parse_executions
 from tb_debugger_plugin.index.frames import FrameReader, RecordFrames, load_library
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import MAX_TEMPLATES
@@ -27,7 +28,7 @@ def _walker(request):
         pytest.skip("the library was not compiled")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "python":
-            for module in ("frames", "templates"):
+            for module in ("frames", "templates", "executions"):
                 patch.setattr(f"tb_debugger_plugin.index.{module}.load_library", lambda: None)
         yield
 
@@ -130,16 +131,28 @@ def _frames(payloads: list[bytes]) -> list[RecordFrames]:
     return list(FrameReader(b"".join(map(frame, payloads)) + b"behind"))
 
 
+def _place(rows, row: int) -> tuple[float, int, int]:
+    return rows.times[row].item(), rows.offsets[row].item(), rows.ends[row].item()
+
+
+def _fields(registry: Registry, columns, row: int) -> dict[str, object]:
+    """One row of some columns, in which shapes are words and numbers that are not measured are left out."""
+    fields = {name: values[row].item() for name, values in sorted(columns.items())}
+    if "shape" in fields and fields["shape"] >= 0:
+        fields["shape"] = registry.shapes.rows[fields["shape"]]
+    return {name: value for name, value in fields.items() if value == value}
+
+
 def _told(registry: Registry, rows) -> list[str]:
     """The rows in words, with the places and shapes that their numbers stand for."""
     ops, graphs = registry.ops.rows, registry.graphs.rows
     told = []
-    for row, number in enumerate(rows.sites.tolist()):
-        op, graph, host, slot, device = registry.sites.rows[number]
-        fields = {name: values[row].item() for name, values in sorted(rows.summaries.items())}
-        shape = registry.shapes.rows[fields.pop("shape")] if fields["shape"] >= 0 else fields.pop("shape")
-        place = (rows.times[row].item(), rows.offsets[row].item(), rows.ends[row].item())
-        told.append(repr((place, ops[op].name, graphs[graph].graph_id, host, slot, device, shape, fields)))
+    for row in range(len(rows)):
+        fields = _fields(registry, rows.columns, row)
+        op, graph, host, slot, device = registry.sites.rows[fields.pop("site")]
+        told.append(
+            repr((_place(rows, row), ops[op].name, graphs[graph].graph_id, host, slot, device, fields))
+        )
     return told
 
 
@@ -151,9 +164,136 @@ def test_traces_decoded_at_once_are_those_that_are_parsed_one_by_one(payloads, r
     for _ in range(rounds):  # first everything is new, then everything is known
         for frames in _frames(payloads):
             rows, unreadable = decoder.decode(frames)
-            _, expected, refused = parse_traces(frames, np.arange(len(frames.starts)), slow, 3)
+            expected, refused = parse_traces(frames, np.arange(len(frames.starts)), slow, 3)
             assert _told(fast, rows) == _told(slow, expected)
             assert unreadable == refused
+
+
+_TEXT = st.sampled_from(["", "Log", "__inference_f_1", "ä", "0123456789abcdef0"])
+_ID = st.one_of(st.integers(-1, 300), st.sampled_from([2**31, 2**63 - 1, -(2**63)]))
+_SMALL = st.one_of(st.integers(-1, 300), st.sampled_from([2**31 - 1, -(2**31)]))
+
+
+@st.composite
+def _execution(draw) -> bytes:
+    event = DebugEvent(wall_time=draw(st.floats(width=64)))
+    if draw(st.integers(0, 9)) == 0:
+        event.step = draw(st.integers(0, 3))
+    if draw(st.integers(0, 9)) == 0:
+        event.debugged_device.device_name = "not an execution"
+        return event.SerializeToString()
+    execution = event.execution
+    execution.SetInParent()
+    execution.op_type, execution.graph_id = draw(_TEXT), draw(_TEXT)
+    execution.num_outputs, execution.thread_id = draw(_SMALL), draw(_SMALL)
+    execution.input_tensor_ids.extend(draw(st.lists(_ID, max_size=4)))
+    execution.output_tensor_ids.extend(draw(st.lists(_ID, max_size=3)))
+    execution.output_tensor_device_ids.extend(draw(st.lists(_SMALL, max_size=3)))
+    execution.code_location.host_name = draw(_TEXT)
+    execution.code_location.stack_frame_ids.extend(draw(st.lists(_TEXT, max_size=3)))
+    execution.tensor_debug_mode = mode = draw(st.sampled_from([*_MODES, 1, 7, 99]))
+    for _ in range(draw(st.integers(0, 3))):
+        proto = execution.tensor_protos.add()
+        if draw(st.booleans()):
+            size = len(SUMMARY_COLUMNS.get(mode, "ab")) + (draw(st.integers(0, 9)) == 0)
+            proto.CopyFrom(vector(draw(st.lists(_NUMBER, min_size=size, max_size=size))))
+        elif mode == 7:
+            proto.CopyFrom(draw(_left_out()))
+    return event.SerializeToString()
+
+
+@st.composite
+def _changed_execution(draw) -> bytes:
+    payload = bytearray(draw(_execution()))
+    for place in draw(st.lists(st.integers(0, 1 << 12), max_size=2)):
+        payload[place % len(payload)] = draw(st.integers(0, 255))
+    # Fields that come again, which protobuf merges.
+    return bytes(payload) + (draw(_execution()) if draw(st.integers(0, 4)) == 0 else b"")
+
+
+@st.composite
+def _reordered_execution(draw) -> bytes:
+    """The recorder writes what it knows of an op first, and then what is new in each execution."""
+    event = DebugEvent.FromString(draw(_execution()))
+    parts = []
+    for field, _ in event.execution.ListFields():
+        alone = type(event.execution)()
+        alone.CopyFrom(event.execution)
+        for other, _ in event.execution.ListFields():
+            if other is not field:
+                alone.ClearField(other.name)
+        parts.append(alone.SerializeToString())
+    again = draw(st.integers(0, 9)) == 0
+    content = b"".join(draw(st.permutations(parts + parts[:again])))
+    time = DebugEvent(wall_time=event.wall_time or 1.0).SerializeToString()
+    return time + b"\x4a" + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    return bytes([value & 0x7F | 0x80, value >> 7]) if value > 0x7F else bytes([value])
+
+
+def _told_executions(registry: Registry, rows) -> list[str]:
+    """The executions in words, with what their numbers stand for, and their inputs and outputs."""
+    ends = {name: slots.counts.cumsum() for name, slots in rows.slots.items()}
+    told = []
+    for row in range(len(rows)):
+        fields = _fields(registry, rows.columns, row)
+        fields["op_type"] = registry.op_types.rows[fields["op_type"]]
+        for name, table in (("graph", registry.graphs), ("stack", registry.stacks)):
+            fields[name] = table.rows[fields[name]] if fields[name] >= 0 else None
+        slots = {
+            name: [
+                _fields(registry, of_rows.columns, slot)
+                for slot in range(ends[name][row] - of_rows.counts[row], ends[name][row])
+            ]
+            for name, of_rows in rows.slots.items()
+        }
+        told.append(repr((_place(rows, row), fields, slots)))
+    return told
+
+
+_EXECUTIONS = st.lists(st.one_of(_execution(), _changed_execution(), _reordered_execution()), max_size=12)
+
+
+@given(_EXECUTIONS, st.integers(1, 3))
+@_SETTINGS
+def test_executions_decoded_at_once_are_those_that_are_parsed_one_by_one(payloads, rounds):
+    fast, slow = Registry(), Registry()
+    decoder = ExecutionDecoder(fast, host=3)
+    for _ in range(rounds):
+        for frames in _frames(payloads):
+            rows, unreadable = decoder.decode(frames)
+            expected, refused = parse_executions(frames, np.arange(len(frames.starts)), slow, 3)
+            assert _told_executions(fast, rows) == _told_executions(slow, expected)
+            assert unreadable == refused
+    tables = ("op_types", "graphs", "stacks", "shapes")
+    assert [set(getattr(fast, name).rows) for name in tables] == [
+        set(getattr(slow, name).rows) for name in tables
+    ]
+
+
+def test_executions_as_recorders_write_them_are_not_parsed(monkeypatch):
+    decoder = ExecutionDecoder(Registry(), host=0)
+    if decoder._library is None:
+        pytest.skip("this test is about the compiled library")
+    event = DebugEvent(wall_time=1.0)
+    execution = event.execution
+    execution.op_type, execution.num_outputs, execution.thread_id = "__inference_f_1", 2, 7
+    execution.graph_id = "g"
+    execution.input_tensor_ids.extend([1, 300])
+    execution.output_tensor_ids.extend([2, 301])
+    execution.output_tensor_device_ids.extend([0, 0])
+    execution.code_location.host_name = "host"
+    execution.code_location.stack_frame_ids.extend(["a", "b"])
+    execution.tensor_debug_mode = TensorDebugMode.CURT_HEALTH
+    for value in (0.0, 1.0):
+        execution.tensor_protos.add().CopyFrom(vector([7.0, value]))
+    monkeypatch.setattr("tb_debugger_plugin.index.records.parse_bounded", None)
+    (frames,) = _frames([event.SerializeToString()])
+    rows, unreadable = decoder.decode(frames)
+    assert (len(rows), unreadable) == (1, [])
+    assert rows.slots["outputs"].columns["health"].tolist() == [1, 2]
 
 
 def _payload(op_name: str, value: float) -> bytes:
@@ -189,5 +329,5 @@ def test_a_log_in_which_every_record_is_another_ops_is_read_too(monkeypatch, lim
     payloads = [_payload(f"op{n:04}", float(n)) for n in range(1, 100)]
     (frames,) = _frames(payloads)
     rows, _ = decoder.decode(frames)
-    names = [registry.ops.rows[registry.sites.rows[site].op].name for site in rows.sites.tolist()]
+    names = [registry.ops.rows[registry.sites.rows[site].op].name for site in rows.columns["site"].tolist()]
     assert names == [f"op{n:04}" for n in range(1, 100)]

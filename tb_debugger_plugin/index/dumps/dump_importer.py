@@ -43,7 +43,7 @@ from tb_debugger_plugin.index.indexer import COMMIT_BYTES, LoadProgress
 from tb_debugger_plugin.index.rows import DumpFileRow, HostRow, kinds_of
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import Notice
-from tb_debugger_plugin.index.traces import TraceRows
+from tb_debugger_plugin.index.traces import trace_rows
 
 #: Dumps that one commit has at most: a commit of so many small files takes about a second.
 COMMIT_FILES: Final = 10_000
@@ -309,7 +309,7 @@ class DumpImporter:
         none = np.full(len(dumps), -1, np.int64)
         times = np.array([dump.name.time / 1e6 for dump in dumps], np.float64)
         sites = np.array([self._site(dump) for dump in dumps], np.int32)
-        return decode.trace_columns(TraceRows(times, sites, none, none, rows.summaries), at.traces)
+        return decode.trace_columns(trace_rows(times, none, none, sites, rows.summaries), at.traces)
 
     def _site(self, dump: Dump) -> int:
         name = dump.name

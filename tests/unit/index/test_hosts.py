@@ -23,7 +23,7 @@ from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.index import workers
 from tb_debugger_plugin.index.cache import Database, open_database
-from tb_debugger_plugin.index.hosts import HostTraces, RemotePool
+from tb_debugger_plugin.index.hosts import HostRows, RemotePool
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.runs import find_runs
@@ -135,13 +135,13 @@ def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeyp
     started = _count_workers(monkeypatch)
     with _indexed(tmp_path, commit_bytes=commit_bytes, worth_bytes=0) as (indexer, database):
         assert _lists(database) == expected
-        assert started == [0, 1] and indexer._reader._traces._workers is None
+        assert started == [0, 1] and indexer._reader._lists[GRAPH_EXECUTION_TRACES]._workers is None
         numbers = database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall()
     with _indexed(tmp_path, commit_bytes=commit_bytes) as (_, database):
         assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
 
 
-def _read_on(traces: HostTraces, state: FileState, limit: int) -> list[Batch]:
+def _read_on(traces: HostRows, state: FileState, limit: int) -> list[Batch]:
     """Reads the only host to the end of its file."""
     batches = []
     while not batches or batches[-1].more:
@@ -155,9 +155,9 @@ def _records(batches: list[Batch]) -> list[tuple[int, int, float]]:
     return [
         record
         for batch in batches
-        if (rows := batch.traces) is not None
+        if (rows := batch.rows) is not None
         for record in zip(
-            rows.offsets.tolist(), rows.ends.tolist(), rows.summaries["size"].tolist(), strict=True
+            rows.offsets.tolist(), rows.ends.tolist(), rows.columns["size"].tolist(), strict=True
         )
     ]
 
@@ -176,9 +176,16 @@ def test_one_host_is_read_in_whole_row_groups_and_again_from_each_of_them(tmp_pa
         path.write_bytes(content)
     (run,) = find_runs(tmp_path)
 
-    def traces(row_group: int) -> HostTraces:
+    def traces(row_group: int) -> HostRows:
         pool = RemotePool(run.folder)
-        return HostTraces(run.file_sets, Registry(), pool, worth_bytes=ALONE, row_group=row_group)
+        return HostRows(
+            run.file_sets,
+            GRAPH_EXECUTION_TRACES,
+            Registry(),
+            pool,
+            worth_bytes=ALONE,
+            row_group=row_group,
+        )
 
     (whole,) = _read_on(traces(1), FileState(), COMMIT_BYTES)
     batches = _read_on(traces(8), FileState(), 1500)
@@ -267,7 +274,8 @@ hosts.num_processors = lambda: 2
 indexer = Indexer(run, open_database(run).connection, commit_bytes=3000, worth_bytes=0)
 for _ in range(3):
     assert indexer.advance().more
-print(*(worker._process.pid for worker in indexer._reader._traces._workers._workers), flush=True)
+workers = indexer._reader._lists["graph_execution_traces"]._workers._workers
+print(*(worker._process.pid for worker in workers), flush=True)
 while True:
     pass
 """

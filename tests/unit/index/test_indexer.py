@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import STORED, SUMMARY_COLUMNS, TensorDebugMode
@@ -173,11 +173,15 @@ def test_steps_of_any_size_give_the_same_tables(tmp_path):
 
 
 def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
-    small_program(tmp_path, steps=60).close()
+    recording = small_program(tmp_path, steps=100)
+    for number in range(100):
+        recording.graph(f"another{number}", "step")
+    recording.close()
     with _indexer(tmp_path, commit_bytes=8000) as (indexer, connection):
         assert indexer.advance().more
         read = dict(_all(connection, "SELECT suffix, resume FROM files"))
-    assert 1000 <= read[EXECUTION] < 2000 and 8000 <= read[GRAPH_EXECUTION_TRACES] < 9000
+    assert 1000 <= read[GRAPHS] < 2000
+    assert all(8000 <= read[suffix] < 9000 for suffix in (EXECUTION, GRAPH_EXECUTION_TRACES))
 
 
 def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
