@@ -76,7 +76,7 @@ _SLACK: Final = 1 << 16
 #: Bytes of the first chunk. Each further chunk is four times as long while all records are whole, up to what
 #: a processor has in its cache. In a file that is damaged everywhere, reading begins again at each record.
 _FIRST_CHUNK: Final = 1 << 18
-_LAST_CHUNK: Final = 1 << 22
+_LAST_CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)

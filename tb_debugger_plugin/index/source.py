@@ -163,7 +163,7 @@ class SetFile:
     def __init__(self, files: FileSet, suffix: str) -> None:
         self.path = files.path(suffix)
         self._tail_path: Location | None = files.tail_path(suffix) if suffix in WITH_TAIL else None
-        self._extend = functools.partial(_extend_frames, _keep) if suffix in TAILED else _extend
+        self._take = self._keep if suffix in TAILED else self._parse
 
     def signature(self) -> tuple[int, ...]:
         """Return a value that changes when the file or its tail may have changed; costs two stats."""
@@ -210,7 +210,7 @@ class SetFile:
           limit: About how many bytes to read.
           take: Takes the records of a long list when they are read; None = the batch does.
         """
-        extend = self._extend if take is None else functools.partial(_extend_frames, take)
+        extend = functools.partial(_extend, take or self._take)
         batch = Batch(state=state)
         if state.state is ReadState.CORRUPT:
             return batch
@@ -230,6 +230,20 @@ class SetFile:
         batch.state = replace(batch.state, size=max(size, batch.state.resume), fingerprint=fingerprint)
         return batch
 
+    def _keep(self, batch: Batch, frames: RecordFrames) -> None:
+        batch.frames.append(frames)
+
+    def _parse(self, batch: Batch, frames: RecordFrames) -> None:
+        for row, offset in enumerate(frames.offsets.tolist()):
+            try:
+                event = parse_bounded(frames.payload(row))
+            except FormatError as error:
+                batch.note([unreadable(self.path.name, offset, str(error))])
+                continue
+            if not math.isfinite(event.wall_time):
+                event.wall_time = 0.0  # damage, which can be neither sorted nor sent as JSON
+            batch.events.append(event)
+
     def _read_stream(self, stream: BinaryIO, batch: Batch, limit: int, extend: Extend) -> None:
         stop = batch.state.resume + limit
         at: int | None = batch.state.resume
@@ -246,32 +260,12 @@ class SetFile:
 
 
 def _extend(
-    batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
-) -> int | None:
-    reader = framing.RecordReader(stream, offset, limit)
-    for at, payload in reader:
-        try:
-            event = parse_bounded(payload)
-        except FormatError as error:
-            batch.note([unreadable(name, base + at, str(error))])
-            continue
-        if not math.isfinite(event.wall_time):
-            event.wall_time = 0.0  # damage, which can be neither sorted nor sent as JSON
-        batch.events.append(event)
-    return _finish(batch, name, reader.end, base)
-
-
-def _extend_frames(
     take: TakeFrames, batch: Batch, name: str, stream: BinaryIO, offset: int, limit: int | None, base: int
 ) -> int | None:
     reader = FrameReader(stream, offset, limit)
     for frames in reader:
         take(batch, replace(frames, base=frames.base + base))
     return _finish(batch, name, reader.end, base)
-
-
-def _keep(batch: Batch, frames: RecordFrames) -> None:
-    batch.frames.append(frames)
 
 
 def unreadable(name: str, position: int, reason: str) -> Notice:

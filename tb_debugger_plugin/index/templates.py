@@ -139,9 +139,10 @@ class CompiledTemplates(Templates):
         self._library = library
         self._handle = library.tbdbg_templates_new(secrets.randbits(64))
         weakref.finalize(self, library.tbdbg_templates_delete, self._handle)
-        # The mode and the site of each template, by its number.
-        self._modes: list[TensorDebugMode] = []
-        self._sites: list[int] = []
+        # The mode and the site of each template, by its number; -1 is the number of no template.
+        self._modes = np.array([-1], np.int32)
+        self._sites = np.array([-1], np.int32)
+        self._widths: dict[TensorDebugMode, int] = {}
 
     def match(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         """See :meth:`Templates.match`."""
@@ -152,31 +153,31 @@ class CompiledTemplates(Templates):
 
     def _find(self, frames: RecordFrames) -> tuple[list[Match], Integers]:
         count = len(frames.starts)
-        if not self._modes:
+        if not self._widths:
             return [], np.arange(count)
         templates, times = np.empty(count, np.int32), np.empty(count)
-        widths = {mode: len(SUMMARY_COLUMNS.get(mode, ())) for mode in set(self._modes)}
-        numbers = np.empty((max(widths.values()), count))
+        numbers = np.empty((max(self._widths.values()), count))
         starts, lengths = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.lengths)
         self._library.tbdbg_templates_match(
             *(self._handle, frames.data.ctypes.data, starts.ctypes.data, lengths.ctypes.data, count),
             *(templates.ctypes.data, times.ctypes.data, numbers.ctypes.data),
         )
-        modes = np.where(templates < 0, -1, np.array(self._modes, np.int32)[templates])
-        sites = np.array(self._sites, np.int32)
+        modes, sites = self._modes[templates], self._sites[templates]
         matches = []
-        for mode, width in widths.items():
+        for mode, width in self._widths.items():
             rows = np.flatnonzero(modes == mode)
             # Nearly always all records have one mode; then nothing is copied.
             selected = slice(None) if len(rows) == count else rows
             if len(rows):
                 values = numbers[:width, selected].T
-                matches.append(Match(rows, mode, sites[templates[selected]], times[selected], values))
+                matches.append(Match(rows, mode, sites[selected], times[selected], values))
         return matches, np.flatnonzero(templates < 0)
 
     def _learn(self, frames: RecordFrames, rows: Integers) -> bool:
         """Make templates of new records; return whether any was made."""
-        before, data = self._num_templates, frames.data.ctypes.data
+        data = frames.data.ctypes.data
+        modes: list[int] = []
+        sites: list[int] = []
         spans = zip(rows.tolist(), frames.starts[rows].tolist(), frames.lengths[rows].tolist(), strict=True)
         for row, start, length in spans:
             if not _TIME_END <= length <= _MAX_LENGTH or self._is_hopeless(length):
@@ -187,10 +188,14 @@ class CompiledTemplates(Templates):
             if template is not None:
                 record = (data + start, length, template.begin, template.end)
                 self._library.tbdbg_templates_add(self._handle, *record)
-                self._modes.append(template.mode)
-                self._sites.append(template.site)
+                modes.append(template.mode)
+                sites.append(template.site)
+                self._widths[template.mode] = len(SUMMARY_COLUMNS.get(template.mode, ()))
                 self._num_templates += 1
-        return self._num_templates > before
+        if modes:
+            self._modes = np.array([*self._modes[:-1], *modes, -1], np.int32)
+            self._sites = np.array([*self._sites[:-1], *sites, -1], np.int32)
+        return bool(modes)
 
 
 @dataclass

@@ -18,6 +18,23 @@ uint64_t Templates::Hash(const uint8_t* record, int64_t length, Layout layout) c
   return HashOn(begun, factor_, record + layout.end, length - layout.end);
 }
 
+bool Templates::IsLike(const Entry& entry, const uint8_t* record, int64_t length) const {
+  if (entry.length != length) return false;
+  const uint8_t* known = bytes_.data() + entry.offset;
+  const Layout& layout = entry.layout;
+  return std::memcmp(known, record, kTimeBegin) == 0 &&
+         std::memcmp(known + kTimeEnd, record + kTimeEnd, layout.begin - kTimeEnd) == 0 &&
+         std::memcmp(known + layout.end, record + layout.end, length - layout.end) == 0;
+}
+
+int32_t Templates::FindAfter(int32_t before, const uint8_t* record, int64_t length) {
+  const int32_t expected = before < 0 ? -1 : entries_[before].next;
+  if (expected >= 0 && IsLike(entries_[expected], record, length)) return expected;
+  const int32_t found = Find(record, length);
+  if (before >= 0) entries_[before].next = found;
+  return found;
+}
+
 int32_t Templates::Find(const uint8_t* record, int64_t length) const {
   if (static_cast<uint64_t>(length) >= layouts_.size()) return -1;
   for (const Layout& layout : layouts_[length]) {
@@ -25,13 +42,8 @@ int32_t Templates::Find(const uint8_t* record, int64_t length) const {
     const size_t mask = buckets_.size() - 1;
     for (size_t at = hash & mask; buckets_[at] >= 0; at = (at + 1) & mask) {
       const Entry& entry = entries_[buckets_[at]];
-      if (entry.hash != hash || entry.length != length || !(entry.layout == layout)) continue;
-      const uint8_t* known = bytes_.data() + entry.offset;
-      if (std::memcmp(known, record, kTimeBegin) == 0 &&
-          std::memcmp(known + kTimeEnd, record + kTimeEnd, layout.begin - kTimeEnd) == 0 &&
-          std::memcmp(known + layout.end, record + layout.end, length - layout.end) == 0) {
-        return buckets_[at];
-      }
+      if (entry.hash != hash || !(entry.layout == layout)) continue;
+      if (IsLike(entry, record, length)) return buckets_[at];
     }
   }
   return -1;
@@ -44,7 +56,7 @@ int32_t Templates::Add(const uint8_t* record, int64_t length, int64_t begin, int
   bool known = false;
   for (const Layout& other : layouts_[length]) known |= other == layout;
   if (!known) layouts_[length].push_back(layout);
-  entries_.push_back({Hash(record, length, layout), static_cast<int64_t>(bytes_.size()), length, layout});
+  entries_.push_back({Hash(record, length, layout), static_cast<int64_t>(bytes_.size()), length, layout, -1});
   bytes_.insert(bytes_.end(), record, record + length);
   if (2 * entries_.size() > buckets_.size()) {
     buckets_.assign(buckets_.empty() ? 64 : 2 * buckets_.size(), -1);
@@ -79,12 +91,13 @@ int32_t tbdbg_templates_find(const tbdbg::Templates* templates, const uint8_t* r
   return templates->Find(record, length);
 }
 
-void tbdbg_templates_match(const tbdbg::Templates* templates, const uint8_t* data, const int64_t* starts,
+void tbdbg_templates_match(tbdbg::Templates* templates, const uint8_t* data, const int64_t* starts,
                            const int64_t* lengths, int64_t count, int32_t* matches, double* times,
                            double* numbers) {
+  int32_t number = -1;
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* record = data + starts[row];
-    const int32_t number = templates->Find(record, lengths[row]);
+    number = templates->FindAfter(number, record, lengths[row]);
     matches[row] = number;
     if (number < 0) continue;
     std::memcpy(&times[row], record + tbdbg::kTimeBegin, sizeof(double));

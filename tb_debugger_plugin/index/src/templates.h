@@ -22,6 +22,11 @@ class Templates {
   // Returns the number of the template that a record matches; -1 = none.
   int32_t Find(const uint8_t* record, int64_t length) const;
 
+  // The same for a record that comes after one that matched `before`; -1 = none did.
+  // Programs repeat their steps, so what followed last time is looked at first: this
+  // needs no hash.
+  int32_t FindAfter(int32_t before, const uint8_t* record, int64_t length);
+
   // Position of the first number of a template, and how many numbers it has.
   int64_t Begin(int32_t number) const { return entries_[number].layout.begin; }
   int64_t Width(int32_t number) const {
@@ -37,7 +42,11 @@ class Templates {
     uint64_t hash;
     int64_t offset, length;
     Layout layout;
+    // What last followed a record like this one; -1 = not known.
+    int32_t next;
   };
+
+  bool IsLike(const Entry& entry, const uint8_t* record, int64_t length) const;
 
   uint64_t Hash(const uint8_t* record, int64_t length, Layout layout) const;
   void Put(uint64_t hash, int32_t number);
@@ -79,7 +88,7 @@ TBDBG_EXPORT int32_t tbdbg_templates_find(const tbdbg::Templates* templates, con
 //                     numbers in the widest template
 //
 // The time and the numbers of a record that matches no template are not written.
-TBDBG_EXPORT void tbdbg_templates_match(const tbdbg::Templates* templates, const uint8_t* data,
+TBDBG_EXPORT void tbdbg_templates_match(tbdbg::Templates* templates, const uint8_t* data,
                                         const int64_t* starts, const int64_t* lengths, int64_t count,
                                         int32_t* matches, double* times, double* numbers);
 }
