@@ -6,7 +6,7 @@ Takes a run and returns one JSON-like value.
 from __future__ import annotations
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.lists.missing import files, missing, num_held, num_seen
+from tb_debugger_plugin.analysis.lists.missing import bounded_hosts, files, missing, num_held, num_seen
 from tb_debugger_plugin.analysis.origins.origins import origins_generation
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import changed_values
@@ -100,14 +100,16 @@ def _dropped(snapshot: Snapshot, hosts: list[Json], suffix: str) -> int:
 
 
 def _dropped_by_host(snapshot: Snapshot, hosts: list[Json], suffix: str) -> dict[int, int]:
-    if _buffer_size(hosts) is None:
+    with_ring = {number for number, host in enumerate(hosts) if host["circular_buffer_size"] > 0}
+    with_ring |= bounded_hosts(snapshot)
+    if not with_ring:
         return {}
     held = num_held(snapshot, suffix)
     counted = {file.host: file.dropped for file in files(snapshot) if file.suffix == suffix}
     return {
         number: max(num_seen(host, suffix) - held.get(number, 0), counted.get(number, 0))
         for number, host in enumerate(hosts)
-        if host["circular_buffer_size"] > 0
+        if number in with_ring
     }
 
 
@@ -120,7 +122,7 @@ def _pinned(snapshot: Snapshot, hosts: list[Json], suffix: str) -> int:
     return sum(
         max(0, held.get(number, 0) - hosts[number]["circular_buffer_size"])
         for number, dropped in _dropped_by_host(snapshot, hosts, suffix).items()
-        if dropped > 0
+        if dropped > 0 and hosts[number]["circular_buffer_size"] > 0
     )
 
 

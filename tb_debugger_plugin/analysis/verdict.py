@@ -197,10 +197,12 @@ def _doubts(facts: Json) -> tuple[str, ...]:
     doubts = []
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions + traces:
+        is_asked_for = facts["circular_buffer_size"] is not None
         doubts.append(
             f"The circular buffer dropped {_counted(executions, 'execution')} and"
             f" {_counted(traces, 'graph tensor')}. Of them the first bad ones of each op are kept, but not"
-            " where TensorFlow's stock debug ops recorded. Record with circular_buffer_size=-1 to keep all."
+            " where TensorFlow's stock debug ops recorded. Record with"
+            f" {'circular_buffer_size=-1' if is_asked_for else 'max_bytes=None'} to keep all."
         )
     if facts["notices"]:
         doubts.append(f"Parts of the files could not be read: {_counted(len(facts['notices']), 'notice')}.")

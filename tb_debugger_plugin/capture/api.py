@@ -20,7 +20,7 @@ from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlertArgument, make_on_alert
-from tb_debugger_plugin.capture.options import DTypeFilter, Options, as_given, make_options
+from tb_debugger_plugin.capture.options import DTypeFilter, MaxBytes, Options, as_given, make_options
 from tb_debugger_plugin.capture.own_recording import check_rules
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
@@ -48,6 +48,7 @@ def enable_dump_debug_info(
     every_n_steps: int = 1,
     step_range: tuple[int, int | None] | None = None,
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
+    max_bytes: MaxBytes = "auto",
     keep_graph_optimizations: bool = False,
     keep_values: KeepArgument = None,
     on_alert: OnAlertArgument = None,
@@ -107,6 +108,11 @@ def enable_dump_debug_info(
         limit). The record of a larger value holds what `"FULL_HEALTH"` records of a floating tensor, and
         `"SHAPE"` of any other tensor, and the number of bytes that were left out. Without the native library
         there is no limit.
+      max_bytes: About how large the files of this process may become, in bytes. Three quarters of it hold
+        everything; from there on, the recording goes on as a circular buffer: what is written stays, and the
+        first bad tensors and the end are added. The log, the page and `tbdbg info` say so. `"auto"` (the
+        default): a tenth of the free disk, at most 10 GB. None: no limit. At least 4 MiB. Graphs and sources
+        do not count. Without the native library, or in a remote folder, there is no limit.
       keep_graph_optimizations: If True, only tensors that survive Grappler, TensorFlow's graph optimizer, are
         watched, and Grappler fuses and rewrites as it does without a recording: results have the same bits as
         in production. In our examples, nineteen of twenty tensors are left; the first call of a function
@@ -166,6 +172,7 @@ def enable_dump_debug_info(
         every_n_steps=every_n_steps,
         step_range=step_range,
         max_tensor_bytes=max_tensor_bytes,
+        max_bytes=max_bytes,
         keep_graph_optimizations=keep_graph_optimizations,
         keep_values=keep_values,
         on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts, alert_rules, rules_file),

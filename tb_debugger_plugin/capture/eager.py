@@ -26,7 +26,7 @@ from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.protocol import STOPPED, Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
@@ -144,7 +144,7 @@ class EagerOps:
             self._value,
             thread,
         )
-        if rang < 0:
+        if rang == STOPPED:
             raise RecordingError(self._sink.failure())
         return rang
 

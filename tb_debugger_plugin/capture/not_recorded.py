@@ -32,6 +32,20 @@ def other_backend() -> Missing | None:
     )
 
 
+def bound_reached(limit: int) -> Missing:
+    """Return what is not recorded because the event files are as large as they may become.
+
+    Args:
+      limit: `max_bytes`.
+    """
+    return Missing(
+        NotRecordedReason.BOUNDED,
+        f"The recording has nearly reached {limit / 1e6:,.0f} MB (max_bytes): what is on record stays, and "
+        "from here on only first bad tensors and the end are added. Give a larger max_bytes or None, or "
+        "record less: every_n_steps, function_regex, op_regex.",
+    )
+
+
 #: Most names in a sentence; the others are only counted.
 _MOST_NAMES = 10
 _log = logging.getLogger("tb_debugger_plugin")

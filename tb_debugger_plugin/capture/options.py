@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -30,6 +31,12 @@ from tb_debugger_plugin.events.tensorflow_names import unwrapped
 
 #: The forms in which a caller may choose dtypes.
 DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] | None"
+
+#: The largest size of the event files: bytes, None for no limit, or the default.
+MaxBytes: TypeAlias = 'int | Literal["auto"] | None'
+#: The smallest limit: the journals of the event files need some of it.
+LEAST_BYTES = 4 << 20
+_MOST_BYTES = 10_000_000_000
 
 #: Dtypes with a health. TensorFlow's own debug ops only measure the first group.
 STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
@@ -80,6 +87,8 @@ class Options:
       every_n_steps: Record one of this many steps.
       step_range: The first step to record, and the step before which to end or None.
       max_tensor_bytes: Size of the largest value that FULL_TENSOR records whole; None for no limit.
+      max_bytes: Size of the event files from which on they are circular buffers; None for no limit, "auto"
+        for the default.
       keep_graph_optimizations: Watch only survivors, so that Grappler does the same as without a recording.
       keep_values: Rules by which values are kept whole, beside what the mode records; any of them may hold.
       on_alert: What follows an alert; None for nothing.
@@ -98,12 +107,26 @@ class Options:
     every_n_steps: int = 1
     step_range: tuple[int, int | None] = (0, None)
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES
+    max_bytes: MaxBytes = "auto"
     keep_graph_optimizations: bool = False
     keep_values: tuple[KeepValues, ...] = ()
     on_alert: OnAlert | None = None
     is_temporary: bool = False
     only_kept: bool = False
     is_interactive: bool = False
+
+    def byte_limit(self) -> int:
+        """Return the size of the event files from which on they are circular buffers; 0 for no limit.
+
+        The default is a tenth of what is free on the disk of the folder, at most 10 GB.
+        """
+        if self.max_bytes != "auto":
+            return self.max_bytes or 0
+        try:
+            free = shutil.disk_usage(self.dump_root).free
+        except OSError:
+            return _MOST_BYTES
+        return max(LEAST_BYTES, min(free // 10, _MOST_BYTES))
 
     def choose(self, tensor: TensorFacts) -> Choice:
         """How the value of a tensor is recorded.
@@ -215,6 +238,7 @@ def as_given(options: Options) -> dict[str, object]:
         "every_n_steps": options.every_n_steps,
         "step_range": options.step_range,
         "max_tensor_bytes": options.max_tensor_bytes,
+        "max_bytes": options.max_bytes,
         "keep_graph_optimizations": options.keep_graph_optimizations,
         "keep_values": list(options.keep_values),
         **_as_given(options.on_alert),
@@ -258,6 +282,7 @@ def make_options(
     every_n_steps: int = 1,
     step_range: tuple[int, int | None] | None = None,
     max_tensor_bytes: int | None = MAX_TENSOR_BYTES,
+    max_bytes: MaxBytes = "auto",
     keep_graph_optimizations: bool = False,
     keep_values: KeepArgument = None,
     on_alert: OnAlert | None = None,
@@ -280,6 +305,7 @@ def make_options(
         _every_n_steps(every_n_steps),
         _step_range(step_range),
         number_of_bytes("max_tensor_bytes", max_tensor_bytes),
+        _max_bytes(max_bytes),
         _flag("keep_graph_optimizations", keep_graph_optimizations),
         _rules(mode, keep_values),
         _checked(mode, circular_buffer_size, on_alert),
@@ -327,6 +353,16 @@ def _buffer_size(size: int) -> int:
 def _is_whole(number: Any, at_least: int | None = None) -> bool:
     is_int = isinstance(number, int) and not isinstance(number, bool)
     return is_int and (at_least is None or number >= at_least)
+
+
+def _max_bytes(size: Any) -> MaxBytes:
+    if size is None or size == "auto" or _is_whole(size, LEAST_BYTES):
+        chosen: MaxBytes = size
+        return chosen
+    raise UsageError(
+        f"max_bytes is {size!r}: give a number of bytes from {LEAST_BYTES:,} on, None to keep everything, or "
+        '"auto" for a tenth of the free disk, at most 10 GB.'
+    )
 
 
 def _every_n_steps(steps: int) -> int:

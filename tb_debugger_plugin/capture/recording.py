@@ -39,14 +39,14 @@ from tb_debugger_plugin.capture.hooks.sessions import AroundRun, SessionRan, Ses
 from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import NamesOfOps
-from tb_debugger_plugin.capture.not_recorded import NotRecorded, left_out, other_backend
+from tb_debugger_plugin.capture.not_recorded import NotRecorded, bound_reached, left_out, other_backend
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
-from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.protocol import BOUNDED, Sink
 from tb_debugger_plugin.capture.stacks.calls import RunningCall
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
@@ -477,6 +477,8 @@ class Recording:
                 "The debugger got every_n_steps or step_range, but the program never called "
                 "tb_debugger_plugin.step() at the end of a step: everything ran in step 0."
             )
+        if self._sink.take_bounded():
+            self._not_recorded.report(bound_reached(self._sink.byte_limit))
         for finish in (
             self._report_other_backend,
             partial(self._write_counts, finished=True),
@@ -543,8 +545,10 @@ class Recording:
         return self._threads.callback_result(outputs)
 
     def _handle(self, rang: int) -> None:
-        """Act on a bad value as the user wants; this may raise."""
-        if self._alarm is not None:
+        """Act on a bad value as the user wants, which may raise, or say that the byte limit is reached."""
+        if rang == BOUNDED:
+            self._not_recorded.report(bound_reached(self._sink.byte_limit))
+        elif self._alarm is not None:
             self._alarm.handle(rang)
 
     def _act_before_next_op(self) -> None:

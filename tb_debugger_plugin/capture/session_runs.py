@@ -19,7 +19,7 @@ from typing import Any, Final
 from tensorflow.core.protobuf import config_pb2
 
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_metadata
-from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.protocol import STOPPED, Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
@@ -91,7 +91,7 @@ class SessionRuns:
             error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]
             prefix += SessionRun(error=error).SerializeToString()
         rang = self._sink.session_run(prefix, number, ran.begin)
-        if rang < 0:
+        if rang == STOPPED:
             raise RecordingError(self._sink.failure())
         if ran.metadata is not None:  # after the run, whose end is the time at which it is written
             self._add_op_times(ran, session.number, number)

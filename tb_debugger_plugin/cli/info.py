@@ -61,7 +61,8 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
-        lines.append(f"  kept by the buffer: {_kept(facts)}")
+        if facts["circular_buffer_size"] is not None:
+            lines.append(f"  kept by the buffer: {_kept(facts)}")
     lines += [printable(f"  changed: {_changed(one)}") for one in facts["changed_values"]]
     lines += [printable(f"  not recorded: {_not_recorded(entry)}") for entry in facts["not_recorded"]]
     lines += [printable(f"  ! {_prefix(notice)}{notice['message']}") for notice in facts["notices"]]

@@ -23,6 +23,8 @@ class NotRecordedReason(enum.IntEnum):
     OPTIMIZED = 6
     #: Keras computes with JAX or PyTorch.
     OTHER_BACKEND = 7
+    #: The recording has reached ``max_bytes``; from then on it is a circular buffer.
+    BOUNDED = 8
 
 
 def reason_name(value: int) -> str:

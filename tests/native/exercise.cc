@@ -3,6 +3,7 @@
 // Argument: an empty folder.
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -272,7 +273,8 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
 
 void KeepTheLastOnes(const std::string& base) {
   EventFile file;
-  CHECK(file.Open(base, 10).empty());
+  ByteBudget no_limit(0);
+  CHECK(file.Open(base, 10, &no_limit).empty());
   // Longer and longer, so that the ring wraps and grows.
   for (int i = 0; i < 1000; ++i) {
     std::string record(kHeadSize + i * i % 70001, 'x');
@@ -283,6 +285,28 @@ void KeepTheLastOnes(const std::string& base) {
   CHECK(RecordsIn(base) == 10);
   std::string late(kHeadSize, 'x');
   CHECK(file.Append(0, &late).empty() && file.Flush().empty() && RecordsIn(base) == 10);
+}
+
+void KeepWithinABudget(const std::string& base) {
+  constexpr int64_t kMost = 4 << 20;
+  ByteBudget budget(kMost);
+  EventFile files[2];
+  for (int i = 0; i < 2; ++i) CHECK(files[i].Open(base + std::to_string(i), 0, &budget).empty());
+  for (int i = 0; i < 50000; ++i) {
+    std::string record(kHeadSize + 200 + i % 7, 'x');
+    CHECK(files[i % 2].Append(i, &record).empty());
+    if (i % 5000 == 0) files[i % 2].Pin(1);
+    if (i % 999 == 0) CHECK(files[i % 2].Flush().empty());
+  }
+  CHECK(budget.IsSpent());
+  int64_t size = 0;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(files[i].limit() > 0 && files[i].Close().empty());
+    struct stat status;
+    CHECK(stat((base + std::to_string(i)).c_str(), &status) == 0);
+    size += status.st_size;
+  }
+  CHECK(kMost / 4 * 3 <= size && size <= kMost);
 }
 
 // The ids of the tensors in a file of traces, in order.
@@ -537,6 +561,7 @@ int main(int, char** arguments) {
   RecordFromThreads(folder + "/ring", 100, false);
   RecordFromThreads(folder + "/closed", 0, true);
   KeepTheLastOnes(folder + "/last");
+  KeepWithinABudget(folder + "/budget");
   PinTheFirstBadOne(folder + "/pinned");
   RecordTwins(folder + "/twins");
   DiscardAndGoOn(folder + "/discarded");

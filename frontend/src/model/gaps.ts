@@ -33,6 +33,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
   ["stopped", { title: "stopped early", severe: true }],
   ["missing", { title: "incomplete", severe: true }],
   ["other_backend", { title: "other backend" }],
+  ["bounded", { title: "size limit" }],
   ["not_instrumented", { title: "not watched" }],
   ["no_graph", { title: "no graph" }],
   ["compiled", { title: "compiled" }],

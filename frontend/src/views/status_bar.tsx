@@ -153,7 +153,9 @@ function Dropped({ status }: { readonly status: Status }) {
   const { dropped_executions: executions = 0, dropped_graph_executions: traces = 0 } = status;
   if (executions + traces === 0) return null;
   const size = status.circular_buffer_size;
-  const why = `The circular buffer${size ? ` of ${grouped(size)}` : ""} kept the last ones, and those around the first bad tensors. Record with circular_buffer_size=-1 to keep all.`;
+  const why = size
+    ? `The circular buffer of ${grouped(size)} kept the last ones, and those around the first bad tensors. Record with circular_buffer_size=-1 to keep all.`
+    : "The files had reached max_bytes: what was recorded before stayed, and then the last ones, and those around the first bad tensors. Record with max_bytes=None to keep all.";
   return (
     <span class="dropped" title={why}>
       dropped: {counted(executions, "execution")}, {counted(traces, "graph execution")}

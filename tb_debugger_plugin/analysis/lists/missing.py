@@ -75,10 +75,16 @@ def num_held(snapshot: Snapshot, suffix: str) -> dict[int, int]:
     return counts
 
 
+def bounded_hosts(snapshot: Snapshot) -> set[int]:
+    """Return the hosts whose files have reached ``max_bytes`` and have been circular buffers since then."""
+    query = "SELECT DISTINCT host FROM not_recorded WHERE reason = 'bounded'"
+    return {host for (host,) in snapshot.rows_of("not_recorded", query)}
+
+
 def is_cut(snapshot: Snapshot) -> bool:
-    """Return whether a circular buffer may have dropped the beginning of a run."""
+    """Return whether a circular buffer may have dropped a part of a run."""
     ((size,),) = snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
-    return size is not None and size > 0
+    return (size is not None and size > 0) or bool(bounded_hosts(snapshot))
 
 
 def missing(snapshot: Snapshot, hosts: list[Host]) -> list[Json]:
@@ -112,7 +118,7 @@ def _sentence(snapshot: Snapshot, hosts: list[Host], file: File, state: str) -> 
     host, suffix, name = hosts[file.host], file.suffix, file.name
     reason = _REASONS.get(state, "is damaged")
     is_over = host["finished"] and not host["failure"]
-    if is_over and suffix in TAILED:
+    if is_over and suffix in TAILED and file.host not in bounded_hosts(snapshot):
         kept, size = num_seen(host, suffix), host["circular_buffer_size"]
         last = ""
         if 0 < size < kept:

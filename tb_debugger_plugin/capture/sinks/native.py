@@ -87,8 +87,10 @@ class NativeSink:
             undo.callback(self._files.close)
             base = self._files.path("")[:-1]
             limits = [rule.limits() for rule in options.keep_values]
+            self.byte_limit = options.byte_limit()
             self._recorder = module.Recorder(
-                base, self._mode, options.circular_buffer_size, max_tensor_bytes, limits
+                *(base, self._mode, options.circular_buffer_size, max_tensor_bytes, limits),
+                self.byte_limit,
             )
             undo.callback(self._recorder.close)
             self._arm(options.on_alert)
@@ -102,6 +104,7 @@ class NativeSink:
         self.discard = self._recorder.discard
         self.flush = self._recorder.flush
         self.abandon = self._recorder.abandon
+        self.take_bounded = self._recorder.take_bounded
         self.for_compiled: CompiledSink | None = self
         self._summaries = SummaryEncoder(module, options.mode, max_tensor_bytes, self._recorder.choose_keep)
         self.value = self._summaries.value

@@ -131,6 +131,10 @@ class FirstBad(NamedTuple):
     kind: str = ""
 
 
+#: What `Sink.eager_op` and `Sink.session_run` return beside numbers of rings.
+STOPPED, BOUNDED = -1, -2
+
+
 class Sink(Protocol):
     """Takes the records of one recording. Methods with a body are those of a sink that only writes."""
 
@@ -140,6 +144,8 @@ class Sink(Protocol):
     fails_graphs: bool = False
     #: This sink, if it can record functions that XLA compiles; else None.
     for_compiled: CompiledSink | None = None
+    #: Size of the event files from which on they are circular buffers; 0 for no limit.
+    byte_limit: int = 0
     #: Where threads that compute tensors of graphs are held; None if they cannot be.
     gate: Gate | None = None
 
@@ -166,7 +172,8 @@ class Sink(Protocol):
     ) -> int:
         """Record the execution of an op.
 
-        Returns -1 if the recording has stopped, the number of a ring of the alarm to handle, or 0.
+        Returns `STOPPED` if the recording has stopped, `BOUNDED` once when it has reached `max_bytes`, the
+        number of a ring of the alarm to handle, or 0.
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
         numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
@@ -254,6 +261,10 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Flush and close all files."""
+
+    def take_bounded(self) -> bool:
+        """Whether the files have reached `max_bytes` and nobody has been told; once true, then false."""
+        return False
 
     def abandon(self) -> None:
         """Drop all files without touching them: for a forked child."""

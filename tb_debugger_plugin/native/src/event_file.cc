@@ -44,17 +44,19 @@ int WriteAll(int fd, iovec* pieces, int count) {
 
 }  // namespace
 
-std::string EventFile::Open(const std::string& path, int64_t circular_buffer_size, KeepRules* rules) {
+std::string EventFile::Open(const std::string& path, int64_t circular_buffer_size, ByteBudget* budget,
+                            KeepRules* rules) {
   std::lock_guard<std::mutex> lock(mutex_);
   path_ = path;
   rules_ = rules;
+  budget_ = budget;
   limit_ = std::max<int64_t>(circular_buffer_size, 0);
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd_ < 0) return Failure("open", errno);
   file_size_ = static_cast<uint64_t>(lseek(fd_, 0, SEEK_END));
   const bool ring = limit_ > 0;
   const uint64_t capacity =
-      ring ? std::max<uint64_t>(static_cast<uint64_t>(limit_) * kRingBytesPerRecord, 64 << 10)
+      ring ? std::max<uint64_t>(static_cast<uint64_t>(limit()) * kRingBytesPerRecord, 64 << 10)
            : kJournalBytes;
   const int error =
       tail_.Create(path + ".tail", ring ? TailFile::Use::kRing : TailFile::Use::kJournal, capacity);
@@ -98,20 +100,30 @@ std::string EventFile::AppendOne(size_t size, Write write, const std::vector<Kep
   ++appended_;
   // Dropped only now: a kill between Append and Drop leaves one record more, not one
   // less.
-  while (failure.empty() && limit_ > 0 && in_tail_ > limit_) failure = DropOldest();
+  while (failure.empty() && limit_ > 0 && OverflowsRing()) failure = DropOldest();
   if (!failure.empty()) return failure;
   return to_pin_ > 0 && --to_pin_ == 0 ? FlushPinned() : "";
+}
+
+bool EventFile::HasRoomForMore() const {
+  // Three files are pinned at once, with up to one and a half buffers each; a buffer more when they are
+  // closed.
+  return budget_->HasRoom(8 * std::max(tail_.size(), budget_->ring_bytes()));
+}
+
+bool EventFile::OverflowsRing() const {
+  return in_tail_ > limit_ || (tail_.size() > most_ring_bytes_ && in_tail_ > 1);
 }
 
 std::string EventFile::DoPeriodicWork(double wall_time) {
   if (wall_time - last_periodic_work_ < kPeriodSeconds) return "";
   last_periodic_work_ = wall_time;
-  return limit_ > 0 ? FailureIfRemoved() : FlushLocked();
+  return limit_ > 0 ? FailureIfRemoved() : FlushJournal();
 }
 
 std::string EventFile::MakeRoom(uint64_t size) {
   std::string failure;
-  if (limit_ == 0 && tail_.free() < size) failure = FlushLocked();
+  if (limit_ == 0 && tail_.free() < size) failure = FlushJournal();
   if (limit_ > 0 && in_tail_ >= limit_ && to_pin_ > 0) failure = FlushPinned();
   if (!failure.empty()) return failure;
   if (tail_.free() < size) {
@@ -140,16 +152,16 @@ void EventFile::GiveBack(int64_t dropped_record) {
 
 int64_t EventFile::MostPinned() const {
   int64_t doublings = 0;
-  for (int64_t buffers = appended_ / limit_; buffers > 1; buffers /= 2) ++doublings;
-  return (kPinnedBuffers + kPinnedBuffersByDoubling * doublings) * limit_;
+  for (int64_t buffers = appended_ / limit(); buffers > 1; buffers /= 2) ++doublings;
+  return (kPinnedBuffers + kPinnedBuffersByDoubling * doublings) * limit();
 }
 
 void EventFile::Pin(double share) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (fd_ < 0) return;
+  if (fd_ < 0 || limit_ == 0 || !HasRoomForMore()) return;
   // This call pins at most the records in the buffer, and at most as many later ones.
-  if (static_cast<double>(pinned_ + 2 * limit_) > share * static_cast<double>(MostPinned())) return;
-  to_pin_ = limit_ / 2 + 1;
+  if (static_cast<double>(pinned_ + 2 * limit()) > share * static_cast<double>(MostPinned())) return;
+  to_pin_ = limit() / 2 + 1;
 }
 
 std::string EventFile::FlushPinned() {
@@ -159,7 +171,9 @@ std::string EventFile::FlushPinned() {
 
 std::string EventFile::Flush() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return fd_ < 0 ? "" : FlushLocked();
+  if (fd_ < 0) return "";
+  if (limit_ == 0) return FlushJournal();
+  return HasRoomForMore() ? FlushLocked() : "";
 }
 
 void EventFile::Discard() {
@@ -174,6 +188,21 @@ std::string EventFile::FailureIfRemoved() const {
   struct stat status;
   if (fstat(fd_, &status) == 0 && status.st_nlink > 0) return "";
   return path_ + " was removed";
+}
+
+std::string EventFile::FlushJournal() {
+  const std::string failure = FlushLocked();
+  return failure.empty() && budget_->IsSpent() ? TurnIntoRing() : failure;
+}
+
+std::string EventFile::TurnIntoRing() {
+  const uint64_t bytes = budget_->ring_bytes();
+  const int error = tail_.TurnInto(TailFile::Use::kRing, bytes);
+  if (error != 0) return Failure("map", error);
+  most_ring_bytes_ = bytes;
+  const uint64_t each = file_size_ / std::max<int64_t>(appended_, 1) + 1;
+  limit_ = std::max<int64_t>(static_cast<int64_t>(bytes / each), 2);
+  return "";
 }
 
 std::string EventFile::FlushLocked() {
@@ -192,6 +221,7 @@ std::string EventFile::FlushLocked() {
     return error == EFAULT ? TailFailure() : Failure("write", error);
   }
   file_size_ += size;
+  budget_->Add(size);
   in_tail_ = 0;
   values_.clear();  // They stay on record.
   tail_.Drained(file_size_);

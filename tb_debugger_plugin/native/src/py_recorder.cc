@@ -40,17 +40,17 @@ bool ToLimits(PyObject* list, std::vector<KeepLimits>* limits) {
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* base;
   int mode;
-  long long circular_buffer_size, max_tensor_bytes = -1;
+  long long circular_buffer_size, max_tensor_bytes = -1, max_bytes = 0;
   PyObject* keep = nullptr;
-  if (!PyArg_ParseTuple(args, "siL|LO!", &base, &mode, &circular_buffer_size, &max_tensor_bytes, &PyList_Type,
-                        &keep)) {
+  if (!PyArg_ParseTuple(args, "siL|LO!L", &base, &mode, &circular_buffer_size, &max_tensor_bytes,
+                        &PyList_Type, &keep, &max_bytes)) {
     return nullptr;
   }
   std::vector<KeepLimits> limits;
   if (!ToLimits(keep, &limits)) return nullptr;
   Owned self(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
-  auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes, limits);
+  auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes, limits, max_bytes);
   const std::string failure = recorder->Open(base, circular_buffer_size);
   if (!failure.empty()) {
     recorder->Abandon();
@@ -62,10 +62,11 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self.release();
 }
 
-// -1 if recording has stopped, else the number of a ring that Python has to handle, or 0. `rang`: number of
-// the ring of what was just recorded.
+// -1 if recording has stopped, -2 the first time after the byte limit was reached, else the number of a ring
+// that Python has to handle, or 0. `rang`: number of the ring of what was just recorded.
 PyObject* AfterRecord(Recorder* recorder, int64_t rang) {
   if (!recorder->on()) return PyLong_FromLong(-1);
+  if (rang == 0 && recorder->TakeBounded()) return PyLong_FromLong(-2);
   Alarm& alarm = recorder->alarm();
   return PyLong_FromLongLong(alarm.fails_graphs() ? rang : alarm.TakePending());
 }
@@ -143,6 +144,8 @@ PyObject* EnableRules(PyObject* self, PyObject* enabled) {
   Py_RETURN_NONE;
 }
 
+PyObject* TakeBounded(PyObject* self, PyObject*) { return PyBool_FromLong(Self(self)->TakeBounded()); }
+
 PyObject* Discard(PyObject* self, PyObject*) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->Discard();
@@ -217,6 +220,8 @@ PyMethodDef methods[] = {
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
     {"enable_rules", EnableRules, METH_O,
      "enable_rules(rules): switch rules for values that are kept whole on, as bits, and the others off."},
+    {"take_bounded", TakeBounded, METH_NOARGS,
+     "Whether the byte limit has been reached and nobody has been told; once true, then false."},
     {"discard", Discard, METH_NOARGS, "Drop the records of the circular buffers."},
     {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},

@@ -36,13 +36,12 @@ double Now() {
 }
 
 std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size) {
-  std::string failure = executions_.Open(base + ".execution", circular_buffer_size, &rules_);
+  std::string failure = executions_.Open(base + ".execution", circular_buffer_size, &budget_, &rules_);
   if (failure.empty()) {
-    failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size, &rules_);
+    failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size, &budget_, &rules_);
   }
   base_ = base;
   circular_buffer_size_ = circular_buffer_size;
-  pins_ = circular_buffer_size > 0 && SpecOf(mode_).judges;
   on_ = failure.empty();
   return failure;
 }
@@ -73,7 +72,7 @@ Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
   if (!on()) return Bad::kNo;
   const Bad bad = HowBad(tensor.proto, tensor.mode);
   CountIf(bad);
-  if (pins_) PinIfNews(prefix, bad);
+  if (pins()) PinIfNews(prefix, bad);
   AppendTrace(prefix, tensor);
   return bad;
 }
@@ -126,7 +125,7 @@ void Recorder::AppendSessionRun(double wall_time, std::string* event) {
     std::lock_guard<std::mutex> lock(sessions_mutex_);
     if (!on()) return;
     if (!has_session_runs_) {
-      failure = session_runs_.Open(base_ + ".session_runs", circular_buffer_size_);
+      failure = session_runs_.Open(base_ + ".session_runs", circular_buffer_size_, &budget_);
       has_session_runs_ = failure.empty();
     }
     if (failure.empty()) failure = session_runs_.Append(wall_time, event);
@@ -137,13 +136,13 @@ void Recorder::AppendSessionRun(double wall_time, std::string* event) {
 void Recorder::NoteBad(std::string_view prefix, Bad bad, bool is_execution) {
   if (bad == Bad::kNo) return;
   first_bad_.Note(bad, prefix, is_execution);
-  if (pins_) PinIfNews(prefix, bad);
+  if (pins()) PinIfNews(prefix, bad);
 }
 
 void Recorder::PinIfNews(std::string_view prefix, Bad bad) {
   if (bad == Bad::kNo) return;
   const int64_t now = executions_.appended() + traces_.appended();
-  const News news = bad_ops_.Judge(prefix, bad, now, kSilentRings * circular_buffer_size_);
+  const News news = bad_ops_.Judge(prefix, bad, now, kSilentRings * std::max<int64_t>(traces_.limit(), 1));
   if (news == News::kNone) return;
   executions_.Pin(ShareOf(news));
   traces_.Pin(ShareOf(news));

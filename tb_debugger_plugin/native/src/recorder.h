@@ -58,14 +58,16 @@ struct EncodedTensor {
 // one more if the program has sessions. Starts with Open and ends with Close or with the first failure, after
 // which every call is a cheap no-op. Thread-safe.
 //
-// With a circular buffer, the first bad tensor of each op, and the first one after a long silence, are pinned
-// in all files with the records before and after it (EventFile::Pin).
+// With a circular buffer, also one that the byte limit has made, the first bad tensor of each op, and the
+// first one after a long silence, are pinned in all files with the records before and after it
+// (EventFile::Pin).
 class Recorder {
  public:
   // `max_tensor_bytes`: see EncodeSummary. `keep`: values to keep beside what the mode
-  // records; the mode must not be FULL_TENSOR then.
-  Recorder(Mode mode, int64_t max_tensor_bytes, const std::vector<KeepLimits>& keep = {})
-      : mode_(mode), max_tensor_bytes_(max_tensor_bytes), rules_(keep) {}
+  // records; the mode must not be FULL_TENSOR then. `max_bytes`: see ByteBudget.
+  Recorder(Mode mode, int64_t max_tensor_bytes, const std::vector<KeepLimits>& keep = {},
+           int64_t max_bytes = 0)
+      : mode_(mode), max_tensor_bytes_(max_tensor_bytes), rules_(keep), budget_(max_bytes) {}
 
   // `base`: the path of the file set without its suffix. Returns an empty string, or
   // the reason why nothing can be recorded.
@@ -109,6 +111,10 @@ class Recorder {
   KeepRules& rules() { return rules_; }
   Alarm& alarm() { return alarm_; }
   Gate& gate() { return gate_; }
+  // Whether the byte limit has made the recording a circular buffer.
+  bool is_bounded() const { return budget_.IsSpent(); }
+  // The same, once: false when it has been asked since.
+  bool TakeBounded() { return budget_.IsSpent() && !bounded_is_known_.exchange(true); }
   // How often Discard was called.
   int64_t discards() const { return discards_.load(std::memory_order_relaxed); }
   int64_t executions() const { return executions_.appended(); }
@@ -126,7 +132,9 @@ class Recorder {
   void AppendSessionRun(double wall_time, std::string* event);
 
   // Whether a tensor that is this bad changes what is written next.
-  bool Cares(Bad bad) const { return pins_ || first_bad_.IsNews(bad); }
+  bool Cares(Bad bad) const { return pins() || first_bad_.IsNews(bad); }
+  // Whether bad tensors are pinned: there is a circular buffer, and the mode judges them.
+  bool pins() const { return judges_ && (circular_buffer_size_ > 0 || budget_.IsSpent()); }
   void CountIf(Bad bad) {
     if (bad != Bad::kNo) num_bad_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -138,6 +146,7 @@ class Recorder {
   const Mode mode_;
   const int64_t max_tensor_bytes_;
   KeepRules rules_;
+  ByteBudget budget_;
   std::atomic<bool> on_{false};
   std::atomic<bool> wanted_{true};
   std::atomic<int64_t> discards_{0};
@@ -149,7 +158,8 @@ class Recorder {
   std::mutex sessions_mutex_;
   bool has_session_runs_ = false;  // guarded by sessions_mutex_
   EventFile session_runs_;
-  bool pins_ = false;  // constant after Open
+  const bool judges_ = SpecOf(mode_).judges;
+  std::atomic<bool> bounded_is_known_{false};
   std::atomic<int64_t> num_bad_{0};
   BadOps bad_ops_;
   FirstBad first_bad_;

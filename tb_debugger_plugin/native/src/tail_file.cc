@@ -73,9 +73,9 @@ int TailFile::Create(const std::string& path, Use use, uint64_t capacity) {
   return 0;
 }
 
-int TailFile::Grow(uint64_t capacity) {
+int TailFile::Replace(Use use, uint64_t capacity) {
   TailFile larger;
-  const int error = larger.Create(path_ + ".new", use_, std::max(capacity, capacity_ * 2));
+  const int error = larger.Create(path_ + ".new", use, capacity);
   if (error != 0) return error;
   const Pieces bytes = pieces();
   larger.header_->file_size = file_size_;
@@ -94,6 +94,7 @@ int TailFile::Grow(uint64_t capacity) {
   munmap(header_, kHeaderSize + capacity_);
   header_ = larger.header_;
   data_ = larger.data_;
+  use_ = use;
   capacity_ = larger.capacity_;
   head_ = larger.head_;
   tail_ = larger.tail_;

@@ -5,6 +5,7 @@
 // events/tail.py is the reader.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,9 +37,10 @@ class TailFile {
   // success.
   int Create(const std::string& path, Use use, uint64_t capacity);
 
-  // Makes room for at least `capacity` bytes and keeps the data. A rename replaces the
-  // old file by the new one, so there is a complete file at any time.
-  int Grow(uint64_t capacity);
+  // Makes room for at least `capacity` bytes and keeps the data.
+  int Grow(uint64_t capacity) { return Replace(use_, std::max(capacity, capacity_ * 2)); }
+  // Changes the use of an empty file, and makes room for at least `capacity` bytes.
+  int TurnInto(Use use, uint64_t capacity) { return Replace(use, capacity); }
 
   // Appends `size` bytes, which must fit into free(): `write(out)` writes them to `out`.
   template <typename Write>
@@ -92,6 +94,10 @@ class TailFile {
     volatile uint64_t file_size;
     volatile uint64_t dropped;
   };
+
+  // A rename replaces the old file by the new one, so there is a complete file at any
+  // time.
+  int Replace(Use use, uint64_t capacity);
 
   // The position of a byte of the tape. The capacity is a power of two.
   uint64_t PositionOf(uint64_t counter) const { return counter & (capacity_ - 1); }

@@ -46,6 +46,7 @@ pytestmark = pytest.mark.tensorflow
         ({"step_range": (3, 3)}, "step_range is \\(3, 3\\): give the first step"),
         ({"step_range": 100}, "step_range is 100"),
         ({"max_tensor_bytes": "1MB"}, "max_tensor_bytes is '1MB'"),
+        ({"max_bytes": 1000}, "max_bytes is 1000: give a number of bytes from 4,194,304"),
     ],
 )
 def test_an_argument_that_cannot_be_used_raises_at_once(
@@ -107,6 +108,7 @@ def test_a_second_call_for_the_same_folder_returns_the_recording_that_is_on(tmp_
         ({}, {"every_n_steps": 2}, "every_n_steps 1.* with 2"),
         ({}, {"step_range": (0, 4)}, "step_range \\(0, None\\).* with \\(0, 4\\)"),
         ({}, {"max_tensor_bytes": 7}, "max_tensor_bytes 1048576.* with 7"),
+        ({}, {"max_bytes": None}, "max_bytes 'auto'.* with None"),
         ({}, {"keep_graph_optimizations": True}, "keep_graph_optimizations False.* with True"),
     ],
 )
