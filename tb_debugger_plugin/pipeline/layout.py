@@ -123,7 +123,7 @@ def _read_short(described: Described, host: int, files: FileSet, suffix: str) ->
     ring = file.read_tail()
     if ring is not None and ring.mode is TailMode.RING:
         described.dropped[host, suffix] = ring.dropped
-        events = (event for _, event in ring_events(ring_bytes(ring, state.resume)))
+        events = ring_events(ring_bytes(ring, state.resume))
         described.describer.add_ring(host, events)
 
 
