@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAccess } from "../src/store/access";
+import { createAccess } from "../src/store/link/access";
 
 test("what the reader pastes answers all commands that wait", async () => {
   const access = createAccess();

@@ -106,7 +106,7 @@ describe("a comparison that the reader chose", () => {
   test("opens its panel and brings the first difference into focus", async () => {
     const { store, state } = await open();
     await compareWith(store, OTHER);
-    expect(store.live.dock.value).toBe("comparison");
+    expect(store.dock.open.value).toBe("comparison");
     expect(focusText(store)).toContain("step 5 Log:0");
     expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Ffirst&other=digits%2Fother"]);
     expect(asked(state.log, "compare/histories").at(-1)).toContain("graph_execution=57");
@@ -131,7 +131,7 @@ describe("a comparison that the reader chose", () => {
     stop();
     const { store: again } = await open(link);
     expect(again.comparison.compared.value?.kind).toBe("ready");
-    expect(again.live.dock.value).toBe("comparison");
+    expect(again.dock.open.value).toBe("comparison");
     expect(focusText(again)).toBe("call #3");
   });
 
@@ -142,7 +142,7 @@ describe("a comparison that the reader chose", () => {
     state.log.length = 0;
     store.focusExecution(executionIndex(3));
     await quiet(store);
-    expect(store.live.dock.value).toBeUndefined();
+    expect(store.dock.open.value).toBeUndefined();
     expect([...asked(state.log, "compare"), ...asked(state.log, "compare/histories")]).toEqual([]);
     expect(store.link.value.other).toBeUndefined();
   });

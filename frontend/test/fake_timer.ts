@@ -1,5 +1,5 @@
 /** A clock that the test advances. */
-import type { Timer } from "../src/store/timer";
+import type { Timer } from "../src/store/common/activity";
 
 export class FakeTimer implements Timer {
   time = 0;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { createActivity } from "../src/store/activity";
-import { PAGE, Pages, type Ranged } from "../src/store/pages";
+import { createActivity } from "../src/store/common/activity";
+import { PAGE, Pages, type Ranged } from "../src/store/common/pages";
 
 interface Page extends Ranged {
   readonly asked: number;

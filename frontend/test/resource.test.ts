@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { expect, test } from "vitest";
-import { createActivity } from "../src/store/activity";
-import { resource } from "../src/store/resource";
+import { createActivity } from "../src/store/common/activity";
+import { resource } from "../src/store/common/resource";
 
 /** A resource whose requests the test answers, by key. */
 function setup(first?: string) {

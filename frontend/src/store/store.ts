@@ -1,39 +1,46 @@
 /** The store: facts, derived values and verbs, tied to one server. */
-import { computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import type { Runs, Status } from "../api/answers";
 import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
-import { createAccess } from "./access";
-import { createActivity } from "./activity";
+import { createDiagnoses, createOrigins } from "./alerts/derived";
+import { createRules } from "./alerts/rules";
+import { createAlertFacts, createAlertKeeping, createAlertVerbs, createOriginVerbs } from "./alerts/verbs";
+import { browserTimer, createActivity, type Timer } from "./common/activity";
 import { createComparison } from "./comparison/comparison";
-import type { Deps, VerbDeps } from "./deps";
-import { createDerived } from "./derived/derived";
-import { createFacts, type Facts, type OpFocus } from "./facts";
-import { createLive, type Live } from "./live/live";
-import { createLivePanel, type LivePanel } from "./live_panel/live_panel";
-import { newestRun, Polling } from "./polling";
-import { createRules } from "./rules";
-import { createRunLists } from "./run_lists";
-import { createSearch } from "./search";
-import { browserTimer, type Timer } from "./timer";
-import { createChoice } from "./verbs/choice";
-import { createVerbs, type Verbs } from "./verbs/verbs";
+import { createDock } from "./dock/dock";
+import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
+import { createGraphs, createPositions, createStructure } from "./focus/structure";
+import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
+import { createAccess } from "./link/access";
+import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus } from "./link/link";
+import { applyStatus, retryFailed } from "./lists/lists";
+import { createOverviews, createSessionRuns } from "./lists/overviews";
+import { createFilterVerbs, createListFacts, createRunLists } from "./lists/run_lists";
+import { createLive, createLivePanel, type Live, type LivePanel } from "./live/live";
+import { Polling } from "./run/polling";
+import { createByKey, createRunFacts, type Deps } from "./run/run";
+import { createSearch, createSearchVerbs } from "./search/search";
+import { createSource } from "./source/source";
+import { createValues } from "./values/values";
+import { createValueFacts, createValueVerbs } from "./values/verbs";
 
 export type Store = ReturnType<typeof createStore>;
 
 export function createStore(api: Api, timer: Timer = browserTimer, access = createAccess()) {
   const activity = createActivity();
   const facts = createFacts();
-  const deps: Deps = { api, facts, activity };
+  const dock = createDock();
+  const deps: Deps<Facts> = { api, facts, activity };
   const { follow, ...lists } = createRunLists(deps);
   const derived = createDerived(deps);
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
-  const live = createLive({ ...verbDeps, ...derived, timer, choice, verbs });
-  const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock: live.dock });
-  const livePanel = createLivePanel({ api, activity, timer, store: facts, live, verbs });
+  const live = createLive({ ...verbDeps, ...derived, timer, choice, dock, verbs });
+  const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock });
+  const livePanel = createLivePanel({ api, activity, timer, store: facts, dock, live, verbs });
   return {
     ...facts,
     ...derived,
@@ -43,6 +50,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     rules: createRules(deps, timer),
     access,
     comparison,
+    dock,
     live,
     livePanel,
     busy: activity.busy,
@@ -61,7 +69,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   };
 }
 
-interface AskDeps extends VerbDeps {
+interface AskDeps extends AllDeps {
   readonly timer: Timer;
   readonly live: Live;
   readonly livePanel: LivePanel;
@@ -71,7 +79,12 @@ interface AskDeps extends VerbDeps {
 /** Begins to ask the server for programs and for the run; returns functions that end it. */
 function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => void)[] {
   const onRuns = (runs: Runs) => chooseRun(deps.facts, verbs, runs, link);
-  const polling = new Polling({ ...deps, onRuns });
+  const { lists } = deps;
+  const changing = {
+    apply: (status: Status, before: Status | undefined) => applyStatus(lists.peek(), status, before),
+    retry: () => retryFailed(lists.peek()),
+  };
+  const polling = new Polling({ ...deps, changing, onRuns });
   const take = (status: Status) => polling.take(status);
   return [live.start(hasFocus(link), take), livePanel.start(), polling.start()];
 }
@@ -105,56 +118,55 @@ function focusFirst({ facts, alertList }: VerbDeps, verbs: Verbs): () => void {
   });
 }
 
-/** Whether a link leads to more than runs. */
-function hasFocus({ run: _, other: __, ...rest }: Link): boolean {
-  return Object.values(rest).some((part) => part !== undefined);
-}
-
-/** Takes the run of the link when there is one of that name, else the newest. */
-function chooseRun(facts: Facts, verbs: Verbs, runs: Runs, link: Link): void {
-  if (facts.run.peek() !== undefined) return;
-  const isNamed = link.run !== undefined && runs.has(link.run);
-  const run = isNamed ? link.run : newestRun(runs);
-  if (run === undefined) return;
-  verbs.selectRun(run);
-  if (isNamed || link.run === undefined) void verbs.open(link);
-}
-
-/** The link that leads back to what is shown now. */
-function createLink(facts: Facts, opInFocus: ReadonlySignal<OpFocus | undefined>): ReadonlySignal<Link> {
-  return computed(() => {
-    const op = opInFocus.value;
-    const isOp = facts.subject.value === "op";
-    return {
-      ...valueLink(facts),
-      run: facts.run.value,
-      other: facts.other.value,
-      execution: facts.execution.value,
-      trace: facts.graphExecution.value,
-      ...(isOp && op !== undefined && op.graphExecution === undefined
-        ? { graph: op.graph, op: op.opName }
-        : {}),
-      subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
-      frame: facts.frame.value,
-      file: facts.line.value?.file,
-      line: facts.line.value?.line,
-      ...facts.filter.value,
-      onlyBad: facts.onlyBad.value ? true : undefined,
-      alertType: facts.alertType.value,
-      alert: facts.alert.value,
-    };
-  });
-}
-
-/** The part of the link that opens the value view again. */
-function valueLink(facts: Facts): Link {
-  const ref = facts.value.value;
-  if (ref === undefined) return {};
+function createDerived(deps: Deps<Facts>) {
+  const byKey = createByKey(deps);
+  const structure = createStructure(deps, byKey);
+  const origins = createOrigins(deps, byKey, structure);
   return {
-    value: ref,
-    slicing: facts.slicing.value,
-    swapped: facts.isSwapped.value ? true : undefined,
-    tab: facts.valueTab.value === "table" ? "table" : undefined,
-    part: facts.part.value === "abs" ? undefined : facts.part.value,
+    ...structure,
+    ...createGraphs(deps, byKey, structure.opInfo, structure.executionData),
+    ...createSource(deps, byKey, structure),
+    ...origins,
+    ...createDiagnoses(deps, byKey, structure, origins),
+    ...createOverviews(deps, byKey),
+    ...createSessionRuns(deps, byKey),
+    ...createPositions(deps, byKey, structure),
+    ...createValues(deps, byKey),
+  };
+}
+
+type Verbs = ReturnType<typeof createVerbs>;
+
+type AllDeps = VerbDeps & Deps<Facts>;
+
+function createVerbs(deps: AllDeps, choice: Choice) {
+  const { facts } = deps;
+  const focus = createFocusVerbs(deps, choice);
+  const filters = createFilterVerbs(facts);
+  const values = createValueVerbs(facts);
+  const { restoreAlert, setAlertType } = createAlertKeeping(deps, choice);
+  return {
+    ...focus,
+    ...filters,
+    ...values,
+    ...createHistoryVerbs(deps, choice),
+    ...createOriginVerbs(facts, focus),
+    ...createAlertVerbs(deps, choice),
+    setAlertType,
+    ...createSearchVerbs(deps, choice, focus, filters),
+    ...createRunVerbs(facts, choice, focus, filters, { restoreAlert, ...values }),
+    dismissProblem(): void {
+      facts.problem.value = undefined;
+    },
+  };
+}
+
+function createFacts(): Facts {
+  return {
+    ...createRunFacts(),
+    ...createListFacts(),
+    ...createFocusFacts(),
+    ...createAlertFacts(),
+    ...createValueFacts(),
   };
 }

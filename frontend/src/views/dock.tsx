@@ -6,7 +6,7 @@ import type { ComponentChildren, FunctionComponent } from "preact";
 import { useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { rowOfKey } from "../model/keys";
-import type { DockName } from "../store/live/facts";
+import type { DockName } from "../store/dock/dock";
 import type { Store } from "../store/store";
 import { ComparisonPanel } from "./comparison/comparison";
 import { PROGRAM_PANELS } from "./live/panels";
@@ -44,7 +44,7 @@ interface DockProps {
 export function Dock({ store, children }: DockProps) {
   const panels = PANELS.filter(({ isThere = hasProgram }) => isThere(store));
   if (panels.length === 0) return <div class="middle">{children}</div>;
-  const open = panels.find(({ name }) => name === store.live.dock.value);
+  const open = panels.find(({ name }) => name === store.dock.open.value);
   return (
     <div class="dock">
       <Tabs store={store} panels={panels} open={open} />
@@ -81,7 +81,7 @@ function Tabs({ store, panels, open }: TabsProps) {
     const to = rowOfKey(event.key, { arrows: "across", from: names.indexOf(open?.name), page: 0, last });
     if (to === undefined || to < 0 || to > last) return;
     event.preventDefault();
-    store.live.openDock(names[to]);
+    store.dock.show(names[to]);
     list.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
   };
   return (
@@ -120,7 +120,7 @@ function Tab({ store, name, title, count, isOpen }: TabProps) {
       aria-controls="dock-panel"
       tabIndex={isOpen ? 0 : -1}
       data-testid={`dock-tab-${name ?? "recording"}`}
-      onClick={() => store.live.openDock(name)}
+      onClick={() => store.dock.show(name)}
     >
       {title}
       {count !== undefined && count > 0 && <span class="dock-count">{count}</span>}

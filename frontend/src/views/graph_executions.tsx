@@ -5,7 +5,7 @@ import { graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
 import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
-import type { Pages } from "../store/pages";
+import type { Pages } from "../store/common/pages";
 import type { Store } from "../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "./geometry";
 import { type Columns, Header, Row } from "./graph_execution_row";

@@ -1,7 +1,7 @@
 /** Asks for the key that a command needs, when the page has none or another one. */
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Access, KeyQuestion } from "../store/access";
+import type { Access, KeyQuestion } from "../store/link/access";
 import type { Store } from "../store/store";
 
 const SENTENCE: Readonly<Record<KeyQuestion, string>> = {

@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, shown } from "../base/loaded";
 import { type Group, type Match, matchesOf } from "../model/find";
-import type { Search } from "../store/search";
+import type { Search } from "../store/search/search";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
 

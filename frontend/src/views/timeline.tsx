@@ -10,7 +10,7 @@ import { type KeySteps, rowOfKey } from "../model/keys";
 import { type Window, windowAround, windowAt } from "../model/minimap";
 import { displayName, initial } from "../model/names";
 import { type ExecutionRow, executionRow } from "../model/rows";
-import type { Pages } from "../store/pages";
+import type { Pages } from "../store/common/pages";
 import type { Store } from "../store/store";
 import { ExecutionCard } from "./execution_card";
 import { BOX } from "./geometry";

@@ -90,19 +90,19 @@ const numbersOf = (store: Store) => store.livePanel.rows.value.rows.map(({ numbe
 
 describe("the tensors of a program", () => {
   test("are requested only while somebody looks, and all of them", async () => {
-    const { store, live, server } = await open();
+    const { store, server } = await open();
     server.tensors = [numbered(1), numbered(2), numbered(3)];
     expect(server.asked).toEqual([]);
-    live.openDock("tensors");
+    store.dock.show("tensors");
     await quiet(store);
     expect(numbersOf(store)).toEqual([1, 2, 3]);
     expect(server.asked).toHaveLength(2);
   });
 
   test("grow at each pause by what is new, and begin anew with the next call", async () => {
-    const { store, live, server, change } = await open();
+    const { store, server, change } = await open();
     server.tensors = [numbered(1)];
-    live.openDock("tensors");
+    store.dock.show("tensors");
     await quiet(store);
     server.tensors = [numbered(1), numbered(2)];
     await change(paused(2, 2, 0));
@@ -115,9 +115,9 @@ describe("the tensors of a program", () => {
   });
 
   test("are requested again when values were dropped", async () => {
-    const { store, live, server, change } = await open();
+    const { store, server, change } = await open();
     server.tensors = [numbered(1), numbered(2)];
-    live.openDock("tensors");
+    store.dock.show("tensors");
     await quiet(store);
     server.tensors = [numbered(1, { has_value: false }), numbered(2)];
     await change(paused(2, 1, 0, { dropped_values: 1 }));
@@ -125,8 +125,8 @@ describe("the tensors of a program", () => {
   });
 
   test("are followed a few times a second while the program runs", async () => {
-    const { store, live, server, change, timer } = await open();
-    live.openDock("tensors");
+    const { store, server, change, timer } = await open();
+    store.dock.show("tensors");
     await change(program({}, { version: 2, phase: "running" }));
     const before = server.asked.length;
     server.tensors = [numbered(1)];
@@ -138,9 +138,9 @@ describe("the tensors of a program", () => {
   });
 
   test("of another program take their place", async () => {
-    const { store, live, server, change } = await open();
+    const { store, server, change } = await open();
     server.tensors = [numbered(5)];
-    live.openDock("tensors");
+    store.dock.show("tensors");
     await quiet(store);
     server.tensors = [numbered(2)];
     await change(program({ id: programId("p2") }));
@@ -172,7 +172,7 @@ describe("the value of a program's tensor", () => {
   async function shownValue() {
     const opened = await open();
     opened.server.tensors = [numbered(1)];
-    opened.live.openDock("tensors");
+    opened.store.dock.show("tensors");
     await quiet(opened.store);
     opened.panel.showLiveValue(1);
     await quiet(opened.store);
@@ -283,9 +283,9 @@ describe("expressions", () => {
 
 describe("the ops of a program", () => {
   test("are requested when the tree is open, and later only new ones", async () => {
-    const { store, panel, live, server } = await open();
+    const { store, panel, server } = await open();
     expect(server.asked).toEqual([]);
-    live.openDock("ops");
+    store.dock.show("ops");
     await quiet(store);
     expect(shown(panel.ops.value)?.map(({ name }) => name)).toEqual(["Log", "mul"]);
     expect(server.asked).toEqual(["graphs/ops?run=digits%2Ffirst&begin=0"]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createActivity } from "../../src/store/activity";
+import { createActivity } from "../../src/store/common/activity";
 import { Blocks } from "../../src/store/values/blocks";
 
 /** Blocks whose requests the test answers, by key. */

@@ -5,10 +5,9 @@ import type { ValueRef } from "../../api/values";
 import type { RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import type { Target } from "../../model/neighbourhood";
-import { createByKey, ready } from "../derived/keyed";
-import type { Facts } from "../facts";
-import type { ComparisonDeps } from "./comparison";
-import type { ComparisonFacts, Output } from "./facts";
+import type { RunFacts } from "../run/run";
+import { createByKey, ready } from "../run/run";
+import type { ComparisonDeps, ComparisonFacts, Output } from "./facts";
 
 /** Seconds between two looks at a run that is being read. */
 const LOOK_EVERY = 1;
@@ -41,7 +40,7 @@ export function createCompared(deps: ComparisonDeps, own: ComparisonFacts) {
 }
 
 /** What an answer depends on. A run that is recorded anew has another start. */
-function bothRuns(facts: Facts, { edition, tolerance }: ComparisonFacts) {
+function bothRuns(facts: RunFacts, { edition, tolerance }: ComparisonFacts) {
   const [run, other] = [facts.run.value, facts.other.value];
   if (run === undefined || other === undefined) return undefined;
   const runs = shown(facts.runs.value);
@@ -81,7 +80,7 @@ export function createHistories(deps: ComparisonDeps, own: ComparisonFacts, comp
     () => {
       const runs = bothRuns(facts, own);
       const ref = refOfTarget(focusTarget.value, own.output.value);
-      const isSeen = ready(compared.value) !== undefined && dock.value === "comparison";
+      const isSeen = ready(compared.value) !== undefined && dock.open.value === "comparison";
       return runs === undefined || ref === undefined || !isSeen ? undefined : { ...runs, ref };
     },
     ({ run, other, ref, tolerance }, abort) => api.histories(run, other, ref, tolerance, abort),

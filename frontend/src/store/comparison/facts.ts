@@ -1,7 +1,14 @@
 /** The facts about the comparison of two runs. Only the requests and the verbs of this folder change them. */
-import { signal } from "@preact/signals";
+
+import { type ReadonlySignal, signal } from "@preact/signals";
 import type { ExecutionIndex, RunName } from "../../base/ids";
+import type { Target } from "../../model/neighbourhood";
 import type { HistoryNumber } from "../../model/two_histories";
+import type { Timer } from "../common/activity";
+import type { Dock } from "../dock/dock";
+import type { Choice, FocusFacts } from "../focus/facts";
+import type { FocusVerbs } from "../focus/verbs";
+import type { Deps, RunFacts } from "../run/run";
 
 /** A run that is being read. */
 export interface Reading {
@@ -35,4 +42,14 @@ export function createComparisonFacts() {
     /** The output that the reader chose of an execution. */
     output: signal<Output | undefined>(undefined),
   };
+}
+
+export interface ComparisonDeps extends Deps<RunFacts & FocusFacts>, Pick<FocusVerbs, "follow"> {
+  readonly timer: Timer;
+  readonly choice: Choice;
+  readonly dock: Dock;
+  focusPath(path: string, line: number): void;
+  selectRun(run: RunName): void;
+  /** What is in focus. */
+  readonly focusTarget: ReadonlySignal<Target>;
 }

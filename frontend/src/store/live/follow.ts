@@ -1,23 +1,21 @@
-/**
- * Follows the programs that run: a request that the server answers when something has changed, one after the
- * other, only while the tab is seen. After a failure it asks again, later each time.
- */
-import { batch, effect } from "@preact/signals";
+/** Follows the programs that run: one request after the other, only while the tab is seen. */
+import { batch, effect, untracked } from "@preact/signals";
 import { RouteError } from "../../api/fetch";
-import type { LiveProgram, LivePrograms } from "../../api/live";
+import type { LiveProgram, LivePrograms, Pause, ProgramState } from "../../api/live";
 import type { Api } from "../../api/routes";
+import type { ProgramId } from "../../base/ids";
 import { sentence } from "../../base/loaded";
 import { ended, merged, situationOf } from "../../model/live/program";
-import type { Facts } from "../facts";
-import type { Timer } from "../timer";
-import type { LiveDerived, LiveFacts } from "./facts";
+import type { Timer } from "../common/activity";
+import type { RunFacts } from "../run/run";
+import type { LiveDerived, LiveFacts, Toast } from "./facts";
 
 /** Seconds before the first new request after a failure, and the longest. */
 const [FIRST_S, LONGEST_S] = [1, 16];
 
 export interface FollowDeps {
   readonly api: Pick<Api, "livePrograms">;
-  readonly seen: Facts["seen"];
+  readonly seen: RunFacts["seen"];
   readonly timer: Timer;
   readonly facts: LiveFacts;
   readonly derived: LiveDerived;
@@ -106,4 +104,100 @@ function goneOf(
   const isFresh = programs.some((program) => situationOf(program) !== "ended");
   if (isFresh) return undefined;
   return gone ?? ended(before);
+}
+
+/** Seconds that a toast stays, and the most that are shown. */
+const [STAYS_S, MOST] = [8, 3];
+
+export interface Toasts {
+  show(sentence: string, kind: Toast["kind"]): void;
+  dismiss(number: number): void;
+  /** Ends what says that the program is at a hit. */
+  dismissHit(): void;
+}
+
+export function createToasts({ toasts }: Pick<LiveFacts, "toasts">, timer: Timer): Toasts {
+  let last = 0;
+  const dismiss = (number: number) => {
+    toasts.value = toasts.peek().filter((toast) => toast.number !== number);
+  };
+  return {
+    show(sentence, kind) {
+      const number = ++last;
+      toasts.value = [...toasts.peek(), { number, sentence, kind }].slice(-MOST);
+      timer.after(STAYS_S, () => dismiss(number));
+    },
+    dismiss,
+    dismissHit() {
+      const others = toasts.peek().filter(({ kind }) => kind !== "hit");
+      if (others.length < toasts.peek().length) toasts.value = others;
+    },
+  };
+}
+
+/** Shows a toast for each new hit and each new notice of the program in focus; returns a function that ends it. */
+export function announce({ program }: LiveDerived, toasts: Toasts): () => void {
+  const tellers = [hitTeller(toasts), noticeTeller(toasts)];
+  return effect(() => {
+    const now = program.value;
+    if (now?.state === undefined) return;
+    const { id, state } = now;
+    untracked(() => {
+      for (const tell of tellers) tell(id, state);
+    });
+  });
+}
+
+type Teller = (id: ProgramId, state: ProgramState) => void;
+
+/** Tells of a hit until the program goes on or another one is in focus. */
+function hitTeller(toasts: Toasts): Teller {
+  const hits = new Newest<ProgramId>();
+  let shown: string | undefined;
+  return (id, { pause }) => {
+    const now = pause && `${pause.number} of ${id}`;
+    if (now !== shown) toasts.dismissHit();
+    if (pause === undefined || !hits.isNew(id, pause.number)) return;
+    const words = toastOf(pause);
+    if (words === undefined) return;
+    toasts.show(words, "hit");
+    shown = now;
+  };
+}
+
+function noticeTeller(toasts: Toasts): Teller {
+  const told = new Newest<ProgramId>();
+  return (id, { notices }) => {
+    const fresh = notices.filter(({ number }) => number > told.of(id));
+    const isFirst = told.of(id) === UNSEEN;
+    told.isNew(id, notices.at(-1)?.number ?? 0);
+    // Older notices than the page are not news.
+    if (!isFirst) for (const { sentence } of fresh) toasts.show(sentence, "notice");
+  };
+}
+
+const UNSEEN = -1;
+
+/** The highest number of each program so far. */
+class Newest<Id> {
+  readonly #numbers = new Map<Id, number>();
+
+  of(id: Id): number {
+    return this.#numbers.get(id) ?? UNSEEN;
+  }
+
+  /** Takes a number; whether it is higher than those before. */
+  isNew(id: Id, number: number): boolean {
+    if (number <= this.of(id)) return false;
+    this.#numbers.set(id, number);
+    return true;
+  }
+}
+
+/** The sentence of a pause that the reader did not order by a step; undefined for a step. */
+function toastOf(pause: Pause): string | undefined {
+  if (pause.sentence === "") return undefined;
+  const isOrdered =
+    pause.reason === "step" || pause.reason === "before_call" || pause.reason === "after_call";
+  return isOrdered ? undefined : pause.sentence;
 }

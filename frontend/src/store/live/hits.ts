@@ -11,11 +11,10 @@ import { executionIndex, type GraphExecutionIndex, type RunName } from "../../ba
 import { shown } from "../../base/loaded";
 import { exactly } from "../../base/text";
 import { type Hit, type HitOp, hitOf } from "../../model/live/hit";
-import type { VerbDeps } from "../deps";
-import type { Timer } from "../timer";
-import type { Choice } from "../verbs/choice";
-import type { FocusVerbs } from "../verbs/focus";
-import { fileOf } from "../verbs/search";
+import type { Timer } from "../common/activity";
+import type { Choice, VerbDeps } from "../focus/facts";
+import type { FocusVerbs } from "../focus/verbs";
+import { fileOf } from "../search/search";
 import type { LiveDerived } from "./facts";
 
 /** Seconds after a pause when its rows are looked for again, if they were not on record. */

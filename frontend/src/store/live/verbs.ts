@@ -1,4 +1,4 @@
-/** What the reader can do with the program in focus. */
+/** What the reader can do with the program in focus, and in its panels. */
 import { batch } from "@preact/signals";
 import { RouteError } from "../../api/fetch";
 import type {
@@ -6,18 +6,38 @@ import type {
   Command,
   Continuation,
   Evaluation,
+  LiveTensor,
   NewBreakpoint,
   Outcome,
   Where,
 } from "../../api/live";
 import type { Api } from "../../api/routes";
-import type { BreakpointNumber, LiveTensorNumber, ProgramId, RunName } from "../../base/ids";
-import { sentence } from "../../base/loaded";
-import { breakpointAt, changed, newBreakpoint } from "../../model/live/places";
+import {
+  type BreakpointNumber,
+  type LiveTensorNumber,
+  liveTensorNumber,
+  type ProgramId,
+  type RunName,
+} from "../../base/ids";
+import { type Loaded, sentence } from "../../base/loaded";
+import type { Jump } from "../../model/find";
+import { groupsOf, LISTED, matchesOf } from "../../model/find";
+import type { CurveNumber } from "../../model/live/curves";
+import type { ListedOp } from "../../model/live/op_list";
+import { boxChange } from "../../model/live/op_marks";
+import type { Grouping, OpTree, TreeNode } from "../../model/live/op_tree";
+import { atTensor, breakpointAt, changed, isSamePlace, newBreakpoint } from "../../model/live/places";
 import { situationOf, withState } from "../../model/live/program";
-import type { Activity } from "../activity";
-import type { DockName, LiveDerived, LiveFacts } from "./facts";
-import type { Toasts } from "./toasts";
+import type { NameFilter } from "../../model/live/tensor_rows";
+import { displayName } from "../../model/names";
+import type { Activity } from "../common/activity";
+import type { Dock } from "../dock/dock";
+import type { FocusFacts } from "../focus/facts";
+import type { FocusVerbs } from "../focus/verbs";
+import type { RunFacts } from "../run/run";
+import type { ValueFacts, ValueVerbs } from "../values/verbs";
+import type { Evaluated, LiveDerived, LiveFacts, PanelFacts } from "./facts";
+import type { Toasts } from "./follow";
 
 export interface LiveVerbDeps {
   readonly api: Pick<Api, "control" | "evaluate" | "liveTensors">;
@@ -25,6 +45,7 @@ export interface LiveVerbDeps {
   readonly facts: LiveFacts;
   readonly derived: LiveDerived;
   readonly toasts: Toasts;
+  readonly dock: Dock;
   /** Shows a run, unless it is shown. */
   readonly showRun: (run: RunName) => void;
 }
@@ -40,7 +61,7 @@ export function createLiveVerbs(deps: LiveVerbDeps) {
     send,
     ...createStepVerbs(send),
     ...createBreakpointVerbs(deps, send),
-    ...createValueVerbs(deps, send),
+    ...createProgramValueVerbs(deps, send),
     ...createViewVerbs(deps),
   };
 }
@@ -117,7 +138,7 @@ function createBreakpointVerbs({ derived }: LiveVerbDeps, send: Send) {
   };
 }
 
-function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send: Send) {
+function createProgramValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send: Send) {
   return {
     /** Changes the value at which the program is paused, this once. */
     changeValue: (tensor: LiveTensorNumber, expression: string) =>
@@ -132,7 +153,7 @@ function createValueVerbs({ api, activity, facts, derived }: LiveVerbDeps, send:
   };
 }
 
-function createViewVerbs({ facts, derived, toasts, showRun }: LiveVerbDeps) {
+function createViewVerbs({ facts, derived, toasts, showRun, dock }: LiveVerbDeps) {
   return {
     chooseProgram(id: ProgramId): void {
       const run = derived.programs.peek().find((program) => program.id === id)?.run;
@@ -149,16 +170,178 @@ function createViewVerbs({ facts, derived, toasts, showRun }: LiveVerbDeps) {
       batch(() => {
         facts.closed.value = new Set([...facts.closed.peek(), ...over.map(({ id }) => id)]);
         facts.gone.value = undefined;
-        if (facts.dock.peek() !== "comparison") facts.dock.value = undefined;
+        if (dock.open.peek() !== "comparison") dock.show(undefined);
       });
     },
     dismissToast: toasts.dismiss,
-    /** Opens a panel; without a name, the recording. */
-    openDock(name: DockName | undefined): void {
-      facts.dock.value = name;
-    },
     setCardOpen(isOpen: boolean): void {
       facts.isCardOpen.value = isOpen;
     },
   };
+}
+
+export interface PanelVerbDeps {
+  readonly api: Pick<Api, "find">;
+  readonly store: RunFacts & ValueFacts & Pick<FocusFacts, "problem">;
+  readonly live: LiveFacts & LiveDerived & LiveVerbs;
+  readonly facts: PanelFacts;
+  readonly verbs: Pick<FocusVerbs, "focusOp"> &
+    Pick<ValueVerbs, "showValue" | "showOccurrence"> & { jump(to: Jump): Promise<void> };
+}
+
+export function createPanelVerbs(deps: PanelVerbDeps) {
+  return {
+    ...createTensorVerbs(deps),
+    ...createNameVerb(deps),
+    ...createTreeVerbs(deps),
+    ...createExpressionVerbs(deps),
+    setCurveNumber(name: CurveNumber): void {
+      deps.facts.curveNumber.value = name;
+    },
+  };
+}
+
+function createTensorVerbs({ live, facts, verbs }: PanelVerbDeps) {
+  function show(number: number, program: ProgramId | undefined): void {
+    if (program === undefined) return;
+    facts.isFollowing.value = true;
+    verbs.showValue({ kind: "live", program, tensor: liveTensorNumber(number) });
+  }
+  return {
+    setTensorFilter(filter: NameFilter): void {
+      facts.tensorFilter.value = filter;
+    },
+    /** Marks a tensor in the list, and shows its op in the other panes. */
+    chooseTensor({ number, graph_id: graph, op_name: opName }: LiveTensor): void {
+      facts.chosenTensor.value = number;
+      if (graph !== "") verbs.focusOp({ graph, opName, graphExecution: undefined, owner: undefined });
+    },
+    /** Opens the elements of a tensor that the program holds. */
+    showLiveValue: (number: number) => show(number, facts.rowsOf.peek()),
+    /** Opens the result of an expression. */
+    showResult: ({ program, result }: Evaluated) => {
+      if (result.kind === "ready") show(result.value.tensor, program);
+    },
+    /** Shows an earlier or later time of the open tensor; the newest one is followed. */
+    showSeen(number: number, program: ProgramId, isNewest: boolean): void {
+      facts.isFollowing.value = isNewest;
+      verbs.showOccurrence({ kind: "live", program, tensor: liveTensorNumber(number) });
+    },
+    continueTo: (tensor: LiveTensor) => live.continueUntil({ tensor: atTensor(tensor) }),
+    ...createMarkVerbs(live),
+  };
+}
+
+/** Leads to what a name stands for in the recording: an op, a tensor, a function or an argument. */
+function createNameVerb({ api, store, verbs }: PanelVerbDeps) {
+  return {
+    async focusName(name: string): Promise<void> {
+      const run = store.run.peek();
+      if (run === undefined) return;
+      // An argument has its type after its name.
+      const text = displayName(name.replace(/: .*$/s, ""));
+      try {
+        const matches = matchesOf(groupsOf(await api.find(run, text, LISTED), text));
+        const exact = matches.find(({ title }) => title === text) ?? matches[0];
+        if (exact === undefined) throw new Error(`The recording has nothing named ${text} yet.`);
+        await verbs.jump(exact.jump);
+      } catch (error) {
+        store.problem.value = sentence(error);
+      }
+    },
+  };
+}
+
+/** Breakpoints and curves of a tensor. */
+function createMarkVerbs(live: PanelVerbDeps["live"]) {
+  const watchedOf = (tensor: LiveTensor) =>
+    live.state.value?.watched.find(({ where }) => isSamePlace(where, atTensor(tensor)));
+  return {
+    hasBreakpoint: (tensor: LiveTensor) =>
+      breakpointAt(live.state.value?.breakpoints ?? [], atTensor(tensor)) !== undefined,
+    isWatched: (tensor: LiveTensor) => watchedOf(tensor) !== undefined,
+    toggleTensor: (tensor: LiveTensor) => live.toggle(atTensor(tensor)),
+    toggleWatch(tensor: LiveTensor): Promise<boolean> {
+      const there = watchedOf(tensor);
+      return there === undefined ? live.watch(atTensor(tensor)) : live.unwatch(there.number);
+    },
+  };
+}
+
+function createTreeVerbs({ live, facts, verbs }: PanelVerbDeps) {
+  return {
+    setGrouping(grouping: Grouping): void {
+      batch(() => {
+        facts.grouping.value = grouping;
+        facts.openGroups.value = undefined;
+        facts.boxRefusal.value = undefined;
+      });
+    },
+    setOpFilter(filter: NameFilter): void {
+      batch(() => {
+        facts.opFilter.value = filter;
+        facts.openGroups.value = undefined;
+        facts.boxRefusal.value = undefined;
+      });
+    },
+    setOpenGroups(keys: ReadonlySet<string>): void {
+      facts.openGroups.value = keys;
+    },
+    focusListedOp({ graph, name: opName }: ListedOp): void {
+      verbs.focusOp({ graph, opName, graphExecution: undefined, owner: undefined });
+    },
+    /** Sets the breakpoints of a node of the tree, or removes them. */
+    async toggleBox(tree: OpTree, node: TreeNode): Promise<void> {
+      const isFiltered = facts.opFilter.peek().text.trim() !== "";
+      const change = boxChange(tree, node, live.state.peek()?.breakpoints ?? [], isFiltered);
+      facts.boxRefusal.value = change.kind === "refused" ? change.sentence : undefined;
+      if (change.kind === "remove") for (const number of change.numbers) await live.removeBreakpoint(number);
+      if (change.kind === "set")
+        for (const where of change.wheres) if (!(await live.setBreakpoint(newBreakpoint(where)))) return;
+    },
+  };
+}
+
+/** Expressions that stay in the history. */
+const MOST_EVALUATED = 50;
+
+function createExpressionVerbs(deps: PanelVerbDeps) {
+  const { live, facts } = deps;
+  let last = 0;
+  const keep = (change: (all: readonly Evaluated[]) => readonly Evaluated[]) => {
+    facts.evaluated.value = change(facts.evaluated.peek());
+  };
+  const settle = (number: number, result: Loaded<Evaluation>) =>
+    keep((all) => all.map((one) => (one.number === number ? { ...one, result } : one)));
+  return {
+    async evaluate(expression: string): Promise<void> {
+      const program = live.program.peek()?.id;
+      if (expression.trim() === "" || program === undefined) return;
+      const number = ++last;
+      const entry = { number, program, expression: expression.trim(), result: WAITING };
+      keep((all) => [entry, ...all].slice(0, MOST_EVALUATED));
+      try {
+        settle(number, { kind: "ready", value: await live.evaluate(entry.expression) });
+      } catch (error) {
+        settle(number, { kind: "failed", message: sentence(error) });
+      }
+    },
+    forgetEvaluated: (number: number) => keep((all) => all.filter((one) => one.number !== number)),
+    changeValue: (expression: string) => changeValue(deps, expression.trim()),
+  };
+}
+
+const WAITING: Loaded<Evaluation> = { kind: "loading", stale: undefined };
+
+/** Changes the value at which the program is paused, and says what came of it. */
+async function changeValue({ store, live, facts }: PanelVerbDeps, expression: string): Promise<void> {
+  const pause = live.state.peek()?.pause;
+  if (pause?.tensor === undefined || expression === "") return;
+  const done = await live.changeValue(pause.tensor.number, expression);
+  const why = live.refusal.peek() ?? "The value was not changed.";
+  const words = done ? `Changed to ${expression}: the ops after it get the new value.` : why;
+  batch(() => {
+    facts.changed.value = { pause: pause.number, sentence: words, done };
+    if (done) store.liveEdition.value = store.liveEdition.peek() + 1;
+  });
 }

@@ -5,7 +5,7 @@
  */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { sentence } from "../../base/loaded";
-import type { Activity } from "../activity";
+import type { Activity } from "../common/activity";
 
 const AT_A_TIME = 3;
 

@@ -13,11 +13,18 @@ import { type Loaded, shown } from "../../base/loaded";
 import { type Grid, gridOf, type NumberRange, rangeOf, transposed } from "../../model/values/grid";
 import { hasCell, partOf, positionOf } from "../../model/values/slicing";
 import { isSameRef } from "../../model/values/value_ref";
-import { hasNumbers, numberText, rangeTyped, type ValueView, viewOf } from "../../model/values/view";
-import type { Deps } from "../deps";
-import { type ByKey, both } from "../derived/keyed";
-import type { Facts } from "../facts";
+import {
+  type Cell,
+  hasNumbers,
+  numberText,
+  rangeTyped,
+  type ValueView,
+  viewOf,
+} from "../../model/values/view";
+import type { RunFacts } from "../run/run";
+import { type ByKey, both, type Deps } from "../run/run";
 import { Blocks, type Keyed } from "./blocks";
+import type { ValueFacts } from "./verbs";
 
 /** The coarse grid has at most this many rows and columns. */
 const COARSE = 512;
@@ -54,7 +61,7 @@ export interface TextBlock extends Keyed {
   readonly at: { slicing: string; row: number; column: number; rows: number; columns: number };
 }
 
-export function createValues(deps: Deps, byKey: ByKey) {
+export function createValues(deps: Deps<RunFacts & ValueFacts>, byKey: ByKey) {
   const { api, facts, activity } = deps;
   const valueInfo = createInfo(deps, byKey);
   const valueView = createView(facts, valueInfo);
@@ -96,7 +103,10 @@ interface InfoOf {
  * The generation is a key: a growing run gets more occurrences. That of a program's tensor is requested again
  * after a change of its value; of one that is gone, it is known without a request.
  */
-function createInfo({ api, facts }: Deps, byKey: ByKey): ReadonlySignal<Loaded<InfoOf> | undefined> {
+function createInfo(
+  { api, facts }: Deps<RunFacts & ValueFacts>,
+  byKey: ByKey,
+): ReadonlySignal<Loaded<InfoOf> | undefined> {
   const generation = computed(() => facts.status.value?.generation);
   return byKey(
     () => {
@@ -111,7 +121,7 @@ function createInfo({ api, facts }: Deps, byKey: ByKey): ReadonlySignal<Loaded<I
 
 /** Undefined until the first answer. The last view stays while another value is loading. */
 function createView(
-  facts: Facts,
+  facts: RunFacts & ValueFacts,
   info: ReadonlySignal<Loaded<InfoOf> | undefined>,
 ): ReadonlySignal<ValueView | undefined> {
   let last: ValueView | undefined;
@@ -132,7 +142,7 @@ function createView(
 }
 
 /** What requests for a kept value have in common; undefined without one. */
-function sliceKey(facts: Facts, view: ValueView | undefined) {
+function sliceKey(facts: RunFacts & ValueFacts, view: ValueView | undefined) {
   const run = facts.run.value;
   if (run === undefined || view === undefined || !view.info.is_kept) return undefined;
   const { ref, edition, slicing, part } = view;
@@ -140,7 +150,7 @@ function sliceKey(facts: Facts, view: ValueView | undefined) {
 }
 
 function createPicture(
-  { api, facts }: Deps,
+  { api, facts }: Deps<RunFacts & ValueFacts>,
   byKey: ByKey,
   view: ReadonlySignal<ValueView | undefined>,
 ): ReadonlySignal<Loaded<ValuePicture> | undefined> {
@@ -181,7 +191,11 @@ function createSettled(
   });
 }
 
-function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
+function createSummary(
+  { api, facts }: Deps<RunFacts & ValueFacts>,
+  byKey: ByKey,
+  view: ReadonlySignal<ValueView | undefined>,
+) {
   return byKey(
     () => {
       const key = sliceKey(facts, view.value);
@@ -198,7 +212,11 @@ function createSummary({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
  * The occurrences of the tensor around the one that is shown, with the element in focus of each. Those of a
  * program's tensor are what the page has seen.
  */
-function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<ValueView | undefined>) {
+function createHistory(
+  { api, facts }: Deps<RunFacts & ValueFacts>,
+  byKey: ByKey,
+  view: ReadonlySignal<ValueView | undefined>,
+) {
   const begin = computed(() => {
     const at = facts.historyAt.value ?? view.value?.info.occurrence ?? 0;
     return Math.floor(at / OCCURRENCES) * OCCURRENCES;
@@ -222,7 +240,7 @@ function createHistory({ api, facts }: Deps, byKey: ByKey, view: ReadonlySignal<
   };
 }
 
-function elementOf(facts: Facts, view: ValueView | undefined): string | undefined {
+function elementOf(facts: RunFacts & ValueFacts, view: ValueView | undefined): string | undefined {
   const [cell, plane] = [facts.cell.value, view?.plane];
   if (plane === undefined || view === undefined || !hasNumbers(view.info)) return undefined;
   if (plane.rows === undefined && plane.columns === undefined) return view.slicing;
@@ -245,4 +263,57 @@ export function tileBlock(
   const key = JSON.stringify([run, ref, edition, view.slicing, plane.isSwapped, part, block.key]);
   const slicing = partOf(plane, block.rows, block.columns);
   return { key, run, ref, slicing, part, size, isSwapped: plane.isSwapped };
+}
+
+/** The sizes of a block of a matrix, and of a vector, which is one row. */
+const OF_MATRIX = { rows: 50, columns: 20 } as const;
+const OF_VECTOR = { rows: 1, columns: 100 } as const;
+
+export type TextBlocks = Blocks<TextBlock, ValueTexts>;
+
+/** The block with an element. */
+export function textBlock(run: RunName, view: ValueView, cell: Cell): TextBlock {
+  const { row, column } = inOrder(view, cell);
+  const size = view.plane?.rows === undefined ? OF_VECTOR : OF_MATRIX;
+  const at = {
+    slicing: view.slicing,
+    row: Math.floor(row / size.rows) * size.rows,
+    column: Math.floor(column / size.columns) * size.columns,
+    ...size,
+  };
+  return { key: JSON.stringify([run, view.ref, view.edition, at]), run, ref: view.ref, at };
+}
+
+/** The exact text of an element; undefined when it was not fetched. */
+export function textOf(texts: TextBlocks, run: RunName, view: ValueView, cell: Cell): string | undefined {
+  const { key, at } = textBlock(run, view, cell);
+  const { row, column } = inOrder(view, cell);
+  return texts.at(key)?.cells[row - at.row]?.[column - at.column];
+}
+
+/** The blocks of a part of the plane. */
+export function textBlocks(
+  run: RunName,
+  view: ValueView,
+  rows: { readonly begin: number; readonly end: number },
+  columns: { readonly begin: number; readonly end: number },
+): readonly TextBlock[] {
+  const blocks = new Map<string, TextBlock>();
+  const size = view.plane?.rows === undefined ? OF_VECTOR : OF_MATRIX;
+  const [down, across] = view.plane?.isSwapped ? [size.columns, size.rows] : [size.rows, size.columns];
+  for (let row = rows.begin; row < rows.end; row = next(row, down))
+    for (let column = columns.begin; column < columns.end; column = next(column, across)) {
+      const block = textBlock(run, view, { row, column });
+      blocks.set(block.key, block);
+    }
+  return [...blocks.values()];
+}
+
+function next(at: number, size: number): number {
+  return (Math.floor(at / size) + 1) * size;
+}
+
+/** The position in the order of the dimensions. */
+function inOrder({ plane }: ValueView, { row, column }: Cell): Cell {
+  return plane?.isSwapped ? { row: column, column: row } : { row, column };
 }

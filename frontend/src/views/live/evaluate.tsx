@@ -1,7 +1,7 @@
 /** A box for expressions over the held tensors, their results, and the change of the value at a pause. */
 import { useRef, useState } from "preact/hooks";
 import { dtypeName, shapeText } from "../../model/names";
-import type { Evaluated } from "../../store/live_panel/facts";
+import type { Evaluated } from "../../store/live/facts";
 import type { Store } from "../../store/store";
 import { Hint } from "../panel";
 import { ChangeValue } from "./change_value";

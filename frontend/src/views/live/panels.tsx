@@ -39,7 +39,7 @@ export const PROGRAM_PANELS: readonly DockPanel[] = [
   {
     name: "tensors",
     title: "Tensors",
-    count: ({ livePanel, live }) => (live.dock.value === "tensors" ? livePanel.rows.value.total : undefined),
+    count: ({ livePanel, dock }) => (dock.open.value === "tensors" ? livePanel.rows.value.total : undefined),
     View: withBar(TensorsNote, TensorsTools, Tensors),
   },
   { name: "ops", title: "Ops", View: withBar(OpsNote, OpsTools, Ops) },

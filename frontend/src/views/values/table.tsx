@@ -6,7 +6,7 @@ import type { NumberRange } from "../../model/values/grid";
 import { columnsOf, type Line, type Plane, rowsOf, type Span } from "../../model/values/slicing";
 import { type Cell, hasNumbers, typedNumber, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
-import { textBlocks, textOf } from "../../store/values/texts";
+import { textBlocks, textOf } from "../../store/values/values";
 import { VALUE_CELL } from "../geometry";
 import { Failure } from "../panel";
 import { useVirtualScroll, type VirtualScroll } from "../virtual_scroll";

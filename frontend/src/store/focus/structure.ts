@@ -1,0 +1,152 @@
+/** The execution or op in focus, and the graph around it. */
+import { computed, type ReadonlySignal } from "@preact/signals";
+import type { ExecutionData, OpInfo } from "../../api/answers";
+import type { Api } from "../../api/routes";
+import type { GraphId, RunName } from "../../base/ids";
+import { type Loaded, shown } from "../../base/loaded";
+import { current } from "../../model/history";
+import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
+import { isEmpty } from "../lists/lists";
+import { type ByKey, both, type Deps, ready } from "../run/run";
+import type { FocusedFacts, OpFocus } from "./facts";
+
+export type Structure = ReturnType<typeof createStructure>;
+
+const MAX_NESTED_GRAPHS = 24;
+const NOWHERE: Target = { kind: "nowhere" };
+
+export function createStructure({ api, facts }: Deps<FocusedFacts>, byKey: ByKey) {
+  const run = facts.run;
+  const op = computed(() => current(facts.history.value));
+  const executionData = byKey(
+    () => both(run.value, facts.execution.value),
+    ([name, index], signal) => api.execution(name, index, signal),
+  );
+  const opInfo = byKey(
+    () => both(run.value, op.value),
+    async ([name, at], signal) =>
+      knownInfo(facts, name, at) ?? api.op(name, at.graph, at.opName, at.graphExecution, signal),
+  );
+  return {
+    op,
+    /** Where a link to what is in focus leads. */
+    focusTarget: computed((): Target => {
+      if (facts.subject.value === "op") return op.value === undefined ? NOWHERE : { kind: "op", ...op.value };
+      const index = facts.execution.value;
+      return index === undefined ? NOWHERE : { kind: "execution", index };
+    }),
+    executionData,
+    opInfo,
+    /** Which graph executions ran inside the execution in focus. */
+    inside: byKey(
+      () => both(run.value, facts.execution.value),
+      ([name, index], signal) => api.locateExecution(name, index, signal),
+    ),
+    neighbourhood: computed(() => neighbourhood(facts, op.value, opInfo.value, executionData.value)),
+    /** Rows of the list of graph executions that are inputs of the op in focus. */
+    inputGraphExecutions: computed(() => inputGraphExecutions(facts, ready(opInfo.value))),
+  };
+}
+
+/** The graphs around the focus. */
+export function createGraphs(
+  { api, facts }: Deps<FocusedFacts>,
+  byKey: ByKey,
+  opInfo: ReadonlySignal<Loaded<OpInfo> | undefined>,
+  executionData: ReadonlySignal<Loaded<ExecutionData> | undefined>,
+) {
+  const run = facts.run;
+  const calledGraph = byKey(
+    () => both(run.value, shown(executionData.value)?.graph_id || undefined),
+    ([name, id], signal) => api.graph(name, id, signal),
+  );
+  return {
+    /** The graph that the execution in focus ran. */
+    calledGraph,
+    /** The graphs that it calls, up to MAX_NESTED_GRAPHS. */
+    nestedGraphs: byKey(
+      () => both(run.value, shown(calledGraph.value)?.inner_graph_ids.slice(0, MAX_NESTED_GRAPHS)),
+      ([name, ids], signal) => graphNames(api, name, ids, signal),
+    ),
+    /** The graph of the op in focus and those around it, outermost first. */
+    breadcrumb: byKey(
+      () => both(run.value, shown(opInfo.value)?.graph_ids),
+      ([name, ids], signal) => graphNames(api, name, ids, signal),
+    ),
+  };
+}
+
+async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signal: AbortSignal) {
+  return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
+}
+
+/** What came with a pause of the op. */
+function knownInfo(
+  { known }: FocusedFacts,
+  run: RunName,
+  { graph, opName, graphExecution }: OpFocus,
+): OpInfo | undefined {
+  const { run: at, op, info } = known.peek() ?? {};
+  const isSame =
+    at === run && op?.graph === graph && op.opName === opName && op.graphExecution === graphExecution;
+  return isSame ? info : undefined;
+}
+
+function neighbourhood(
+  facts: FocusedFacts,
+  op: OpFocus | undefined,
+  opInfo: Loaded<OpInfo> | undefined,
+  execution: Loaded<ExecutionData> | undefined,
+): Loaded<Neighbourhood> | undefined {
+  if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
+  if (op === undefined) return undefined;
+  return mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? op.graph, op.owner));
+}
+
+function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {
+  if (loaded === undefined || loaded.kind === "failed") return loaded;
+  if (loaded.kind === "ready") return { kind: "ready", value: make(loaded.value) };
+  return { kind: "loading", stale: loaded.stale === undefined ? undefined : make(loaded.stale) };
+}
+
+/** Only earlier rows: a later one was not an input of the op in focus. */
+function inputGraphExecutions(facts: FocusedFacts, info: OpInfo | undefined): ReadonlySet<number> {
+  const at = facts.graphExecution.value;
+  if (info === undefined || at === undefined || facts.subject.value !== "op") return new Set();
+  const rows = info.inputs.map((input) => {
+    const { data, output_slot } = input.same ?? input;
+    return data?.outputs[output_slot]?.health?.graph_execution_index;
+  });
+  return new Set(rows.filter((row) => row !== undefined && row < at) as number[]);
+}
+
+export function createPositions({ api, facts }: Deps<FocusedFacts>, byKey: ByKey, { inside }: Structure) {
+  const leftOut = computed(() => facts.onlyBad.value || !isEmpty(facts.filter.value));
+  const before = byKey(
+    () => {
+      const [index, onlyBad, filter] = [facts.graphExecution.value, facts.onlyBad.value, facts.filter.value];
+      if (!leftOut.value || index === undefined) return undefined;
+      return both(facts.run.value, { index, onlyBad, filter, generation: facts.status.value?.generation });
+    },
+    async ([run, { index, onlyBad, filter }], signal) =>
+      (await api.locateGraphExecution(run, index, onlyBad, filter, signal)).before ?? 0,
+  );
+  return {
+    /** Whether the list of graph executions leaves some out. */
+    leftOut,
+    /** The position of the row in focus in the list that is shown. */
+    graphExecutionPosition: computed(() =>
+      leftOut.value ? ready(before.value) : facts.graphExecution.value,
+    ),
+    /**
+     * The row that the list brings into view: the one in focus, or the first that ran inside the execution in
+     * focus.
+     */
+    revealedGraphExecution: computed(() => {
+      if (leftOut.value) return ready(before.value);
+      return facts.subject.value === "op"
+        ? facts.graphExecution.value
+        : ready(inside.value)?.graph_execution_begin;
+    }),
+  };
+}

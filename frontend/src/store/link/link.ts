@@ -1,0 +1,131 @@
+/** Links: where one leads, and the one to what is shown. Another run has nothing of the one before. */
+import { batch, computed, type ReadonlySignal } from "@preact/signals";
+import type { Runs } from "../../api/answers";
+import type { AlertIndex, RunName } from "../../base/ids";
+import { NO_HISTORY } from "../../model/history";
+import type { Link } from "../../model/link";
+import type { AlertFacts } from "../alerts/verbs";
+import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
+import type { FocusVerbs } from "../focus/verbs";
+import type { FilterVerbs } from "../lists/run_lists";
+import { newestRun } from "../run/polling";
+import type { ValueFacts } from "../values/verbs";
+
+export type Facts = FocusedFacts & AlertFacts & ValueFacts;
+
+import type { ValueVerbs } from "../values/verbs";
+
+/** The link that leads back to what is shown now. */
+export function createLink(
+  facts: Facts,
+  opInFocus: ReadonlySignal<OpFocus | undefined>,
+): ReadonlySignal<Link> {
+  return computed(() => {
+    const op = opInFocus.value;
+    const isOp = facts.subject.value === "op";
+    return {
+      ...valueLink(facts),
+      run: facts.run.value,
+      other: facts.other.value,
+      execution: facts.execution.value,
+      trace: facts.graphExecution.value,
+      ...(isOp && op !== undefined && op.graphExecution === undefined
+        ? { graph: op.graph, op: op.opName }
+        : {}),
+      subject: facts.execution.value !== undefined || op !== undefined ? facts.subject.value : undefined,
+      frame: facts.frame.value,
+      file: facts.line.value?.file,
+      line: facts.line.value?.line,
+      ...facts.filter.value,
+      onlyBad: facts.onlyBad.value ? true : undefined,
+      alertType: facts.alertType.value,
+      alert: facts.alert.value,
+    };
+  });
+}
+
+/** The part of the link that opens the value view again. */
+function valueLink(facts: Facts): Link {
+  const ref = facts.value.value;
+  if (ref === undefined) return {};
+  return {
+    value: ref,
+    slicing: facts.slicing.value,
+    swapped: facts.isSwapped.value ? true : undefined,
+    tab: facts.valueTab.value === "table" ? "table" : undefined,
+    part: facts.part.value === "abs" ? undefined : facts.part.value,
+  };
+}
+
+/** Whether a link leads to more than runs. */
+export function hasFocus({ run: _, other: __, ...rest }: Link): boolean {
+  return Object.values(rest).some((part) => part !== undefined);
+}
+
+/** Takes the run of the link when there is one of that name, else the newest. */
+export function chooseRun(facts: Facts, verbs: RunVerbs, runs: Runs, link: Link): void {
+  if (facts.run.peek() !== undefined) return;
+  const isNamed = link.run !== undefined && runs.has(link.run);
+  const run = isNamed ? link.run : newestRun(runs);
+  if (run === undefined) return;
+  verbs.selectRun(run);
+  if (isNamed || link.run === undefined) void verbs.open(link);
+}
+
+interface Restoring extends Pick<ValueVerbs, "openValue"> {
+  restoreAlert(index: AlertIndex): Promise<void>;
+}
+
+export type RunVerbs = ReturnType<typeof createRunVerbs>;
+
+export function createRunVerbs(
+  facts: Facts,
+  choice: Choice,
+  { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs,
+  { setFilter, setOnlyBad }: FilterVerbs,
+  { restoreAlert, openValue }: Restoring,
+) {
+  return {
+    selectRun(run: RunName): void {
+      choice.make();
+      batch(() => {
+        // No run is compared with itself: the two change places.
+        if (facts.other.peek() === run) facts.other.value = facts.run.peek();
+        facts.run.value = run;
+        clearRun(facts);
+      });
+    },
+    /** Goes where a link leads, within the run. */
+    async open(link: Link): Promise<void> {
+      facts.other.value = link.other === facts.run.peek() ? undefined : link.other;
+      setFilter(link);
+      setOnlyBad(link.onlyBad === true);
+      facts.alertType.value = link.alertType;
+      if (link.trace !== undefined && link.subject !== "execution") await focusGraphExecution(link.trace);
+      else if (link.execution !== undefined) focusExecution(link.execution);
+      if (link.graph !== undefined && link.op !== undefined && link.trace === undefined)
+        focusOp({ graph: link.graph, opName: link.op, graphExecution: undefined, owner: undefined });
+      if (link.frame !== undefined) facts.frame.value = link.frame;
+      if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
+      openValue(link);
+      if (link.alert !== undefined) await restoreAlert(link.alert);
+    },
+  };
+}
+
+/** Drops what belongs to a run: another run has nothing of it. */
+function clearRun(facts: Facts): void {
+  facts.status.value = undefined;
+  facts.problem.value = undefined;
+  facts.touched.value = false;
+  facts.execution.value = undefined;
+  facts.graphExecution.value = undefined;
+  facts.alert.value = undefined;
+  facts.origin.value = undefined;
+  facts.alertType.value = undefined;
+  facts.history.value = NO_HISTORY;
+  facts.frame.value = undefined;
+  facts.line.value = undefined;
+  facts.filter.value = {};
+  facts.value.value = undefined;
+}
