@@ -12,10 +12,10 @@ import {
   watchShown,
   watchTheme,
 } from "./base/host";
+import { browserTimer } from "./store/common/activity";
 import { createAccess } from "./store/link/access";
 import { followAddress, linkNow } from "./store/link/address";
 import { createStore, type Store } from "./store/store";
-import { browserTimer } from "./store/common/activity";
 import { App } from "./views/app";
 import { setGeometry } from "./views/geometry";
 import styles from "./views/styles/index.css?inline";

@@ -135,6 +135,39 @@ describe("the rooms of the front end", () => {
   });
 });
 
+/** The slices of the store, each with those that it may know: the table of README.md. */
+const SLICES = new Map(
+  [...readFileSync(join(FRONTEND, "README.md"), "utf8").matchAll(/^\| `(\w+)` \| [^|]+ \|([^|]*)\|$/gm)].map(
+    ([, slice = "", known = ""]) => [slice, [...known.matchAll(/\w+/g)].map(String).sort()],
+  ),
+);
+
+describe("the slices of the store", () => {
+  const sliceOf = (path: string) => /^store\/(\w+)\//.exec(path)?.[1];
+
+  test("are all in the table, and have few files", () => {
+    const files = sources().map((file) => sliceOf(file));
+    expect([...new Set(files)].filter((name) => name !== undefined).sort()).toEqual(
+      [...SLICES.keys(), "common"].sort(),
+    );
+    for (const slice of SLICES.keys())
+      expect(files.filter((name) => name === slice).length).toBeLessThan(slice === "live" ? 7 : 4);
+  });
+
+  test.each([...SLICES, ["common", []] as const])("%s knows those of the table", (slice, known) => {
+    const targets = imports().filter(({ file, room }) => room === "store" && sliceOf(file) === slice);
+    const found = new Set(targets.map(({ target }) => (target === "store/store" ? target : sliceOf(target))));
+    for (const name of [undefined, slice, "common"]) found.delete(name);
+    expect([...found].sort()).toEqual(known);
+  });
+
+  test("know no slice that knows them", () => {
+    const names = [...SLICES.keys()];
+    for (const [slice, known] of SLICES)
+      expect(known.filter((name) => names.indexOf(name) > names.indexOf(slice))).toEqual([]);
+  });
+});
+
 test.each(["src", "test"])(`no function in %s is longer than ${MOST_LINES} lines`, (name) => {
   const folder = join(FRONTEND, name);
   expect(sources(folder).flatMap((file) => longFunctions(folder, file))).toEqual([]);

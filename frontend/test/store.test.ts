@@ -1,3 +1,4 @@
+import { effect } from "@preact/signals";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Fetch, makeClient } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
@@ -95,6 +96,15 @@ describe("a run with bad values", () => {
     await store.focusAlert(alertIndex(3));
     await quiet(store);
     expect(focusText(store)).toBe("alert 3 · step 6 Log:0 · call #61");
+  });
+
+  test("goes to an alert in one step", async () => {
+    const { store } = await open(ILL);
+    const seen: string[] = [];
+    const stop = effect(() => void seen.push(focusText(store)));
+    await store.focusAlert(alertIndex(3));
+    stop();
+    expect(seen).toEqual(["alert 0 · step 5 Log:0 · call #51", "alert 3 · step 6 Log:0 · call #61"]);
   });
 
   test("goes along the graph and back, and the list goes with it", async () => {

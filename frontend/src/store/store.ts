@@ -22,7 +22,7 @@ import { createLive, createLivePanel, type Live, type LivePanel } from "./live/l
 import { Polling } from "./run/polling";
 import { createByKey, createRunFacts, type Deps } from "./run/run";
 import { createSearch, createSearchVerbs } from "./search/search";
-import { createSource } from "./source/source";
+import { createSource, createSourceVerbs } from "./source/source";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -141,7 +141,7 @@ type AllDeps = VerbDeps & Deps<Facts>;
 
 function createVerbs(deps: AllDeps, choice: Choice) {
   const { facts } = deps;
-  const focus = createFocusVerbs(deps, choice);
+  const focus = { ...createFocusVerbs(deps, choice), ...createSourceVerbs(facts, choice) };
   const filters = createFilterVerbs(facts);
   const values = createValueVerbs(facts);
   const { restoreAlert, setAlertType } = createAlertKeeping(deps, choice);

@@ -5,7 +5,6 @@ import { canMove, current, move, stepTo } from "../../model/history";
 import type { Target } from "../../model/neighbourhood";
 import { type GraphExecutionRow, graphExecutionRow } from "../../model/rows";
 import type { Lists } from "../lists/lists";
-import { createSourceVerbs } from "../source/source";
 import type { Choice, FocusedFacts, OpFocus, VerbDeps } from "./facts";
 
 export type FocusVerbs = ReturnType<typeof createFocusVerbs>;
@@ -46,7 +45,6 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
       if (target.kind === "op") focusOp({ ...target, owner: undefined });
       else if (target.kind === "execution") focusExecution(target.index);
     },
-    ...createSourceVerbs(facts, choice),
   };
 }
 

@@ -9,6 +9,7 @@ import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
 import { newestRun } from "../run/polling";
+import type { SourceVerbs } from "../source/source";
 import type { ValueFacts } from "../values/verbs";
 
 export type Facts = FocusedFacts & AlertFacts & ValueFacts;
@@ -81,7 +82,7 @@ export type RunVerbs = ReturnType<typeof createRunVerbs>;
 export function createRunVerbs(
   facts: Facts,
   choice: Choice,
-  { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs,
+  { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs & SourceVerbs,
   { setFilter, setOnlyBad }: FilterVerbs,
   { restoreAlert, openValue }: Restoring,
 ) {

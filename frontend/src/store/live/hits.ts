@@ -15,6 +15,7 @@ import type { Timer } from "../common/activity";
 import type { Choice, VerbDeps } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import { fileOf } from "../search/search";
+import type { SourceVerbs } from "../source/source";
 import type { LiveDerived } from "./facts";
 
 /** Seconds after a pause when its rows are looked for again, if they were not on record. */
@@ -25,7 +26,7 @@ export interface HitDeps extends VerbDeps {
   readonly timer: Timer;
   readonly choice: Choice;
   readonly verbs: Pick<
-    FocusVerbs,
+    FocusVerbs & SourceVerbs,
     "focusOp" | "focusKnown" | "focusGraphExecution" | "focusExecution" | "focusLine" | "focusOnlyLine"
   > & {
     selectRun(run: RunName): void;

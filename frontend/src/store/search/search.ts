@@ -10,6 +10,7 @@ import { resource } from "../common/resource";
 import type { Choice, FocusedFacts, VerbDeps } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
+import type { SourceVerbs } from "../source/source";
 import { type CallPosition, callOf, graphExecutionOf, lastIn } from "./locate";
 
 /** The results for `text`, which is the previous text while the newest results are loading. */
@@ -60,7 +61,7 @@ const MOST_OPS = 100;
 export function createSearchVerbs(
   { api, facts }: VerbDeps,
   choice: Choice,
-  { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs,
+  { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs & SourceVerbs,
   { setFilter }: FilterVerbs,
 ) {
   const goTo = (call: CallPosition) => {
@@ -94,7 +95,7 @@ export function createSearchVerbs(
 function createPlaceVerbs(
   { api, facts }: Pick<VerbDeps, "api" | "facts">,
   choice: Choice,
-  { focusOp, focusLine }: Pick<FocusVerbs, "focusOp" | "focusLine">,
+  { focusOp, focusLine }: Pick<FocusVerbs & SourceVerbs, "focusOp" | "focusLine">,
 ) {
   return {
     /** Goes to a line of a recorded source file. */

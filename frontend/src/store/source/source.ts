@@ -54,6 +54,8 @@ async function loadStack(
   return framesOf(ids, await api.frames(run, ids, signal));
 }
 
+export type SourceVerbs = ReturnType<typeof createSourceVerbs>;
+
 export function createSourceVerbs(facts: FocusedFacts, choice: Choice) {
   return {
     focusFrame(frame: FrameId): void {
