@@ -46,7 +46,7 @@ from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
-from tb_debugger_plugin.capture.sinks.protocol import BOUNDED, Sink
+from tb_debugger_plugin.capture.sinks.protocol import BOUNDED, GROWS, Sink
 from tb_debugger_plugin.capture.stacks.calls import RunningCall
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
@@ -56,6 +56,9 @@ from tb_debugger_plugin.errors import RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
+_HOUR_S = 3600
+#: A limit that is further away is not worth a line.
+_DAY_HOURS = 24
 
 
 class StepCounter:
@@ -98,6 +101,11 @@ class StepCounter:
         self._sink.set_wanted(self.is_recorded)
 
     @property
+    def num_ended(self) -> int:
+        """How many steps the program has marked."""
+        return self._number
+
+    @property
     def never_marked(self) -> bool:
         """Whether the user chose steps, but the program has marked none."""
         return self._options.chooses_steps and self._number == 0
@@ -123,6 +131,7 @@ class Recording:
 
     def __init__(self, options: Options) -> None:
         host = socket.gethostname()
+        self._begun = time.monotonic()
         self._sink = open_sink(options, host)
         self.requested = options
         self.options = options = self._sink.narrowed(options)
@@ -545,11 +554,28 @@ class Recording:
         return self._threads.callback_result(outputs)
 
     def _handle(self, rang: int) -> None:
-        """Act on a bad value as the user wants, which may raise, or say that the byte limit is reached."""
+        """Act on a bad value as the user wants, which may raise, or say how large the files become."""
         if rang == BOUNDED:
             self._not_recorded.report(bound_reached(self._sink.byte_limit))
+        elif rang == GROWS:
+            self._say_growth()
         elif self._alarm is not None:
             self._alarm.handle(rang)
+
+    def _say_growth(self) -> None:
+        size, limit = self._sink.num_bytes(), self._sink.byte_limit
+        per_hour = size / max(time.monotonic() - self._begun, 1.0) * _HOUR_S
+        hours = (limit - size) / per_hour
+        if hours > _DAY_HOURS:
+            return
+        steps = self._steps.num_ended
+        a_step = f"{size / 1e6 / steps:,.1f} MB a step, " if steps else ""
+        left = f"{hours * 60:,.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
+        _log.warning(
+            "The recording grows by %s%s GB an hour: at this rate it reaches %s MB (max_bytes) in %s. Then "
+            "it keeps what is on record, first bad tensors and the end.",
+            *(a_step, f"{per_hour / 1e9:,.1f}", f"{limit / 1e6:,.0f}", left),
+        )
 
     def _act_before_next_op(self) -> None:
         """Let the next op of the program, or the next run of a session, act on what has broken a rule."""

@@ -29,7 +29,7 @@ def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
     install = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*install, str(wheel), "pytest", "pytest-timeout", "hypothesis"], check=True)
+    subprocess.run([*install, f"{wheel}[shell]", "pytest", "pytest-timeout", "hypothesis"], check=True)
     return home / "bin" / "python"
 
 

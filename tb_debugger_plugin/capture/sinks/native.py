@@ -281,6 +281,10 @@ class NativeSink:
         """Return the numbers of executions and traces so far."""
         return self._recorder.executions, self._recorder.traces
 
+    def num_bytes(self) -> int:
+        """Return the bytes of the records in the event files."""
+        return int(self._recorder.num_bytes)
+
     def num_bad(self) -> int:
         """Return the number of bad tensors on record so far."""
         return int(self._recorder.num_bad)

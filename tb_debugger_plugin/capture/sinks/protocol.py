@@ -132,7 +132,7 @@ class FirstBad(NamedTuple):
 
 
 #: What `Sink.eager_op` and `Sink.session_run` return beside numbers of rings.
-STOPPED, BOUNDED = -1, -2
+STOPPED, BOUNDED, GROWS = -1, -2, -3
 
 
 class Sink(Protocol):
@@ -172,8 +172,9 @@ class Sink(Protocol):
     ) -> int:
         """Record the execution of an op.
 
-        Returns `STOPPED` if the recording has stopped, `BOUNDED` once when it has reached `max_bytes`, the
-        number of a ring of the alarm to handle, or 0.
+        Returns `STOPPED` if the recording has stopped, `BOUNDED` once when it has reached `max_bytes`,
+        `GROWS` once when it is clear how fast the files grow, the number of a ring of the alarm to handle, or
+        0.
 
         `prefix`: the encoded fields of an Execution that the other arguments do not give. `devices`: device
         numbers by name. `is_recorded`: how outputs are recorded, by dtype (`Choice.bits`). `summarize`: takes
@@ -261,6 +262,10 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Flush and close all files."""
+
+    def num_bytes(self) -> int:
+        """Return the bytes of the records in the event files, if there is a limit of them."""
+        return 0
 
     def take_bounded(self) -> bool:
         """Whether the files have reached `max_bytes` and nobody has been told; once true, then false."""

@@ -29,16 +29,17 @@ class ByteBudget {
   void Add(uint64_t bytes) { used_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed); }
   // Whether no more records can be kept but those of circular buffers.
   bool IsSpent() const { return max_ > 0 && used() >= max_ / 4 * 3; }
+  // Whether a sixty-fourth is used, which is when a user wants to know how fast the files grow.
+  bool IsBegun() const { return max_ > 0 && used() >= max_ / 64; }
   // Whether so many bytes more can be written.
   bool HasRoom(uint64_t bytes) const { return max_ <= 0 || used() + static_cast<int64_t>(bytes) <= max_; }
   // Bytes of the records in the circular buffer of one file.
   uint64_t ring_bytes() const {
     return static_cast<uint64_t>(std::min<int64_t>(std::max<int64_t>(max_ / 64, 64 << 10), 64 << 20));
   }
-
- private:
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
 
+ private:
   const int64_t max_;
   std::atomic<int64_t> used_{0};
 };

@@ -62,11 +62,13 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self.release();
 }
 
-// -1 if recording has stopped, -2 the first time after the byte limit was reached, else the number of a ring
-// that Python has to handle, or 0. `rang`: number of the ring of what was just recorded.
+// -1 if recording has stopped, -2 the first time after the byte limit was reached, -3 once when it is clear
+// how fast the files grow, else the number of a ring that Python has to handle, or 0. `rang`: number of the
+// ring of what was just recorded.
 PyObject* AfterRecord(Recorder* recorder, int64_t rang) {
   if (!recorder->on()) return PyLong_FromLong(-1);
   if (rang == 0 && recorder->TakeBounded()) return PyLong_FromLong(-2);
+  if (rang == 0 && recorder->TakeGrowth()) return PyLong_FromLong(-3);
   Alarm& alarm = recorder->alarm();
   return PyLong_FromLongLong(alarm.fails_graphs() ? rang : alarm.TakePending());
 }
@@ -198,6 +200,8 @@ PyObject* GetGate(PyObject* self, void*) { return ToPython(&Self(self)->gate());
 PyObject* GetOn(PyObject* self, void*) { return PyBool_FromLong(Self(self)->on()); }
 PyObject* GetExecutions(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->executions()); }
 PyObject* GetTraces(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->traces()); }
+PyObject* GetNumBytes(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->num_bytes()); }
+
 PyObject* GetNumBad(PyObject* self, void*) { return PyLong_FromLongLong(Self(self)->num_bad()); }
 PyObject* GetFailure(PyObject* self, void*) { return PyUnicode_FromString(Self(self)->failure().c_str()); }
 
@@ -232,6 +236,7 @@ PyGetSetDef attributes[] = {
     {"on", GetOn, nullptr, "Whether the recorder still records.", nullptr},
     {"executions", GetExecutions, nullptr, "Number of executions so far.", nullptr},
     {"traces", GetTraces, nullptr, "Number of graph execution traces so far.", nullptr},
+    {"num_bytes", GetNumBytes, nullptr, "Bytes of the records in the event files.", nullptr},
     {"num_bad", GetNumBad, nullptr, "Number of bad tensors on record so far.", nullptr},
     {"first_bad", GetFirstBad, nullptr, "The first BadRecord, or None.", nullptr},
     {"gate", GetGate, nullptr, "The Gate at which threads of graphs are held.", nullptr},

@@ -113,7 +113,11 @@ class Recorder {
   Gate& gate() { return gate_; }
   // Whether the byte limit has made the recording a circular buffer.
   bool is_bounded() const { return budget_.IsSpent(); }
-  // The same, once: false when it has been asked since.
+  // Whether it has used enough of the limit to tell how fast it grows; once true, then false.
+  bool TakeGrowth() { return budget_.IsBegun() && !growth_is_known_.exchange(true); }
+  // Bytes of the records in the event files.
+  int64_t num_bytes() const { return budget_.used(); }
+  // is_bounded, once: false when it has been asked since.
   bool TakeBounded() { return budget_.IsSpent() && !bounded_is_known_.exchange(true); }
   // How often Discard was called.
   int64_t discards() const { return discards_.load(std::memory_order_relaxed); }
@@ -159,7 +163,7 @@ class Recorder {
   bool has_session_runs_ = false;  // guarded by sessions_mutex_
   EventFile session_runs_;
   const bool judges_ = SpecOf(mode_).judges;
-  std::atomic<bool> bounded_is_known_{false};
+  std::atomic<bool> bounded_is_known_{false}, growth_is_known_{false};
   std::atomic<int64_t> num_bad_{0};
   BadOps bad_ops_;
   FirstBad first_bad_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ limit = int(sys.argv[2]) or None
 tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], sys.argv[4], -1, max_bytes=limit)
 for i in range({STEPS}):
     step(tf.abs(float(i)) * (-1.0 if i == {BAD_STEP} else 1.0))
+    tb_debugger_plugin.step()
 if sys.argv[3] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -57,6 +59,7 @@ def test_what_is_on_record_stays_and_the_first_nan_and_the_end_are_added(
     recorded, log = _run(tmp_path, LEAST_BYTES, end)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= LEAST_BYTES
     assert log.count("has nearly reached") == 1
+    assert len(re.findall(r"grows by 0\.0 MB a step, \d+\.\d GB an hour: .* 4 MB \(max_bytes\) in", log)) == 1
 
     for told in (traces_of, executions_of):
         held, every = told(recorded), told(everything)
@@ -86,6 +89,6 @@ def test_whole_tensors_are_bounded_too(tmp_path: Path) -> None:
 
 
 def test_a_recording_below_its_limit_says_nothing(tmp_path: Path, everything: Any) -> None:
-    recorded, log = _run(tmp_path, 1 << 30, "ends")
+    recorded, log = _run(tmp_path, 1 << 34, "ends")
     assert "max_bytes" not in log
     assert traces_of(recorded) == traces_of(everything)
