@@ -78,7 +78,8 @@ def test_a_whole_record_that_is_not_served_is_seen(monkeypatch):
 
     one = make_input(_SEED, 0)
     assert num_whole(one.files["execution"], "execution")
-    monkeypatch.setattr("tb_debugger_plugin.index.source.parse_bounded", refuse)
+    monkeypatch.setattr("tb_debugger_plugin.index.executions.load_library", lambda: None)
+    monkeypatch.setattr("tb_debugger_plugin.index.records.parse_bounded", refuse)
     problems = worker.look_at_case(_SEED, 0, [one])["problems"]
     assert any("0 rows of execution" in problem for problem in problems)
 
