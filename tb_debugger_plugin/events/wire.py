@@ -65,6 +65,16 @@ def read_varint(data: Indexed, at: int, end: int) -> tuple[int, int]:
     raise FormatError(f"A number at byte {at} is not complete.")
 
 
+def varint(value: int) -> bytes:
+    """Encode a number that is not negative."""
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
 def fields(
     data: bytes | memoryview, begin: int = 0, end: int | None = None, *, whole: bool = True
 ) -> Iterator[Field]:

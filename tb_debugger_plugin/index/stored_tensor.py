@@ -266,21 +266,12 @@ def _without_elements(source: Bytes, message: Span) -> Message:
 
 
 def _encoded(source: Bytes, one: wire.Field) -> bytes:
-    tag = _varint(one.number << 3 | one.kind)
+    tag = wire.varint(one.number << 3 | one.kind)
     # A shape of the highest rank takes 3 KB; names of dimensions are left out by everyone.
     if one.end - one.begin > _WINDOW * 4:
         raise FormatError("its shape is impossible")
     data = source.read(one.begin, one.end)
-    return tag + (_varint(len(data)) if one.kind == wire.BYTES else b"") + data
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    return tag + (wire.varint(len(data)) if one.kind == wire.BYTES else b"") + data
 
 
 def elements_of(source: Bytes, message: Span) -> StoredElements:

@@ -11,6 +11,7 @@ import struct
 from typing import Final
 
 from tb_debugger_plugin.events.framing import OVERHEAD, frame, masked_crc
+from tb_debugger_plugin.events.wire import varint
 
 #: Lengths that no record can have.
 _LENGTHS: Final = (2**63, 2**63 - 1, 2**64 - 1, 2**64 - 16, 2**32, 2**31 - 1, 2**31, 2**40, 1 << 28)
@@ -81,9 +82,9 @@ def garbage(rng: random.Random, payloads: list[bytes]) -> bytes:
 
 def _field(rng: random.Random, depth: int) -> bytes:
     number, wire = rng.choice((*range(1, 12), 1001, 2**29 - 1)), rng.choice((0, 1, 2, 2, 2, 3, 4, 5, 6))
-    tag = _varint(number << 3 | wire)
+    tag = varint(number << 3 | wire)
     if wire == 0:
-        return tag + _varint(rng.choice((0, 1, 2**31, 2**63, 2**64 - 1)))
+        return tag + varint(rng.choice((0, 1, 2**31, 2**63, 2**64 - 1)))
     if wire in (1, 5):
         return tag + rng.randbytes(8 if wire == 1 else 4)
     if wire != 2:
@@ -91,15 +92,7 @@ def _field(rng: random.Random, depth: int) -> bytes:
     deeper = depth < 150 and rng.random() < 0.9
     inside = _field(rng, depth + 1) if deeper else rng.choice((b"", b"g1", b"\xff\xfe", b"\xed\xa0\x80"))
     length = len(inside) if rng.random() < 0.95 else rng.choice((0, 2**20, 2**31, 2**63))
-    return tag + _varint(length) + inside
-
-
-def _varint(value: int) -> bytes:
-    made = bytearray()
-    while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*made, value])
+    return tag + varint(length) + inside
 
 
 def bad_text(rng: random.Random, payloads: list[bytes]) -> bytes:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.framing import RecordReader, frame
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.wire import varint
 from tb_debugger_plugin.index.executions import ExecutionDecoder, parse_executions
 from tb_debugger_plugin.index.frames import FrameReader, RecordFrames, load_library
 from tb_debugger_plugin.index.registry import Registry
@@ -226,11 +227,7 @@ def _reordered_execution(draw) -> bytes:
     again = draw(st.integers(0, 9)) == 0
     content = b"".join(draw(st.permutations(parts + parts[:again])))
     time = DebugEvent(wall_time=event.wall_time or 1.0).SerializeToString()
-    return time + b"\x4a" + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    return bytes([value & 0x7F | 0x80, value >> 7]) if value > 0x7F else bytes([value])
+    return time + b"\x4a" + varint(len(content)) + content
 
 
 def _told_executions(registry: Registry, rows) -> list[str]:

@@ -1,6 +1,10 @@
 """Registers which tensors of graphs are gradients of which variables.
 
-Invariant: no error of this module reaches the program.
+Hooks the two functions in which TensorFlow makes gradients. Its code looks both up in a module:
+`imperative_grad` for tapes, and `_GradientsHelper` for `tf.gradients` and backward functions.
+
+Invariants: no error of this module reaches the program. After `remove()` both functions are TensorFlow's own
+again. The hooks are on the stack while ops of gradients are made, but error messages do not show them.
 """
 
 from __future__ import annotations
@@ -9,16 +13,18 @@ import logging
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tensorflow.python.framework import indexed_slices, ops
 from tensorflow.python.util import nest
 
-from tb_debugger_plugin.capture.hooks.gradients import GradientHooks, Nested
+from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook, hidden
 from tb_debugger_plugin.capture.naming.layers import Layers
 from tb_debugger_plugin.capture.naming.variables import captured_handle
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfTensor
 
+#: Tensors, variables or gradients: one, or several in lists, tuples and dicts.
+Nested: TypeAlias = Any
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -34,11 +40,15 @@ class Gradients:
         self._lock = threading.Lock()  # guards _handles
         # For each graph and tensor number, the ids of the handles of variables.
         self._handles: weakref.WeakKeyDictionary[TfGraph, dict[int, list[int]]] = weakref.WeakKeyDictionary()
-        self._hooks = GradientHooks(self._note)
+        self._of_tape = Hook(TAPE_GRADIENTS, self._tape_gradients)
+        self._of_graph = Hook(GRAPH_GRADIENTS, self._graph_gradients)
+        self._of_tape.install()
+        self._of_graph.install()
 
     def remove(self) -> None:
-        """Remove the hooks."""
-        self._hooks.remove()
+        """Put TensorFlow's functions back."""
+        self._of_tape.remove()
+        self._of_graph.remove()
 
     def handles(self, tensor: TfTensor) -> list[int]:
         """Return the ids of the handles of the variables whose gradient a tensor is.
@@ -47,6 +57,20 @@ class Gradients:
           tensor: A tensor of a graph.
         """
         return self._handles.get(tensor.graph, {}).get(ops.tensor_id(tensor), [])
+
+    @hidden
+    def _tape_gradients(
+        self, tape: Any, target: Nested, sources: Nested, *args: Any, **kwargs: Any
+    ) -> Nested:
+        gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
+        self._note(sources, gradients, None)
+        return gradients
+
+    @hidden
+    def _graph_gradients(self, ys: Nested, xs: Nested, *args: Any, **kwargs: Any) -> Nested:
+        gradients = self._of_graph.original(ys, xs, *args, **kwargs)
+        self._note(xs, gradients, kwargs.get("src_graph"))
+        return gradients
 
     def _note(self, sources: Nested, gradients: Nested, forward: TfGraph | None) -> None:
         if forward is not None:

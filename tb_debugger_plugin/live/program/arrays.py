@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.capture.gate import HeldElements
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events import dtypes, wire
 
 Array = npt.NDArray[Any]
 #: Most elements of a value that is shown as text, and most bytes of a string.
@@ -75,18 +75,9 @@ def _parts_of_numbers(flat: Array) -> Iterator[bytes]:
 def _parts_of_strings(flat: Array) -> Iterator[bytes]:
     data = bytearray()
     for one in flat:
-        data += _varint(len(one)) + one
+        data += wire.varint(len(one)) + one
         while len(data) >= PART:
             yield bytes(data[:PART])
             del data[:PART]
     if data:
         yield bytes(data)
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)

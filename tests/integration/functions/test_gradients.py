@@ -1,4 +1,4 @@
-"""`capture/hooks/gradients.py`: gradients of all tapes are recorded, around functions and inside them."""
+"""`capture/naming/gradients.py`: gradients of all tapes are recorded, around functions and inside them."""
 
 from __future__ import annotations
 
