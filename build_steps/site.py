@@ -40,14 +40,14 @@ def _plain(title: str) -> str:
     return " ".join(title.replace("`", "").removeprefix("… ").split())
 
 
-def _target(link: str) -> Any:
+def _target(link: str) -> object:
     path = _DOCS / link
     if path.is_dir():
         return [f"{link}/{page.name}" for page in sorted(path.glob("*.md"))]
     return _page_of(path)
 
 
-def on_files(files: Files, config: Any) -> Files:
+def on_files(files: Files, config: object) -> Files:
     """Add a page for each file outside `docs` that a page leads to, and for those that it leads to."""
     todo = [(_DOCS / page.src_uri) for page in files.documentation_pages()]
     while todo:
@@ -59,7 +59,7 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Make the links of a page lead to pages of the site."""
     uri = page.file.src_uri
     path = _ROOT / uri.removeprefix(f"{_OUTSIDE}/") if uri.startswith(f"{_OUTSIDE}/") else _DOCS / uri

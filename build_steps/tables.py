@@ -169,7 +169,7 @@ constexpr int IndexOf(Mode mode, Column column) { return SpecOf(mode).index[stat
 """
 
 
-def _mode_visitor(modes: Sequence[Any]) -> str:
+def _mode_visitor(modes: Sequence[object]) -> str:
     cases = (
         f"    case Mode::{_name(spec)}: return visit(ModeConstant<Mode::{_name(spec)}>());" for spec in modes
     )

@@ -95,7 +95,7 @@ def _names(module: dict[str, Any]) -> list[str]:
     return sorted({*module["__all__"], *(name for name in module if name.startswith("__"))})
 
 
-def _from_recorder(name: str, module: str) -> Any:
+def _from_recorder(name: str, module: str) -> object:
     """Import a public name of the recorder; without TensorFlow, a function that raises `ImportError`."""
     try:
         import tensorflow  # noqa: F401
@@ -110,7 +110,7 @@ def _raises_import_error(name: str, error: ImportError) -> Callable[..., NoRetur
         reason = "TensorFlow is not installed: run `pip install tensorflow` (or tensorflow-cpu)."
     sentence = f"{name} records a TensorFlow program, and {reason}"
 
-    def missing(*_: Any, **__: Any) -> NoReturn:
+    def missing(*_: object, **__: object) -> NoReturn:
         raise ImportError(sentence)
 
     missing.__module__, _, missing.__name__ = name.rpartition(".")

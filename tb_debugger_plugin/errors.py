@@ -9,7 +9,7 @@ subclasses).
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 #: Where the texts of TensorFlow's errors name an op.
 _FAILING: Final = (
@@ -48,7 +48,7 @@ class NumericsError(DebuggerError, ArithmeticError):
       broken_rule: What broke a rule, a `tb_debugger_plugin.BrokenRule`; None if it is about a bad value.
     """
 
-    def __init__(self, message: str, bad_value: Any = None, broken_rule: Any = None) -> None:
+    def __init__(self, message: str, bad_value: object = None, broken_rule: object = None) -> None:
         super().__init__(message)
         self.bad_value = bad_value
         self.broken_rule = broken_rule

@@ -227,7 +227,7 @@ def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:
     return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)]
 
 
-def _grouped(rows: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+def _grouped(rows: Iterable[tuple[object, object]]) -> dict[Any, list[Any]]:
     groups: dict[Any, list[Any]] = {}
     for key, value in rows:
         groups.setdefault(key, []).append(value)

@@ -141,7 +141,7 @@ class Snapshot:
         _keep(self.loader, name, self.generation, value)
 
 
-def _filled(values: Any) -> Array:
+def _filled(values: object) -> Array:
     if not isinstance(values, np.ma.MaskedArray):
         return np.asarray(values)
     return values.filled(np.nan) if values.dtype.kind == "f" else np.asarray(values.filled())

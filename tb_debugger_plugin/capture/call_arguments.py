@@ -18,7 +18,7 @@ from tensorflow.python.util import nest
 from tb_debugger_plugin.capture.hooks.functions import FunctionCall
 
 
-def name_of(function: Any) -> str:
+def name_of(function: object) -> str:
     """Return the name by which the user knows a function."""
     graph = getattr(function, "_func_graph", None)
     if graph is not None:
@@ -73,14 +73,14 @@ def _by_name(call: FunctionCall) -> dict[str, Any]:
     return {**{f"argument_{at}": value for at, value in enumerate(call.arguments)}, **call.keywords}
 
 
-def _flat(argument: Any) -> list[tuple[str, Any]]:
+def _flat(argument: object) -> list[tuple[str, Any]]:
     try:
         return [("/".join(map(str, path)), value) for path, value in nest.flatten_with_tuple_paths(argument)]
     except (AttributeError, TypeError, ValueError):
         return [("", argument)]
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> bool:
     if isinstance(value, (np.ndarray, np.generic)):
         return True
     return (tf.is_tensor(value) or isinstance(value, tf.Variable)) and hasattr(value, "numpy")

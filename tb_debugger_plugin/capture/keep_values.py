@@ -183,7 +183,7 @@ def compiled(argument: str, pattern: Any) -> re.Pattern[str] | None:
         raise UsageError(f"{argument} {pattern!r} is not a regular expression: {error}.") from None
 
 
-def number_of_bytes(argument: str, size: Any) -> int | None:
+def number_of_bytes(argument: str, size: object) -> int | None:
     """Check a limit in bytes.
 
     Args:

@@ -35,11 +35,11 @@ class Observer:
         return True
 
     def after_eager_op(
-        self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+        self, op_type: str | bytes, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
     ) -> Sequence[Any] | None:
         """Take an eager op that was recorded. Return as many other outputs for the program, or None."""
 
-    def around_graph(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
         """Run a function that the program runs from Python, by `run(*args, **kwargs)`; return the result."""
         return run(*args, **kwargs)
 

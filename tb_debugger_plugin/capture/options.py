@@ -415,7 +415,7 @@ def _flag(argument: str, value: object) -> bool:
     return value
 
 
-def _dtype_predicate(chosen: Any) -> Callable[[tf.DType], bool] | None:
+def _dtype_predicate(chosen: object) -> Callable[[tf.DType], bool] | None:
     if chosen is None:
         return None
     if callable(chosen):

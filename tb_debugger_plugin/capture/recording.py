@@ -524,7 +524,7 @@ class Recording:
         self,
         op_type: str | bytes,
         inputs: Sequence[Any],
-        attrs: Any,
+        attrs: object,
         outputs: Any,
         op_name: str | None = None,
         graph: TfGraph | None = None,

@@ -100,7 +100,7 @@ def _table(first: dict[str, Any]) -> list[str]:
     return [f"    {name:<10}{_number(a[name]):>16}{_number(b[name]):>16}" for name in shown]
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 

@@ -144,7 +144,7 @@ def print_results(
     return 1 if failures else 0
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a value of a table for JSON: NaN and infinities become null, other types text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -70,5 +70,5 @@ def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
         console.print(f"Only the first {_SHOWN} rows are shown; a pipe or --json gets all.")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return printable("" if value is None else str(value))

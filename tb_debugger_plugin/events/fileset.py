@@ -316,7 +316,7 @@ class FileSetWriter:
             stream.write(framed)
             stream.flush()
 
-    def write_metadata(self, **fields: Any) -> None:
+    def write_metadata(self, **fields: object) -> None:
         """Write the one record of the metadata file, including the version of the format.
 
         Args:

@@ -176,7 +176,7 @@ Location = Path | RemotePath
 
 
 @functools.cache
-def _file_system(protocol: str) -> Any:
+def _file_system(protocol: str) -> object:
     # A logdir grows while it is viewed, so listings must not be cached.
     return fsspec.filesystem(protocol, use_listings_cache=False)
 

@@ -38,7 +38,7 @@ from tb_debugger_plugin.expressions.parse import TENSOR, Expression, parse
 MAX_BITS: Final = 64
 
 
-def check_numeric(value: Any) -> None:
+def check_numeric(value: object) -> None:
     """Check that a value can be computed with.
 
     Raises:
@@ -49,7 +49,7 @@ def check_numeric(value: Any) -> None:
         raise UsageError("Texts and lists can be compared in an expression, but not computed with.")
 
 
-def check_argument(value: Any) -> None:
+def check_argument(value: object) -> None:
     """Check an argument of a function.
 
     Raises:
@@ -85,7 +85,7 @@ def check_bits(sign: ast.operator, left: int, right: int) -> None:
         raise UsageError(f"A whole number in an expression has at most {MAX_BITS} bits.")
 
 
-def indexed_size(value: npt.NDArray[Any], index: Any) -> int:
+def indexed_size(value: npt.NDArray[Any], index: object) -> int:
     """Return a bound of the number of elements that an index selects."""
     parts = index if isinstance(index, tuple) else (index,)
     lists = [np.asarray(one) for one in parts if isinstance(one, (list, np.ndarray))]
@@ -158,7 +158,7 @@ def evaluate(text: str, tensors: Tensors) -> Any:
         return _computed(parse(text), tensors)
 
 
-def _computed(expression: Expression, tensors: Tensors) -> Any:
+def _computed(expression: Expression, tensors: Tensors) -> object:
     try:
         with np.errstate(all="ignore"):
             return _Evaluation(expression, tensors).value(expression.tree)
@@ -313,7 +313,7 @@ class _Evaluation:
 def _spread(function: Function) -> Function:
     """Return a function that takes a shape as one argument or as several."""
 
-    def call(value: Any, *args: Any, **named: Any) -> Any:
+    def call(value: object, *args: object, **named: object) -> Any:
         return function.call(value, *(args if len(args) < 2 else (args,)), **named)
 
     return function._replace(call=call)
@@ -340,7 +340,7 @@ def _listed(names: frozenset[str]) -> str:
     return f"there is {', '.join(sorted(names))}."
 
 
-def _compared(sign: ast.cmpop, left: Any, right: Any) -> Any:
+def _compared(sign: ast.cmpop, left: object, right: object) -> Any:
     left, right = _for_texts(left, right), _for_texts(right, left)
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if not isinstance(sign, (ast.In, ast.NotIn)):
@@ -348,7 +348,7 @@ def _compared(sign: ast.cmpop, left: Any, right: Any) -> Any:
     return _COMPARISONS[type(sign)](left, right)
 
 
-def _for_texts(value: Any, other: Any) -> Any:
+def _for_texts(value: Any, other: object) -> object:
     """Return a text as bytes, if it is compared with the elements of a tensor of strings."""
     is_text = isinstance(value, str) and isinstance(other, np.ndarray) and other.dtype.kind == "O"
     return value.encode() if is_text else value

@@ -47,7 +47,7 @@ def check_size(elements: int) -> None:
         )
 
 
-def size_of(value: Any) -> int:
+def size_of(value: object) -> int:
     """Return the number of elements of an argument."""
     if isinstance(value, (list, tuple)):
         return sum(map(size_of, value))
@@ -74,33 +74,33 @@ def matmul_size(left: Any, right: Any) -> int:
     return stack * (first[-2] if len(first) > 1 else 1) * (second[-1] if len(second) > 1 else 1)
 
 
-def _all(*args: Any, **named: Any) -> int:
+def _all(*args: object, **named: object) -> int:
     """All elements of all arguments: nothing is repeated."""
     return size_of(list(args)) + size_of(list(named.values()))
 
 
-def _broadcast(*args: Any, **named: Any) -> int:
+def _broadcast(*args: object, **named: object) -> int:
     return broadcast_size(*args[:3], *(named[name] for name in ("a_min", "a_max") if name in named))
 
 
-def _outer(left: Any, right: Any, *rest: Any, **named: Any) -> int:
+def _outer(left: object, right: object, *rest: object, **named: object) -> int:
     return size_of(left) * size_of(right)
 
 
-def _matmul(left: Any, right: Any, *rest: Any, **named: Any) -> int:
+def _matmul(left: object, right: object, *rest: object, **named: object) -> int:
     return matmul_size(left, right)
 
 
-def _dot(left: Any, right: Any, *rest: Any, **named: Any) -> int:
+def _dot(left: Any, right: object, *rest: object, **named: object) -> int:
     inner = max(1, np.shape(left)[-1] if np.shape(left) else 1)
     return max(1, size_of(left) // inner) * max(1, size_of(right) // inner)
 
 
-def _square(value: Any, *rest: Any, **named: Any) -> int:
+def _square(value: object, *rest: object, **named: object) -> int:
     return size_of(value) ** 2
 
 
-def _factors(value: Any, *rest: Any, **named: Any) -> int:
+def _factors(value: Any, *rest: object, **named: object) -> int:
     """Return a square matrix of the longest side, for each matrix. A large one would take minutes."""
     if size_of(value) > _MAX_MATRIX:
         raise UsageError(f"A matrix that is factored in an expression has at most {_MAX_MATRIX:,} elements.")
@@ -108,17 +108,17 @@ def _factors(value: Any, *rest: Any, **named: Any) -> int:
     return int(size_of(value) + math.prod(shape[:-2]) * max(shape, default=1) ** 2)
 
 
-def _differences(value: Any, n: Any = 1, *rest: Any, **named: Any) -> int:
+def _differences(value: object, n: Any = 1, *rest: object, **named: object) -> int:
     if int(n) > _MAX_DIFFERENCES:
         raise UsageError(f"np.diff in an expression is repeated at most {_MAX_DIFFERENCES} times.")
     return size_of(value)
 
 
-def _of_shape(shape: Any, *rest: Any, **named: Any) -> int:
+def _of_shape(shape: Any, *rest: object, **named: object) -> int:
     return math.prod(int(size) for size in np.atleast_1d(shape))
 
 
-def _to_shape(value: Any, shape: Any, *rest: Any, **named: Any) -> int:
+def _to_shape(value: object, shape: object, *rest: object, **named: object) -> int:
     return _of_shape(shape)
 
 
@@ -127,25 +127,25 @@ def _range(*args: Any, **named: Any) -> int:
     return max(0, math.ceil((float(end) - float(begin)) / float(step)))
 
 
-def _spaced(start: Any, stop: Any, num: Any = 50, *rest: Any, **named: Any) -> int:
+def _spaced(start: Any, stop: Any, num: Any = 50, *rest: object, **named: object) -> int:
     return int(num) * max(size_of(start), size_of(stop))
 
 
-def _matrix(rows: Any, columns: Any = None, *rest: Any, **named: Any) -> int:
+def _matrix(rows: Any, columns: Any = None, *rest: object, **named: object) -> int:
     return int(rows) * int(rows if columns is None else columns)
 
 
-def _histogram(value: Any, bins: Any = 10, *rest: Any, **named: Any) -> int:
+def _histogram(value: object, bins: Any = 10, *rest: object, **named: object) -> int:
     if size_of(bins) == 1 and int(bins) > _MAX_BINS:
         raise UsageError(f"A histogram in an expression has at most {_MAX_BINS:,} bins.")
     return size_of(value)
 
 
-def _quantile(value: Any, q: Any, *rest: Any, **named: Any) -> int:
+def _quantile(value: object, q: object, *rest: object, **named: object) -> int:
     return size_of(value) * max(1, size_of(q))
 
 
-def _rows(names: str, elements: Callable[..., int], home: Any = np) -> dict[str, Function]:
+def _rows(names: str, elements: Callable[..., int], home: object = np) -> dict[str, Function]:
     """Return the functions of some names; a version of NumPy may not have all of them."""
     return {name: Function(getattr(home, name), elements) for name in names.split() if hasattr(home, name)}
 
@@ -174,20 +174,20 @@ _SHAPING: Final = (
 )
 
 
-def _astype(value: Any, dtype: Any) -> Any:
+def _astype(value: Any, dtype: Any) -> object:
     return np.asarray(value).astype(dtype)
 
 
-def _extreme(of_pair: Callable[[Any, Any], Any], of_array: Callable[..., Any]) -> Function:
+def _extreme(of_pair: Callable[[Any, Any], object], of_array: Callable[..., object]) -> Function:
     """Return Python's `min` or `max`: of an array, or of several numbers."""
 
-    def call(*args: Any, **named: Any) -> Any:
+    def call(*args: object, **named: object) -> Any:
         return of_array(*args, **named) if len(args) == 1 else functools.reduce(of_pair, args)
 
     return Function(call, _broadcast_all)
 
 
-def _broadcast_all(*args: Any, **named: Any) -> int:
+def _broadcast_all(*args: object, **named: object) -> int:
     return broadcast_size(*args)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import duckdb
 
@@ -222,7 +222,7 @@ class Run:
         """Give the snapshot of a commit that the functions of ``analysis`` take; for this package only."""
         return open_snapshot(self._loader)
 
-    def _ask(self, question: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    def _ask(self, question: Callable[..., T], *args: object, **kwargs: object) -> T:
         with self.snapshot() as snapshot:
             return question(snapshot, *args, **kwargs)
 
@@ -252,7 +252,7 @@ class Run:
         return self._ask(changed_values)
 
     def executions(
-        self, *, sort: str | None = None, descending: bool = False, **filters: Any
+        self, *, sort: str | None = None, descending: bool = False, **filters: object
     ) -> Rows[Execution]:
         """Return what Python ran: eager ops and calls of functions.
 
@@ -274,7 +274,7 @@ class Run:
         return self._rows(Execution, "executions", order_of(sort, descending, EXECUTION_ORDERS), filters)
 
     def graph_executions(
-        self, *, sort: str | None = None, descending: bool = False, **filters: Any
+        self, *, sort: str | None = None, descending: bool = False, **filters: object
     ) -> Rows[GraphExecution]:
         """Return the tensors that were computed in graphs.
 

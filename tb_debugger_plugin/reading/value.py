@@ -74,7 +74,7 @@ class Value:
         """The shape; None if it is not known."""
         return None if self._shape is None else tuple(self._shape)
 
-    def __getitem__(self, indices: Any) -> Array:
+    def __getitem__(self, indices: object) -> Array:
         """Return a slice.
 
         Use::
@@ -183,7 +183,7 @@ class Value:
 
         return self._with(parse(slicing), write)
 
-    def _with(self, indices: Any, action: Callable[[StoredElements, Slicing], T]) -> T:
+    def _with(self, indices: object, action: Callable[[StoredElements, Slicing], T]) -> T:
         indices = indices if isinstance(indices, tuple) else (indices,)
         if any(isinstance(index, (list, np.ndarray)) for index in indices):
             raise BadQueryError(

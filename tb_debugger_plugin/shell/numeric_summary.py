@@ -52,7 +52,7 @@ def of_array(array: npt.NDArray[Any]) -> list[Line]:
     return [*lines, *_table([moments])] if moments else lines
 
 
-def of_record(summary: Mapping[str, Any] | None) -> list[Line]:
+def of_record(summary: Mapping[str, object] | None) -> list[Line]:
     """Return the summary that is on record, as far as it was measured.
 
     Args:

@@ -119,7 +119,7 @@ class Settings:
                 self._take(setting, stored.pop(setting.name), file)
         self._others = stored  # of another version; they are kept
 
-    def _take(self, setting: Setting, value: Any, file: Path) -> None:
+    def _take(self, setting: Setting, value: object, file: Path) -> None:
         try:
             self._values[setting.name] = setting.parse(str(value))
         except ValueError as error:

@@ -16,7 +16,7 @@ from tb_debugger_plugin.techniques.places import described, not_converted, place
 
 
 @not_converted
-def assert_finite(x: Any, message: str = "") -> Any:
+def assert_finite(x: object, message: str = "") -> Any:
     """Raise as soon as a tensor has an infinity or NaN.
 
     Use::
@@ -43,7 +43,7 @@ def assert_finite(x: Any, message: str = "") -> Any:
 
 
 @not_converted
-def assert_that(x: Any, predicate: Callable[[Array], Any], message: str = "") -> Any:
+def assert_that(x: object, predicate: Callable[[Array], Any], message: str = "") -> Any:
     """Raise as soon as a condition does not hold for a tensor.
 
     Use::
@@ -74,7 +74,7 @@ def assert_that(x: Any, predicate: Callable[[Array], Any], message: str = "") ->
     return observed("assert_that", [x], look)[0]
 
 
-def _has_bad(x: Any) -> Any:
+def _has_bad(x: Any) -> object:
     parts = [tf.math.real(x), tf.math.imag(x)] if x.dtype.is_complex else [x]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(part)) for part in parts])
     return tf.logical_not(finite)

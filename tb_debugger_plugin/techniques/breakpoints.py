@@ -16,7 +16,7 @@ from tb_debugger_plugin.techniques.places import not_converted, place_of_call
 
 
 @not_converted
-def breakpoint_here(tensors: Any, when: When = None) -> Any:
+def breakpoint_here(tensors: object, when: When = None) -> Any:
     """Open a debugger when some tensors have been computed, with their values as NumPy arrays by name.
 
     Use::
@@ -52,7 +52,7 @@ def breakpoint_here(tensors: Any, when: When = None) -> Any:
     return type(tensors)(results) if isinstance(tensors, (list, tuple)) else results[0]
 
 
-def _named(tensors: Any) -> dict[str, Any]:
+def _named(tensors: object) -> dict[str, Any]:
     if isinstance(tensors, Mapping):
         return {_identifier(str(name)): tensor for name, tensor in tensors.items()}
     if isinstance(tensors, (list, tuple)):

@@ -44,7 +44,7 @@ class _Tensor(NamedTuple):
 
 
 def fetch(
-    function: Callable[..., Any], names: str | Sequence[str]
+    function: Callable[..., object], names: str | Sequence[str]
 ) -> Callable[..., tuple[Any, dict[str, Fetched]]]:
     """Return tensors inside a function by name, beside its results.
 
@@ -76,7 +76,7 @@ def fetch(
     requests = (names,) if isinstance(names, str) else tuple(names)
     rules = _rules(requests)
 
-    def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Fetched]]:
+    def call(*args: object, **kwargs: object) -> tuple[Any, dict[str, Fetched]]:
         recording = begin_to_fetch(rules)
         try:
             result = function(*args, **kwargs)

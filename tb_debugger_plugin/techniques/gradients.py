@@ -14,7 +14,7 @@ from tb_debugger_plugin.techniques.places import not_converted, usage_error
 
 
 def gradient_of(
-    loss: Callable[..., Any], names: str | Sequence[str]
+    loss: Callable[..., object], names: str | Sequence[str]
 ) -> Callable[..., tuple[Any, dict[str, Array | None]]]:
     """Return the gradients of a function's result with respect to tensors inside, by name.
 
@@ -44,11 +44,11 @@ def gradient_of(
     found: dict[int, list[str]] = {}
 
     @tf.function  # type: ignore[untyped-decorator]
-    def with_gradients(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def with_gradients(*args: object, **kwargs: object) -> tuple[Any, list[Any]]:
         result = original(*args, **kwargs)
         return result, _gradients(result, wanted, found)
 
-    def call(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Array | None]]:
+    def call(*args: object, **kwargs: object) -> tuple[Any, dict[str, Array | None]]:
         traced = with_gradients.get_concrete_function(*args, **kwargs)
         result, gradients = with_gradients(*args, **kwargs)
         names_found = found[id(traced.graph)]
@@ -61,7 +61,7 @@ def gradient_of(
 
 
 @not_converted
-def _gradients(result: Any, wanted: Sequence[str], found: dict[int, list[str]]) -> list[Any]:
+def _gradients(result: object, wanted: Sequence[str], found: dict[int, list[str]]) -> list[Any]:
     """Return the gradients that are not None; puts all names into `found`, with a minus if there is none."""
     graph = tf.compat.v1.get_default_graph()
     tensors = {name: tensor for request in wanted for name, tensor in _tensors(graph, request).items()}

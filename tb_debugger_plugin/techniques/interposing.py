@@ -17,7 +17,9 @@ Change: TypeAlias = Callable[[Array], Any]
 
 
 @not_converted
-def interpose(tensor: Any, python_function: Change | None = None, *, gradient: Change | None = None) -> Any:
+def interpose(
+    tensor: object, python_function: Change | None = None, *, gradient: Change | None = None
+) -> Any:
     """Run Python on a value, and go on with what it returns.
 
     Use::
@@ -48,13 +50,13 @@ def interpose(tensor: Any, python_function: Change | None = None, *, gradient: C
         return _changed(x, python_function)
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def passed(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def passed(value: object) -> tuple[Any, Callable[[Any], Any]]:
         return _changed(value, python_function), lambda upstream: _changed(upstream, gradient)
 
     return passed(x)
 
 
-def _changed(x: Any, change: Change | None) -> Any:
+def _changed(x: Any, change: Change | None) -> object:
     if change is None:
         return tf.identity(x)
     if tf.executing_eagerly() and hasattr(x, "numpy"):

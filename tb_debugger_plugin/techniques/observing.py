@@ -22,7 +22,7 @@ Look: TypeAlias = Callable[[Sequence[Array]], object]
 When: TypeAlias = "Callable[..., Any] | tf.Tensor | None"
 
 
-def observed(technique: str, tensors: Sequence[Any], look: Look, when: When = None) -> list[Any]:
+def observed(technique: str, tensors: Sequence[object], look: Look, when: When = None) -> list[Any]:
     """Let a function look at tensors each time that they are computed.
 
     Args:
@@ -58,7 +58,7 @@ def observed(technique: str, tensors: Sequence[Any], look: Look, when: When = No
         return [tf.identity(tensor) for tensor in inputs]
 
 
-def _conditional(look: Look, when: Callable[..., Any]) -> Look:
+def _conditional(look: Look, when: Callable[..., object]) -> Look:
     def look_if(arrays: Sequence[Array]) -> None:
         if when(*arrays):
             look(arrays)
@@ -79,12 +79,12 @@ def _in_graph(technique: str, place: RecordedFrame, look: Look) -> Callable[...,
     return run
 
 
-def is_symbolic_of_keras(tensor: Any) -> bool:
+def is_symbolic_of_keras(tensor: object) -> bool:
     """Whether a tensor is a stand-in of Keras' functional API, which has no graph."""
     return type(tensor).__name__ == "KerasTensor"
 
 
-def _in_keras(technique: str, tensors: Sequence[Any], look: Look, when: When) -> list[Any]:
+def _in_keras(technique: str, tensors: Sequence[object], look: Look, when: When) -> list[Any]:
     """Observe tensors of a functional model: a layer does it."""
 
     def call(values: Any) -> Any:
@@ -96,7 +96,7 @@ def _in_keras(technique: str, tensors: Sequence[Any], look: Look, when: When) ->
     return list(results) if several else [results]
 
 
-def lambda_layer(call: Callable[[Any], Any]) -> Any:
+def lambda_layer(call: Callable[[Any], object]) -> Any:
     """Return a Keras layer that calls a function, and tells Keras that XLA cannot compile it."""
     layer = tf.keras.layers.Lambda(call, output_shape=lambda shape: shape)
     layer.supports_jit = False

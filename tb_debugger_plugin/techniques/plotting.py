@@ -27,7 +27,7 @@ _BINS = 40
 
 @not_converted
 def plot_tensor(
-    x: Any,
+    x: object,
     folder: str | os.PathLike[str] | None = None,
     *,
     name: str = "tensor",

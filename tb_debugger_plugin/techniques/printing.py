@@ -21,7 +21,7 @@ from tb_debugger_plugin.techniques.places import (
 
 @not_converted
 def print_tensor(
-    x: Any,
+    x: object,
     message: str = "",
     *,
     first_n: int | None = None,

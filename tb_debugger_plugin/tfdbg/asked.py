@@ -54,7 +54,7 @@ class Asked:
         return self.start(self.options, self.metadata)
 
 
-def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
+def of_run(fetches: object, feed_dict: object, **more: Any) -> Asked:
     """Return what a call of ``Session.run`` asks for.
 
     Args:
@@ -74,7 +74,9 @@ def of_run(fetches: Any, feed_dict: Any, **more: Any) -> Asked:
     )
 
 
-def of_callable(fetches: Any, feed_list: Sequence[Any], values: Sequence[Any], **more: Any) -> Asked:
+def of_callable(
+    fetches: object, feed_list: Sequence[object], values: Sequence[object], **more: object
+) -> Asked:
     """Return what a call of a function of ``Session.make_callable`` asks for.
 
     Args:
@@ -87,7 +89,7 @@ def of_callable(fetches: Any, feed_list: Sequence[Any], values: Sequence[Any], *
     return of_run(fetches, feeds or None, **more)
 
 
-def _leaves(fetches: Any) -> Iterator[Any]:
+def _leaves(fetches: object) -> Iterator[object]:
     if isinstance(fetches, Mapping):
         fetches = list(fetches.values())
     if isinstance(fetches, (list, tuple)):
@@ -97,7 +99,7 @@ def _leaves(fetches: Any) -> Iterator[Any]:
         yield fetches
 
 
-def _is_target(fetch: Any) -> bool:
+def _is_target(fetch: object) -> bool:
     if isinstance(fetch, (str, bytes)):
         # A name without a slot is that of an op.
         text = fetch.decode("utf-8", "replace") if isinstance(fetch, bytes) else fetch
@@ -105,7 +107,7 @@ def _is_target(fetch: Any) -> bool:
     return isinstance(fetch, ops.Operation)
 
 
-def _name(element: Any) -> str:
+def _name(element: object) -> str:
     if isinstance(element, bytes):
         return element.decode("utf-8", "replace")
     name = element if isinstance(element, str) else getattr(element, "name", None)
@@ -115,7 +117,7 @@ def _name(element: Any) -> str:
 class _Feeds(Mapping[str, Any]):
     """Values that are fed, by name; each is an array once it is looked at: few calls are."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, object]) -> None:
         self._values = values
 
     def __getitem__(self, name: str) -> Any:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import DebuggerError, user_message
 from tb_debugger_plugin.events.locations import Location
@@ -149,7 +149,7 @@ def _has_health(found: FoundRun, health: str, excluded: re.Pattern[str] | None) 
 def _first_passing(chosen: TensorFilter, logdir: Location, exclude_names: str | None) -> _Found:
     asked: list[DebugTensorDatum] = []
 
-    def passes(datum: DebugTensorDatum, value: Any) -> bool:
+    def passes(datum: DebugTensorDatum, value: object) -> bool:
         asked[:] = [datum]
         return bool(chosen.predicate(datum, value))
 

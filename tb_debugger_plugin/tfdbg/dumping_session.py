@@ -142,7 +142,7 @@ class DumpingDebugWrapperSession(WrappedSession):
         self._root = DumpRoot(session_root, watch_fn)
         self._raises = bool(pass_through_operrors)
 
-    def _debug(self, call: Asked, number: int) -> Any:
+    def _debug(self, call: Asked, number: int) -> object:
         watches = Watches()
         is_first = self._root.watch(self.graph, call, watches) == 0
         options = copied(call.options)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 import tensorflow as tf
 
@@ -207,7 +207,7 @@ class FunctionShell(Observer):
     # Calls of functions.
 
     @hidden
-    def _around(self, called: FunctionCall) -> Any:
+    def _around(self, called: FunctionCall) -> object:
         if not self._is_here() or not self._turns.begin():
             return called.run()
         try:
@@ -229,7 +229,7 @@ class FunctionShell(Observer):
         return True
 
     @hidden
-    def _conduct(self, called: FunctionCall) -> Any:
+    def _conduct(self, called: FunctionCall) -> object:
         call = self._next_call(name_of(called.function), Arguments(called))
         request = self._before(call)
         try:
@@ -241,7 +241,7 @@ class FunctionShell(Observer):
         self._after(replace(call, is_over=True), request)
         return result
 
-    def _next_call(self, what: str, feeds: Mapping[str, Any] | None = None) -> Call:
+    def _next_call(self, what: str, feeds: Mapping[str, object] | None = None) -> Call:
         self._number += 1
         return Call(self._number, what, False, feeds={} if feeds is None else feeds, thread=thread_name())
 

@@ -29,20 +29,20 @@ from tb_debugger_plugin.tfdbg.wrapped_session import ThreadNames
 _watches: Final[weakref.WeakKeyDictionary[Any, Watches]] = weakref.WeakKeyDictionary()
 
 
-def _watches_of(run_context: Any) -> Watches:
+def _watches_of(run_context: object) -> Watches:
     return _watches.setdefault(run_context, Watches())
 
 
 def _asked(run_context: Any) -> Asked:
     given = run_context.original_args
 
-    def start(options: Any, metadata: Any) -> Any:
+    def start(options: object, metadata: object) -> Any:
         raise AssertionError("the session runs the calls of a hook")
 
     return of_run(given.fetches, given.feed_dict, what="MonitoredSession.run()", start=start)
 
 
-def _run_args(options: Any) -> Any:
+def _run_args(options: object) -> object:
     return session_run_hook.SessionRunArgs(None, feed_dict=None, options=options)
 
 
@@ -125,7 +125,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
         before = vars(session).get("run")
         run = session.run
 
-        def run_once(*args: Any, **kwargs: Any) -> Any:
+        def run_once(*args: object, **kwargs: object) -> Any:
             if before is None:
                 del session.run
             else:
@@ -142,7 +142,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
 
         session.run = run_once
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: object, run_values: Any) -> None:
         """Take a call that has run; may open the shell.
 
         Args:

@@ -63,7 +63,7 @@ class TensorBoardDebugWrapperSession(WrappedSession):
         send_traceback_and_source_code: bool = True,
         *,
         logdir: str | os.PathLike[str] | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__(sess, thread_name_filter)
         del send_traceback_and_source_code
@@ -73,13 +73,13 @@ class TensorBoardDebugWrapperSession(WrappedSession):
             inner = inner.session
         self._breakpoints.recording.adopt_session(inner)
 
-    def _pass(self, call: Asked) -> Any:
+    def _pass(self, call: Asked) -> object:
         if self._threads.include_this():
             return super()._pass(call)
         with self._breakpoints.unseen():
             return call.run_plainly()
 
-    def _debug(self, call: Asked, number: int) -> Any:
+    def _debug(self, call: Asked, number: int) -> object:
         del number
         return call.run_plainly()  # the recording has hooks in every session
 
@@ -134,7 +134,7 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
             if refused:  # breakpoints were enabled before, without the filter
                 _log.warning("The program does not stop by tensor_filter_fn: %s", refused)
 
-    def before_run(self, run_context: Any) -> None:
+    def before_run(self, run_context: object) -> None:
         """Leave out the runs of other threads.
 
         Args:
@@ -143,7 +143,7 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
         if self._breakpoints is not None:
             self._breakpoints.leave_out_this_thread(not self._threads.include_this())
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: object, run_values: object) -> None:
         """See the runs of this thread again.
 
         Args:
@@ -153,7 +153,7 @@ class TensorBoardDebugHook(session_run_hook.SessionRunHook):
         if self._breakpoints is not None:
             self._breakpoints.leave_out_this_thread(False)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: object) -> None:
         """End what this hook began.
 
         Args:

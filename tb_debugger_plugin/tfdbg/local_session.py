@@ -65,7 +65,7 @@ def write_graphs(folder: Path, metadata: Any) -> None:
             (place / f"{GRAPH}hash0_{int(time.time() * 1e6)}").write_bytes(event.SerializeToString())
 
 
-def write_times(folder: Path, call: Call, metadata: Any) -> None:
+def write_times(folder: Path, call: Call, metadata: object) -> None:
     """Write the times of the ops of a call that was profiled.
 
     Args:
@@ -318,7 +318,7 @@ class LocalCLIDebugWrapperSession(WrappedSession):
         """
         self._debugger.filters.add(filter_name, tensor_filter)
 
-    def _debug(self, call: Asked, number: int) -> Any:
+    def _debug(self, call: Asked, number: int) -> object:
         if self._debugger.is_detached:
             return call.run_plainly()
         return _debugged(self._debugger, self.graph, call, number)

@@ -173,7 +173,7 @@ def add_debug_tensor_watch(
 
 
 def watch_graph(
-    run_options: Any,
+    run_options: object,
     graph: TfGraph,
     debug_ops: str | Sequence[str] = IDENTITY,
     debug_urls: str | Sequence[str] | None = None,

@@ -72,7 +72,7 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         self._defaults = threading.local()
 
     @abc.abstractmethod
-    def _debug(self, call: Asked, number: int) -> Any:
+    def _debug(self, call: Asked, number: int) -> object:
         """Run a call and do what the class is for.
 
         Args:
@@ -82,7 +82,9 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
 
     # Calls.
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self, fetches: object, feed_dict: object = None, options: object = None, run_metadata: object = None
+    ) -> Any:
         """Run ops and return tensors, as ``Session.run`` does.
 
         Args:
@@ -92,7 +94,7 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
           run_metadata: The same.
         """
 
-        def start(run_options: Any, metadata: Any) -> Any:
+        def start(run_options: object, metadata: object) -> Any:
             return self._sess.run(fetches, feed_dict=feed_dict, options=run_options, run_metadata=metadata)
 
         given = {"options": options, "metadata": run_metadata}
@@ -112,8 +114,8 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         # With a list of feeds, even an empty one, TensorFlow's function takes options of any kind.
         runner = self._sess.make_callable(fetches, feed_list=list(feed_list or ()), accept_options=True)
 
-        def run(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            def start(run_options: Any, metadata: Any) -> Any:
+        def run(*values: Any, options: object = None, run_metadata: object = None) -> Any:
+            def start(run_options: object, metadata: object) -> Any:
                 return runner(*values, options=run_options, run_metadata=metadata)
 
             what = "a function of Session.make_callable()"
@@ -127,8 +129,8 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         wanted = [*callable_options.fetch, *callable_options.target]
         given_options = callable_options.run_options
 
-        def run(*values: Any, run_metadata: Any = None) -> Any:
-            def start(run_options: Any, metadata: Any) -> Any:
+        def run(*values: Any, run_metadata: object = None) -> Any:
+            def start(run_options: object, metadata: object) -> Any:
                 if run_options is given_options:
                     return plain(*values, run_metadata=metadata)
                 changed = config_pb2.CallableOptions()
@@ -142,7 +144,7 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
 
         return run
 
-    def _pass(self, call: Asked) -> Any:
+    def _pass(self, call: Asked) -> object:
         with self._call_lock:
             self._run_call_count += 1
             number = self._run_call_count
@@ -150,16 +152,16 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
             return call.run_plainly()
         return self._debug(call, number)
 
-    def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
+    def run_step_fn(self, step_fn: Callable[[Any], object]) -> Any:
         """Run a function with a step context, as ``MonitoredSession.run_step_fn`` does."""
         return step_fn(monitored_session.MonitoredSession.StepContext(self._sess, self.run))
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+    def partial_run_setup(self, fetches: object, feeds: object = None) -> Any:
         """Set up a partial run, which is not debugged: TensorFlow's debugger takes whole runs only."""
         _log.warning(_PARTIAL)
         return self._sess.partial_run_setup(fetches, feeds)
 
-    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: object, fetches: object, feed_dict: object = None) -> Any:
         """Continue a partial run, which is not debugged."""
         return self._sess.partial_run(handle, fetches, feed_dict)
 
@@ -231,7 +233,7 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         return managers
 
 
-def run_watched(call: Asked, options: Any, metadata: Any) -> Any:
+def run_watched(call: Asked, options: object, metadata: object) -> Any:
     """Run a call whose tensors are watched.
 
     Args:
@@ -252,7 +254,7 @@ def run_watched(call: Asked, options: Any, metadata: Any) -> Any:
         raise
 
 
-def copied(options: Any) -> Any:
+def copied(options: object) -> Any:
     """Return a copy of the ``RunOptions`` of a program; empty ones for None."""
     copy = config_pb2.RunOptions()
     if options is not None:

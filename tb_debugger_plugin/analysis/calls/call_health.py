@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -121,7 +121,7 @@ def _add_health(snapshot: Snapshot, health: Health, rows: Range) -> None:
 
 
 def _add_some_health(
-    snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: Any
+    snapshot: Snapshot, health: Health, rows: Range, condition: str, *parameters: object
 ) -> None:
     query = (
         "SELECT wall_time, site, health FROM graph_executions"

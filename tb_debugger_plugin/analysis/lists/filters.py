@@ -223,7 +223,7 @@ class _Conditions:
         self.parts: list[str] = []
         self.parameters: list[Any] = []
 
-    def add(self, sql: str, *parameters: Any) -> None:
+    def add(self, sql: str, *parameters: object) -> None:
         self.parts.append(sql)
         self.parameters.extend(parameters)
 

@@ -30,7 +30,7 @@ SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
 Row = Mapping[str, Any]
 
 
-def as_row(values: Iterable[Any]) -> Json:
+def as_row(values: Iterable[object]) -> Json:
     """Make a row from the values of :data:`SELECT`."""
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.values import health
@@ -114,7 +114,7 @@ def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, Json]:
     }
 
 
-def trace_row(snapshot: Snapshot, site: int, fields: Iterable[Any]) -> Json:
+def trace_row(snapshot: Snapshot, site: int, fields: Iterable[object]) -> Json:
     """Make a row of ``graph_executions``; the graph gives the dtype, shape and tensor id that a trace lacks.
 
     Args:

@@ -129,7 +129,7 @@ def slicing_of(indices: SqlRow, dims: tuple[int, ...]) -> Slicing:
     return Slicing(dims, tuple(axes))
 
 
-def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[Any]:
+def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[object]:
     ellipses = sum(index is ... for index in indices)
     given = len(indices) - ellipses
     if ellipses > 1:

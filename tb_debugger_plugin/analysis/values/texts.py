@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.slicing import Slicing
@@ -14,7 +14,7 @@ from tb_debugger_plugin.index.stored_tensor import StoredElements
 _MAX_TEXT: Final = 200
 
 
-def element_text(value: Any) -> str:
+def element_text(value: object) -> str:
     """Return the shortest text that stands for this element and no other; a Python literal for a string."""
     if not isinstance(value, bytes):
         return str(value)

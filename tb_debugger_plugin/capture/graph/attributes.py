@@ -108,7 +108,7 @@ def _tensor(proto: Any) -> str:
     return f"{head}: {_listed(map(_element, elements), elements.size)}"
 
 
-def _element(element: Any) -> str:
+def _element(element: object) -> str:
     return _string(element) if isinstance(element, bytes) else str(element)
 
 

@@ -41,7 +41,7 @@ class Redefinitions:
             finally:
                 self._ended += 1
 
-    def call(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def call(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
         """Run an op or a function, not during a change.
 
         Args:

@@ -52,7 +52,7 @@ class FunctionHook:
         name: str | bytes,
         graph: TfGraph,
         attrs: FunctionAttributes,
-        function_type: Any = None,
+        function_type: object = None,
         overwrite: bool = False,
     ) -> AtomicFunction:
         function: AtomicFunction = self._hook.original(name, graph, attrs, function_type, overwrite)
@@ -114,7 +114,7 @@ class FunctionCalls:
         original, around, thread = target.get(), self._around, self._thread
 
         @hidden
-        def call(function: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        def call(function: object, /, *arguments: object, **keywords: object) -> Any:
             if thread.is_inside or not context.executing_eagerly():
                 return original(function, *arguments, **keywords)
 

@@ -103,7 +103,7 @@ class Hook:
       original: The function that TensorFlow used before.
     """
 
-    def __init__(self, target: HookTarget, replacement: Callable[..., Any]) -> None:
+    def __init__(self, target: HookTarget, replacement: Callable[..., object]) -> None:
         self._owner = target.owner()
         self._name = target.name
         self._replacement = replacement

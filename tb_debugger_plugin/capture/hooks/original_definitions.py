@@ -6,7 +6,6 @@ Invariant: code that copies, exports or converts a function of the program gets 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.eager import context
@@ -88,8 +87,13 @@ class OriginalDefinitions:
         self._add_definition(definition)
 
     def _compiler_ir(
-        self, device_name: Any, platform_name: Any, function_name: str | bytes, *args: Any, **kwargs: Any
-    ) -> Any:
+        self,
+        device_name: object,
+        platform_name: object,
+        function_name: str | bytes,
+        *args: object,
+        **kwargs: object,
+    ) -> object:
         plain = self._plain_name(_bytes(function_name).decode())
         return self._get_compiler_ir(device_name, platform_name, plain, *args, **kwargs)
 

@@ -125,17 +125,17 @@ class Sessions:
             _watch_running(made, watch, runs, functools.partial(self._report_failure, made))
             self._running.add(made)
 
-        def make_watched(made: TfSession, *args: Any, **kwargs: Any) -> None:
+        def make_watched(made: TfSession, *args: object, **kwargs: object) -> None:
             self._init.original(made, *args, **kwargs)
             watch_new(made)
 
         def run_unwatched(
             made: TfSession,
-            handle: Any,
+            handle: object,
             targets: list[TfOp],
             fetches: list[TfTensor],
-            feeds: Mapping[TensorRef, Any],
-            *more: Any,
+            feeds: Mapping[TensorRef, object],
+            *more: object,
         ) -> Any:
             self._report_unwatched(made, [*fetches, *targets])
             return _run(runs, self._run.original, made, handle, targets, NO_WATCHES, fetches, feeds, *more)
@@ -208,16 +208,16 @@ class Sessions:
 
 def _run(
     runs: SessionRunHooks,
-    original: Callable[..., Any],
+    original: Callable[..., object],
     made: TfSession,
-    handle: Any,
+    handle: object,
     targets: list[TfOp],
     watches: RunWatches,
     fetches: list[TfTensor],
-    feeds: Mapping[TensorRef, Any],
+    feeds: Mapping[TensorRef, object],
     options: CObject | None = None,
     metadata: CObject | None = None,
-) -> Any:
+) -> object:
     """Run a session by TensorFlow's own `_do_run`, with the watch ops, and pass the run on."""
     all_targets = [*targets, *watches.during] if watches.during else targets
 
@@ -303,7 +303,11 @@ def _run_watches(
     session_ref = weakref.ref(made)
 
     def do_run(
-        handle: Any, targets: list[TfOp], fetches: list[TfTensor], feeds: Mapping[TensorRef, Any], *more: Any
+        handle: object,
+        targets: list[TfOp],
+        fetches: list[TfTensor],
+        feeds: Mapping[TensorRef, object],
+        *more: object,
     ) -> Any:
         watches = NO_WATCHES
         if handle is None:
@@ -314,7 +318,7 @@ def _run_watches(
         assert running is not None, "its own method runs"
         return _run(runs, _plain_run, running, handle, targets, watches, fetches, feeds, *more)
 
-    def make_callable(fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
+    def make_callable(fetches: object, feed_list: object = None, accept_options: bool = False) -> Any:
         # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.
         feeds = [] if feed_list is None else feed_list
         return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)

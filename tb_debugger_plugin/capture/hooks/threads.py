@@ -39,8 +39,8 @@ class EveryThread:
 
     def __init__(
         self,
-        callback: Callable[..., Any],
-        around_calls: Callable[..., Any],
+        callback: Callable[..., object],
+        around_calls: Callable[..., object],
         translated: Callable[[Exception], BaseException] | None = None,
     ) -> None:
         self.around_calls = around_calls
@@ -85,7 +85,7 @@ class EveryThread:
             self._before_op += (call,)
         self._thread = threading.local()  # so each thread begins again, and no op pays for the question
 
-    def callback_result(self, outputs: Any) -> Any:
+    def callback_result(self, outputs: object) -> Any:
         """Return the value that the callback returns: the outputs for the next callback and the program.
 
         Args:
@@ -95,7 +95,7 @@ class EveryThread:
         callbacks = context.context().op_callbacks  # without ours, if the recording has just ended
         return None if not callbacks or callbacks[-1] == self._callback else outputs
 
-    def change(self, outputs: Sequence[Any], others: Sequence[Any]) -> None:
+    def change(self, outputs: Sequence[object], others: Sequence[object]) -> None:
         """Let the op that has just run in this thread return other outputs, whose gradients are the same.
 
         TensorFlow takes no outputs from op callbacks of eager ops.
@@ -107,7 +107,7 @@ class EveryThread:
         record.record_operation("Identity", list(others), list(outputs), lambda *gradients: gradients)
         self._changes[threading.get_ident()] = list(zip(outputs, others, strict=True))
 
-    def _changed(self, result: Any) -> Any:
+    def _changed(self, result: object) -> object:
         changes = self._changes.pop(threading.get_ident(), None)
         return result if changes is None else _with_changes(result, changes)
 
@@ -125,7 +125,7 @@ class EveryThread:
             # First: a callback after that of another tool may get no outputs.
             callbacks.insert(0, self._callback)
 
-    def _fast_path(self, *args: Any) -> Any:
+    def _fast_path(self, *args: Any) -> object:
         try:
             self._thread.has_callback  # noqa: B018 - missing until the thread has the callback
         except AttributeError:
@@ -137,7 +137,7 @@ class EveryThread:
             raise
         return self._changed(result) if self._changes else result
 
-    def _slow_path(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow_path(self, *args: Any, **kwargs: Any) -> object:
         if not hasattr(self._thread, "has_callback"):
             self._begin(args[0] if args else kwargs["op_name"])
         try:
@@ -153,7 +153,7 @@ class EveryThread:
             raise other from None
 
 
-def _with_changes(result: Any, changes: list[tuple[Any, Any]]) -> Any:
+def _with_changes(result: object, changes: list[tuple[Any, Any]]) -> object:
     """Return what an op returns, a tensor or lists of them, with other tensors."""
     if isinstance(result, (list, tuple)):
         return type(result)([_with_changes(one, changes) for one in result])

@@ -159,7 +159,7 @@ def _variables_without_a_name(module: tf.Module) -> list[tuple[_Path, TfVariable
     return variables
 
 
-def _parts(thing: Any) -> Iterable[tuple[Any, Any]]:
+def _parts(thing: Any) -> Iterable[tuple[object, object]]:
     """Return the parts of a module, list, tuple or dict, each with its attribute name, index or key."""
     kind = type(thing)
     if kind in _WRAPPERS:

@@ -46,7 +46,7 @@ def _is_list(field: Any) -> bool:
         return bool(field.label == FieldDescriptor.LABEL_REPEATED)
 
 
-def _member(message: Message, field: Any) -> Any:
+def _member(message: Message, field: Any) -> object:
     if _is_list(field):
         return [_value(field, one) for one in getattr(message, field.name)]
     has_presence = field.message_type is not None or field.containing_oneof is not None
@@ -55,7 +55,7 @@ def _member(message: Message, field: Any) -> Any:
     return _value(field, getattr(message, field.name))
 
 
-def _value(field: Any, value: Any) -> Any:
+def _value(field: Any, value: object) -> object:
     if isinstance(value, AnyMessage):
         return to_json(value)
     if field.enum_type is not None:
@@ -98,7 +98,7 @@ def _refuse(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
-def from_json(kind: Any, value: Any, name: str) -> Message:
+def from_json(kind: Any, value: object, name: str) -> Message:
     """Return a message with the members of a JSON-like value.
 
     Args:
@@ -151,20 +151,20 @@ def _message(field: Any, given: Any, where: str) -> Message:
     return from_json(field.message_type._concrete_class, given, where)
 
 
-def _integer(field: Any, given: Any, where: str) -> int:
+def _integer(field: Any, given: object, where: str) -> int:
     bound = _BOUNDS[field.cpp_type]
     if type(given) is not int or not -bound <= given < bound:
         raise BadQueryError(f"{where} must be a whole number.")
     return given
 
 
-def _number(field: Any, given: Any, where: str) -> float:
+def _number(field: object, given: Any, where: str) -> float:
     if type(given) not in (int, float) or abs(given) > 1e308:
         raise BadQueryError(f"{where} must be a number.")
     return float(given)
 
 
-def _boolean(field: Any, given: Any, where: str) -> bool:
+def _boolean(field: object, given: object, where: str) -> bool:
     if type(given) is not bool:
         raise BadQueryError(f"{where} must be true or false.")
     return given
@@ -180,7 +180,7 @@ def _text(field: Any, given: Any, where: str) -> str:
     return given
 
 
-def _enum(field: Any, given: Any, where: str) -> int:
+def _enum(field: Any, given: object, where: str) -> int:
     names = {value.name.lower(): value.number for value in field.enum_type.values}
     if type(given) is not str or given not in names:
         raise BadQueryError(f"{where} must be one of {', '.join(names)}.")

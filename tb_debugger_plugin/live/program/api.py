@@ -347,7 +347,7 @@ def begin(
     address: str | None = None,
     *,
     make_controller: MakeController | None = None,
-    **options: Any,
+    **options: object,
 ) -> Breakpoints:
     """Enable breakpoints: see `enable_breakpoints`.
 

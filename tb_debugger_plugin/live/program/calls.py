@@ -136,7 +136,7 @@ class CallHooks(Observer):
     # Calls.
 
     @hidden
-    def _around_function(self, called: FunctionCall) -> Any:
+    def _around_function(self, called: FunctionCall) -> object:
         self._num_functions += 1
         facts = partial(_of_function, called, sys._getframe(1))
         return self._run(called.run, CallKind.FUNCTION, name_of(called.function), facts)
@@ -150,7 +150,9 @@ class CallHooks(Observer):
         return self._run(run, CallKind.SESSION_RUN, _name_of_run(called), facts)
 
     @hidden
-    def _run(self, run: Callable[[], Any], kind: CallKind, name: str, facts: Callable[[], _Facts]) -> Any:
+    def _run(
+        self, run: Callable[[], object], kind: CallKind, name: str, facts: Callable[[], _Facts]
+    ) -> object:
         """Run a call, which is part of another one if one runs in this thread."""
         if not self._is_on or self._thread.is_inside or self._process != os.getpid():
             return run()
@@ -169,7 +171,7 @@ class CallHooks(Observer):
             self._thread.is_inside, self._thread.call = False, NO_CALL
 
     @hidden
-    def around_graph(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
         """Run a graph, or an op, of the call of this thread."""
         call, gate = self._thread.call, self._recording.gate
         if call == NO_CALL or not self.sees_graphs or gate is None:
@@ -261,7 +263,7 @@ class CallHooks(Observer):
         return True
 
     def after_eager_op(
-        self, op_type: str | bytes, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+        self, op_type: str | bytes, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
     ) -> Sequence[Any] | None:
         """Hand an eager op to the controller."""
         if not self._is_on or self._process != os.getpid():

@@ -33,7 +33,7 @@ from tb_debugger_plugin.live.program.tensors import HeldValue
 Array = npt.NDArray[Any]
 
 
-def fitted(result: Any, dtype: int, shape: tuple[int, ...]) -> Array:
+def fitted(result: object, dtype: int, shape: tuple[int, ...]) -> Array:
     """Return the new value of a tensor.
 
     Args:
@@ -58,7 +58,7 @@ def fitted(result: Any, dtype: int, shape: tuple[int, ...]) -> Array:
         return np.ascontiguousarray(_cast(broadcast, kind, dtypes.dtype_name(dtype) or "its dtype"))
 
 
-def _array(result: Any) -> Array:
+def _array(result: object) -> Array:
     try:
         array = np.asarray(result)
     except (ValueError, OverflowError):

@@ -203,7 +203,7 @@ class Controller(Observer):
         self._calls.after(call, error)
 
     def on_eager_op(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+        self, op_type: str, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
     ) -> Sequence[Any] | None:
         """Take an eager op that has run; may block. Return as many other outputs, or None for the same.
 

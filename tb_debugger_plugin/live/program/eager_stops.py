@@ -118,7 +118,7 @@ class EagerStops:
         self._pauses.stay()
 
     def after_op(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
+        self, op_type: str, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
     ) -> Sequence[Any] | None:
         """Take an eager op that has run; may block.
 
@@ -159,7 +159,7 @@ class EagerStops:
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
     def _why(
-        self, entries: Sequence[EagerValue], lines: Sequence[RunningLine], inputs: Sequence[Any]
+        self, entries: Sequence[EagerValue], lines: Sequence[RunningLine], inputs: Sequence[object]
     ) -> tuple[EagerValue, Why] | None:
         status = self._status
         for entry in entries:
@@ -181,7 +181,7 @@ class EagerStops:
             return None
         return (entries[0], Why(status.aims.order.reason)) if self._lines.is_next(path, line) else None
 
-    def _changed_outputs(self, stop: Stop, outputs: Sequence[Any]) -> Sequence[Any] | None:
+    def _changed_outputs(self, stop: Stop, outputs: Sequence[object]) -> Sequence[object] | None:
         if stop.eager is None or stop.changed is None:
             return None
         slot = stop.eager.place.slot

@@ -40,7 +40,7 @@ def checked_filters(filters: object) -> dict[str, Filter]:
     return dict(filters)
 
 
-def asked(name: str, function: Filter, tensor: Message, array: Any, wall_time: float) -> tuple[bool, str]:
+def asked(name: str, function: Filter, tensor: Message, array: object, wall_time: float) -> tuple[bool, str]:
     """Ask a filter of a tensor.
 
     Args:

@@ -135,7 +135,7 @@ class ProgramCall:
         name: str,
         *,
         thread: str,
-        function: Any = None,
+        function: object = None,
         find_details: Callable[[], Details] = Details,
         find_place: Callable[[], tuple[str, int]] = lambda: ("", 0),
         find_lines: Callable[[], Sequence[RunningLine]] = tuple,

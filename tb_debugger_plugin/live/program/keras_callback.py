@@ -50,7 +50,7 @@ class DebuggerCallback(KerasCall):
         mode: str | None = None,
         *,
         interactive: bool = False,
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__()
         self._logdir = logdir

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _VARIABLE: Final = "GRPC_ENABLE_FORK_SUPPORT"
 
 
-def _imported() -> Any:
+def _imported() -> object:
     is_chosen = _VARIABLE in os.environ
     os.environ.setdefault(_VARIABLE, "0")
     try:
@@ -115,7 +115,7 @@ class DaemonThreads(futures.ThreadPoolExecutor):
         self._is_shut = False
 
     def submit(
-        self, function: Callable[..., _Result], /, *args: Any, **kwargs: Any
+        self, function: Callable[..., _Result], /, *args: object, **kwargs: object
     ) -> futures.Future[_Result]:
         """Run a function in a thread.
 
@@ -291,7 +291,7 @@ def _refused(request: bytes, context: _Context) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def _handler(method: Method, answer: Callable[..., Any]) -> Any:
+def _handler(method: Method, answer: Callable[..., Any]) -> object:
     """Return what serves a method: of bytes, since gRPC logs a stack for each unreadable message."""
 
     def one(content: bytes, context: _Context) -> Message:

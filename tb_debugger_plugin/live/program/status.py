@@ -313,7 +313,7 @@ class Status:
             self.apply()
         self.has_news = True
 
-    def add_eager(self, op_type: str, outputs: Sequence[Any], path: str, line: int) -> list[EagerValue]:
+    def add_eager(self, op_type: str, outputs: Sequence[object], path: str, line: int) -> list[EagerValue]:
         """Add the outputs of an eager op; see `CallTensors.add_eager`."""
         self.has_news = True
         return self.tensors.add_eager(op_type, outputs, path, line, held=self.aims.looks)

@@ -98,7 +98,7 @@ class DebugTensorDatum:
         return f"{{DebugTensorDatum ({self.device_name}) {key}}}"
 
 
-def has_inf_or_nan(datum: DebugTensorDatum, tensor: Any) -> bool:
+def has_inf_or_nan(datum: DebugTensorDatum, tensor: object) -> bool:
     """Whether a tensor has NaN or infinities; a predicate for :meth:`DebugDumpDir.find`.
 
     Args:

@@ -71,7 +71,7 @@ class DebugDumpDir:
     def __init__(
         self,
         dump_root: str | os.PathLike[str] | Run,
-        partition_graphs: Iterable[Any] | None = None,
+        partition_graphs: Iterable[object] | None = None,
         validate: bool = True,
         *,
         call: int | str | None = None,
@@ -88,7 +88,7 @@ class DebugDumpDir:
         source: str | os.PathLike[str] | Run,
         call: int | str | None,
         graph_id: str | None,
-        graphs: Iterable[Any],
+        graphs: Iterable[object],
     ) -> DumpContents:
         if not isinstance(source, Run):
             folder = _existing(source)
@@ -476,7 +476,7 @@ class DebugDumpDir:
 
     # What is known of the program.
 
-    def set_python_graph(self, python_graph: Any) -> None:
+    def set_python_graph(self, python_graph: object) -> None:
         """Take the stacks of nodes from the program's own graph, for dump folders, which hold none.
 
         Args:
@@ -540,7 +540,7 @@ def _single(values: list[T]) -> T | list[T]:
     return values[0] if len(values) == 1 else values
 
 
-def _value_or_reason(datum: DebugTensorDatum) -> Any:
+def _value_or_reason(datum: DebugTensorDatum) -> object:
     try:
         return datum.get_tensor()
     except (FormatError, NotFoundError, OSError) as error:

@@ -188,7 +188,7 @@ def _partition(device: str, content: Callable[[], bytes], place: ByteRange) -> t
     return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def, non_debug_graph_def)
 
 
-def _tensor(file: Location) -> Any:
+def _tensor(file: Location) -> object:
     value = read_dump(file)
     return NoTensor(value.reason, value.is_initialized) if isinstance(value, NotDumped) else value
 

@@ -63,7 +63,7 @@ class RecordingSource:
         graphs = {graph.graph_id for graph in self._graphs}
         return [_datum(row, self._tensor) for row in self._run.graph_executions() if row.graph_id in graphs]
 
-    def _tensor(self, datum: DebugTensorDatum) -> Any:
+    def _tensor(self, datum: DebugTensorDatum) -> object:
         with self._run.snapshot() as snapshot:
             return _tensor(snapshot, datum)
 
@@ -116,7 +116,7 @@ class RecordingSource:
         return []
 
 
-def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], Any]) -> DebugTensorDatum:
+def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], object]) -> DebugTensorDatum:
     timestamp = round(row.wall_time * 1e6)
     return DebugTensorDatum(
         row.op_name,
@@ -132,7 +132,7 @@ def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], Any]) -> Debu
     )
 
 
-def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> Any:
+def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> object:
     value = find_value(snapshot, graph_execution=datum.index)
     if value.reason is not None:
         return NoTensor(value.reason)
@@ -169,7 +169,7 @@ def passing(
                 yield row
 
 
-def _readable(snapshot: Snapshot, datum: DebugTensorDatum) -> Any:
+def _readable(snapshot: Snapshot, datum: DebugTensorDatum) -> object:
     if datum.debug_op != IDENTITY:
         return NoTensor(f"The recording holds the summary of mode {datum.debug_op}, but not the value.")
     try:
@@ -218,5 +218,5 @@ def _frames(snapshot: Snapshot, ids: list[str]) -> tuple[SqlRow, ...]:
     )
 
 
-def _no_graph_def() -> Any:
+def _no_graph_def() -> object:
     raise NotFoundError("A recording holds no GraphDef; a dump folder does.")

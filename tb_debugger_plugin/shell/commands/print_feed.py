@@ -97,7 +97,7 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
     return value_screen(name, ArraySource(array), wanted(args, typed.slicing), " (feed)")
 
 
-def _array(value: Any) -> np.ndarray[Any, Any] | None:
+def _array(value: object) -> np.ndarray[Any, Any] | None:
     """Return a feed as an array; None for what is none, such as a sparse tensor."""
     try:
         array = np.asarray(value)
@@ -112,7 +112,7 @@ def _holds_texts(array: np.ndarray[Any, Any]) -> bool:
     return all(isinstance(one, (bytes, str)) for one in array.flat)
 
 
-def _listed(feeds: Mapping[str, Any]) -> list[Line]:
+def _listed(feeds: Mapping[str, object]) -> list[Line]:
     lines: list[Line] = []
     for name, value in feeds.items():
         array = _array(value)

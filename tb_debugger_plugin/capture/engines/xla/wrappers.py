@@ -9,7 +9,6 @@ before the call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -250,7 +249,7 @@ def _define(function: Function, wrapper: _Graph, results: Sequence[str]) -> None
     define_wrapper(function, definition, results, [_WATCH], without=(attributes.XLA_COMPILE,))
 
 
-def _value(**value: Any) -> AttrValue:
+def _value(**value: object) -> AttrValue:
     return AttrValue(**value)
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Jobs:
     """
 
     def __init__(
-        self, run: Callable[[str], None], call_later: Callable[..., Any], ended: Callable[[], None]
+        self, run: Callable[[str], None], call_later: Callable[..., object], ended: Callable[[], None]
     ) -> None:
         self._run = run
         self._call_later = call_later
