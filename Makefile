@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-beam test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
+.PHONY: help demo test test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -121,15 +121,6 @@ fuzz: $(VENV)/.dev ## open 100,000 hostile recordings and ask every route (ARGS=
 
 zoo: $(VENV)/.dev ## record buggy and healthy programs, count the causes that are named right, and run what is advised (ARGS="--ways full")
 	$(PY) -m tests.zoo.run $(ARGS)
-
-test-beam: build/beam/.made ## the pipeline on Apache Beam, which wants older packages than the rest (ARGS for pytest)
-	build/beam/bin/python -m pytest -m beam tests/beam $(ARGS)
-
-build/beam/.made: pyproject.toml | $(VENV)/.dev
-	@echo "Installing Apache Beam into $(@D)"
-	@$(PY) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e '.[beam]' pytest pytest-timeout
-	@touch $@
 
 test-libraries: build/libraries/.made ## programs of GPflow, TensorFlow Probability, Keras 2 and Keras on JAX, recorded (ARGS for pytest)
 	build/libraries/bin/python -m pytest -m libraries tests/libraries tests/integration $(ARGS)

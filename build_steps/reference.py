@@ -49,15 +49,17 @@ runs cannot be read, each of them gets a sentence, or an `error` in the JSON, an
 #: What a help text is too short for.
 _NOTES: Final[Mapping[str, str]] = {
     "alerts": "[Alert rules](rules.md) has the rules, and an example for CI.",
-    "beam": (
-        "Install `'.[beam]'`. It runs on this machine unless its options choose another runner "
-        "(`-- --runner=DataflowRunner …`). Every worker must be able to read LOGDIR and write OUT, and the "
-        "dump must be complete. The folder is a run like any other: pass it to `tensorboard --logdir`."
-    ),
     "clean": "`TB_DEBUGGER_CACHE` is the folder of the tables, `TB_DEBUGGER_CACHE_GB` their limit (2).",
     "compare": "[Comparing two runs](comparison.md) explains the answer.",
     "demo": "It needs TensorFlow and scikit-learn: `pip install '.[demo]'`.",
     "export": "The folder is a run like any other: pass it to `tensorboard --logdir`.",
+    "index": (
+        "With `--to`, processes of this machine, or the workers of a [Dask](https://docs.dask.org) cluster, "
+        "write the tables into a folder, which is a run like any other: pass it to `tensorboard --logdir`. "
+        "Install `'.[cluster]'`, on workers too, in the same version. Every worker must be able to read "
+        "LOGDIR and write OUT, and the dump must be complete. If anything fails, the folder is no run, and a "
+        "sentence says why; the same command begins again."
+    ),
     "origins": "[Where bad values come from](origins.md) explains the answer.",
     "precision": "[What would overflow in float16](precision.md) explains the answer.",
     "report": "[Reports](reports.md) has an example.",

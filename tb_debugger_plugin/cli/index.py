@@ -1,38 +1,83 @@
 """`tbdbg index`: builds the tables of the runs of a logdir, or brings them up to date.
 
-Takes a logdir and writes tables into the cache, which the viewer then opens at once.
+Takes a logdir and writes tables into the cache, which the viewer then opens at once. With `--to`, processes
+of this machine or of a cluster write them as Parquet files; this needs the extra `cluster`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
-from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
+from tb_debugger_plugin.cli.main import say
+from tb_debugger_plugin.cli.reading import a_location, add_arguments, print_results, run_each
+from tb_debugger_plugin.errors import DebuggerError, UsageError
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.index import indexer
-from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
     # Before Python 3.14, the public name of this type does not exist at run time.
     from argparse import _SubParsersAction
 
+    from tb_debugger_plugin.pipeline import cluster
+
+#: Why workers do not read runs of a kind.
+_REFUSED: Final = {
+    RunKind.TABLES: "holds tables already.",
+    RunKind.DUMPS: "holds dumps of tfdbg v1, which workers do not read; use tbdbg export.",
+}
+
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `index` to the command line."""
     parser = subparsers.add_parser("index", help="build the tables of runs, or bring them up to date")
     add_arguments(parser)
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--to", type=a_location, metavar="OUT", help="folder or URL to write Parquet files into, in parallel"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="with --to: of a Dask cluster, such as tcp://head:8786"
+    )
+    where.add_argument(
+        "--workers",
+        type=_a_number,
+        metavar="N",
+        help="with --to: processes on this machine (default: one for each processor)",
+    )
+    parser.set_defaults(run=run, parser=parser)
+
+
+def _a_number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
     """Index runs; return the exit code."""
+    if args.to is not None:
+        return _in_parallel(args)
+    if args.scheduler or args.workers:
+        args.parser.error("--scheduler and --workers need --to OUT")
     # The bar goes to stderr, so that stdout has the results only. It is drawn on terminals only.
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
@@ -64,3 +109,77 @@ def _line(name: str, facts: dict[str, Any]) -> str:
     counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
     kept = "" if facts["database"] else "; not kept, because another program has the tables open"
     return printable(f"{name}: {counts}, {facts['seconds']:.1f} s{kept}")
+
+
+def _in_parallel(args: argparse.Namespace) -> int:
+    """Write the tables of runs into folders below OUT, as `tbdbg export` does."""
+    # Workers may have another current folder.
+    logdir, out = _absolute(args.logdir), _absolute(args.to)
+    runs = choose.chosen(logdir, args.name, say)
+    try:
+        # Imported only here, because Dask is large and most people never need it.
+        from tb_debugger_plugin.pipeline import cluster
+    except ImportError as error:
+        raise UsageError(f"Dask is needed (pip install 'tb-debugger-plugin[cluster]'): {error}") from error
+    results: dict[str, dict[str, Any]] = {}
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    folder = out
+    try:
+        with (
+            cluster.cluster(args.scheduler, args.workers) as client,
+            Progress(*columns, console=console, disable=console.quiet) as bar,
+        ):
+            for each in runs:
+                folder = _below(out, each.name)
+                try:
+                    if each.kind is not RunKind.EVENTS:
+                        raise UsageError(f"{each.folder} {_REFUSED[each.kind]}")
+                    began = time.monotonic()
+                    rows = cluster.convert(client, each, str(folder), report=_steps(each, bar))
+                    seconds = round(time.monotonic() - began, 3)
+                    results[each.name] = {"folder": str(folder), "rows": rows, "seconds": seconds}
+                except (DebuggerError, OSError) as error:
+                    results[each.name] = {"error": f"{error} {folder} is not a run."}
+    except KeyboardInterrupt:
+        say(f"Stopped; {folder} is not a run.")
+        return 130
+    return print_results(results, _written, as_json=args.json)
+
+
+def _absolute(place: Location) -> Location:
+    return place.absolute() if isinstance(place, Path) else place
+
+
+def _below(out: Location, name: str) -> Location:
+    return out if name == "." else out / name
+
+
+def _steps(run: FoundRun, bar: Progress) -> Callable[[cluster.Progress], None]:
+    """Return what shows the steps of a conversion."""
+    words = {"survey": "chunks read", "write": "parts written"}
+    tasks: dict[str, Any] = {}
+    began: dict[str, float] = {}
+
+    def show(progress: cluster.Progress) -> None:
+        step, now = progress.step, time.monotonic()
+        if step not in tasks:
+            began[step] = now
+            tasks[step] = bar.add_task(f"{run.name}: {words[step]}", rate="")
+        seconds = now - began[step]
+        rate = f"{progress.rows / seconds:,.0f} rows/s" if seconds else ""
+        bar.update(tasks[step], completed=progress.done, total=progress.total, rate=rate)
+
+    return show
+
+
+def _written(name: str, facts: dict[str, Any]) -> str:
+    rows = facts["rows"]
+    counts = f"{rows['execution']:,} executions, {rows['graph_execution_traces']:,} graph executions"
+    return printable(f"{name}: {counts} in {facts['folder']}, {facts['seconds']:.1f} s")

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import tail
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, FileSet
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, METADATA, FileSet
 from tb_debugger_plugin.index.hosts import DECODERS, decode_ring
 from tb_debugger_plugin.index.registry import Registry, Stack
 from tb_debugger_plugin.index.source import (
@@ -108,17 +108,55 @@ class RowSpans:
     is_bad: npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
+class Walked:
+    """A stretch of a file whose bounds are known.
+
+    Attributes:
+      chunks: The chunk; at the end of the file also its ring, if it has one.
+      state: State of the file after the chunk.
+      more: Whether the file has more.
+    """
+
+    chunks: tuple[Chunk, ...]
+    state: FileState
+    more: bool
+
+
+def walk(files: FileSet, host: int, suffix: str, number: int, state: FileState, chunk_bytes: int) -> Walked:
+    """Find the next chunk of a file by reading it: only the records before a boundary show where it is.
+
+    Args:
+      files: The host's file set.
+      host: Number of the host.
+      suffix: Suffix of the file.
+      number: Number of the chunk, from 0.
+      state: State of the file before the chunk.
+      chunk_bytes: Approximate number of bytes of the chunk.
+
+    Raises:
+      OSError: The files of the host cannot be seen here.
+    """
+    if not number:
+        # A file that is missing is an empty one, but every host has its metadata.
+        files.path(METADATA).stat()
+    file = SetFile(files, suffix)
+    batch = file.read(state, chunk_bytes)
+    chunks = [Chunk(files, host, suffix, number, state, chunk_bytes)]
+    if not batch.more:
+        tail_file = file.read_tail()
+        if tail_file is not None and tail_file.mode is tail.TailMode.RING:
+            chunks.append(Chunk(files, host, suffix, number + 1, batch.state, 0, is_ring=True))
+    return Walked(tuple(chunks), batch.state, batch.more)
+
+
 def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """Divide a file into chunks, by reading it: only the records before a boundary show where it is."""
-    file, state, number = SetFile(files, suffix), FileState(), 0
-    more = True
+    """Divide a file into chunks, one after the other."""
+    number, state, more = 0, FileState(), True
     while more:
-        batch = file.read(state, chunk_bytes)
-        yield Chunk(files, host, suffix, number, state, chunk_bytes)
-        state, more, number = batch.state, batch.more, number + 1
-    tail_file = file.read_tail()
-    if tail_file is not None and tail_file.mode is tail.TailMode.RING:
-        yield Chunk(files, host, suffix, number, state, 0, is_ring=True)
+        walked = walk(files, host, suffix, number, state, chunk_bytes)
+        yield from walked.chunks
+        number, state, more = number + 1, walked.state, walked.more
 
 
 def read_chunk(chunk: Chunk, registry: Registry) -> Batch:

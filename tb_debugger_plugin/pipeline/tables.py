@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, SUFFIXES
@@ -50,13 +51,25 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folder: str) -> None:
-    """Write tables into the folder under the given names."""
+    """Write tables into the folder under the given names.
+
+    Raises:
+      OSError: The folder, or the folder of temporary files, cannot be written.
+    """
     files, path = fsspec.core.url_to_fs(folder)
-    with tempfile.TemporaryDirectory(prefix="tb_debugger_") as scratch:
+    is_local = isinstance(files, LocalFileSystem)
+    # Beside the others, so that a file gets its name when it is whole. Object stores do that anyway.
+    with tempfile.TemporaryDirectory(prefix=".unfinished_", dir=path if is_local else None) as scratch:
         for table, name in tables.items():
             local = Path(scratch) / name
-            write_table(connection, table, local)
-            files.put_file(str(local), f"{path}/{name}")
+            try:
+                write_table(connection, table, local)
+            except duckdb.Error as error:
+                raise OSError(f"{folder} cannot be written: {error}") from error
+            if is_local:
+                local.replace(Path(path) / name)
+            else:
+                files.put_file(str(local), f"{path}/{name}")
 
 
 def names_of(part: PartId) -> dict[str, str]:
@@ -96,16 +109,14 @@ def _file_row(run: FoundRun, described: Described, host: int, suffix: str) -> Fi
     return file_row(host, suffix, name, described.states[key], described.dropped.get(key, 0))
 
 
-def write_part(
-    part: PartId, slices: Iterable[Slice], layout: Layout, counts: Mapping[PartId, Counts], folder: str
-) -> PartId:
+def write_part(part: PartId, slices: Iterable[Slice], layout: Layout, before: Counts, folder: str) -> PartId:
     """Write the rows of one part.
 
     Args:
       part: The id of the part.
       slices: All slices that belong to the part, in any order.
       layout: Holds the numbers of everything.
-      counts: Numbers of rows of all parts.
+      before: Number of rows, and of bad rows, of all parts of the list before this one.
       folder: URL or path of the folder.
 
     Returns:
@@ -114,13 +125,9 @@ def write_part(
     Raises:
       FormatError: The files have changed since they were surveyed.
     """
-    first, first_bad = (
-        sum(count[column] for other, count in counts.items() if other[0] == part[0] and other[1] < part[1])
-        for column in (0, 1)
-    )
     ordered = sorted(slices, key=lambda piece: (piece.chunk.host, piece.chunk.number))
     with _database() as connection:
-        for table, columns in _columns(part[0], ordered, layout, first, first_bad).items():
+        for table, columns in _columns(part[0], ordered, layout, *before).items():
             schema.append(connection, table, columns)
         _put(connection, names_of(part), folder)
     return part
@@ -151,9 +158,20 @@ def finish(run: FoundRun, parts: Iterable[PartId], stable: Mapping[str, int], fo
       parts: Ids of all parts that were written.
       stable: Stable numbers of rows of the long lists.
       folder: URL or path of the folder.
+
+    Raises:
+      FormatError: The folder lacks files that workers have written.
     """
     short = {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}
     order = sorted(parts, key=lambda part: (part[0] != EXECUTION, part[1]))
     manifest = Manifest(schema.SCHEMA_VERSION, run.start_time, dict(stable), (short, *map(names_of, order)))
     files, path = fsspec.core.url_to_fs(folder)
+    files.invalidate_cache()
+    there = {str(each).rpartition("/")[2] for each in files.ls(path, detail=False)}
+    missing = sorted({name for step in manifest.steps for name in step.values()} - there)
+    if missing:
+        raise FormatError(
+            f"{folder} lacks {missing[0]} (of {len(missing)} that are missing): every worker must"
+            " write into the same folder."
+        )
     files.pipe_file(f"{path}/{MANIFEST}", manifest.text().encode())

@@ -13,7 +13,7 @@ from tests.support.checkout import PACKAGE, ROOT, imports_of, modules_of
 _OURS = "tb_debugger_plugin."
 _TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 _VIEWER = ("errors", "events", "index", "analysis", "live/messages", "live/viewer", "server", "cli")
-_BEAM = PACKAGE / "pipeline" / "dataflow.py"
+_DASK = PACKAGE / "pipeline" / "cluster.py"
 _ROW = re.compile(
     r"^\| `(?:tb_debugger_plugin/)?(?P<room>\w+(?:/\w+)?)(?:/|\.py)` \|[^|]*\|(?P<may>[^|]*)\|$", re.MULTILINE
 )
@@ -134,11 +134,13 @@ def test_the_recorder_reads_recordings_in_one_module_only_and_imports_that_late(
     )
 
 
-def test_apache_beam_is_imported_by_one_module_only():
+def test_dask_is_imported_by_one_module_only():
     modules = [module for room in ROOMS for module in modules_of(room)]
     assert [
-        module for module in modules if any(name.startswith("apache_beam") for name in imports_of(module))
-    ] == [_BEAM]
+        module
+        for module in modules
+        if any(name.startswith(("dask", "distributed")) for name in imports_of(module))
+    ] == [_DASK]
 
 
 def test_the_viewer_imports_where_there_is_no_tensorflow():

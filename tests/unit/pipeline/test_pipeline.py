@@ -1,6 +1,6 @@
 """`pipeline`: the steps, run one after another in this process, give the tables of the local index.
 
-`tests/beam` runs them on Apache Beam.
+`test_cluster.py` runs them on a Dask cluster.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
 from tb_debugger_plugin.events.locations import Location, location
@@ -28,7 +27,7 @@ from tests.support.jobs import write_job
 from tests.support.tails import build_tail
 
 
-def _convert(
+def convert_here(
     logdir: Location, out: Path | str, chunk_bytes: int, rows_a_part: int, *, backwards: bool = False
 ) -> int:
     """What the pipeline does, in any order of the chunks; how many parts there are."""
@@ -54,9 +53,12 @@ def _convert(
     stable["bad"] = sum(one.num_bad for one in kept)
     tables.clear(str(out))
     tables.write_short(run, described, stable, str(out))
-    written = [tables.write_part(part, pieces, layout, counts, str(out)) for part, pieces in parts.items()]
-    tables.finish(run, written, stable, str(out))
-    return len(written)
+    before = dict.fromkeys(TAILED, (0, 0))
+    for part, (rows, bad) in sorted(counts.items()):
+        tables.write_part(part, parts[part], layout, before[part[0]], str(out))
+        before[part[0]] = before[part[0]][0] + rows, before[part[0]][1] + bad
+    tables.finish(run, parts, stable, str(out))
+    return len(parts)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_a_job_of_many_hosts_gives_the_tables_of_the_local_index(
 ):
     monkeypatch.setattr("tb_debugger_plugin.pipeline.survey._ROWS_A_SAMPLE", 3)
     write_job(tmp_path / "job")
-    parts = _convert(
+    parts = convert_here(
         tmp_path / "job", tmp_path / "out", chunk_bytes, rows_a_part, backwards=chunk_bytes == 1500
     )
     assert parts > 4 or rows_a_part == 1 << 20
@@ -92,7 +94,7 @@ def test_tail_files_are_in_the_tables_too(tmp_path):
     )
     recording.close()
     for rows_a_part in (1, 3, 1000):
-        _convert(tmp_path / "run", tmp_path / "out", 400, rows_a_part)
+        convert_here(tmp_path / "run", tmp_path / "out", 400, rows_a_part)
         assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
 
 
@@ -101,7 +103,7 @@ _GOLDEN = sorted(path.parent for path in (ROOT / "tests" / "golden").glob("*/*/d
 
 @pytest.mark.parametrize("recording", _GOLDEN, ids=[path.name for path in _GOLDEN])
 def test_recordings_of_every_mode_give_the_local_tables(tmp_path, recording):
-    assert _convert(recording, tmp_path / "out", 4000, 50) >= 2
+    assert convert_here(recording, tmp_path / "out", 4000, 50) >= 2
     assert answers_of(tmp_path / "out") == answers_of(recording)
 
 
@@ -110,7 +112,7 @@ def test_dump_and_tables_may_be_elsewhere(tmp_path):
     files, url = fsspec.filesystem("memory"), f"memory://dump{uuid.uuid4().hex}"
     try:
         files.put(str(tmp_path), f"{url}/run", recursive=True)
-        assert _convert(location(f"{url}/run"), f"{url}/out", 400, 3) > 2
+        assert convert_here(location(f"{url}/run"), f"{url}/out", 400, 3) > 2
         assert answers_of(location(f"{url}/out")) == {**answers_of(tmp_path), "meta": _meta(8, 4, 6)}
     finally:
         files.rm(url, recursive=True)
@@ -123,7 +125,7 @@ def _meta(traces: int, executions: int, bad: int) -> list[tuple[str, str]]:
 
 def test_a_run_without_rows_is_a_run_all_the_same(tmp_path):
     Recording(tmp_path / "run").close()
-    assert _convert(tmp_path / "run", tmp_path / "out", 1 << 20, 10) == 0
+    assert convert_here(tmp_path / "run", tmp_path / "out", 1 << 20, 10) == 0
     assert answers_of(tmp_path / "out") == answers_of(tmp_path / "run")
 
 
@@ -137,11 +139,4 @@ def test_a_dump_that_changes_meanwhile_is_refused(tmp_path):
     path = recording.files.path(GRAPH_EXECUTION_TRACES)
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(FormatError, match="changed while it was read"):
-        tables.write_part(part, [piece], layout, {part: (8, 0)}, str(tmp_path))
-
-
-def test_without_apache_beam_the_verb_says_what_to_install(tmp_path, monkeypatch, capsys):
-    small_program(tmp_path / "run").close()
-    monkeypatch.setitem(__import__("sys").modules, "apache_beam", None)
-    assert main(["beam", str(tmp_path / "run"), str(tmp_path / "out")]) == 1
-    assert "tb-debugger-plugin[beam]" in capsys.readouterr().err
+        tables.write_part(part, [piece], layout, (0, 0), str(tmp_path))

@@ -308,7 +308,7 @@ def test_verbs_of_the_command_line_take_dump_folders(tmp_path, capsys):
         info = asker.json("/values/info", {"run": "tables", "graph_execution": 0})
     assert not info["is_kept"] and "folder of tables" in info["reason"]
     capsys.readouterr()
-    assert main(["beam", str(tmp_path / "session"), str(tmp_path / "out")]) == 1
+    assert main(["index", str(tmp_path / "session"), "--to", str(tmp_path / "out")]) == 1
     assert "dumps of tfdbg v1" in capsys.readouterr().err
     assert main(["dump", str(tmp_path / "session")]) == 1
     assert "neither an event file" in capsys.readouterr().err
