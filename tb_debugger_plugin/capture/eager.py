@@ -27,6 +27,7 @@ from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import STOPPED, Sink
+from tb_debugger_plugin.capture.sinks.summaries import of_vector
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.capture.thread_numbers import ThreadNumbers
@@ -196,8 +197,8 @@ class EagerOps:
         if mode is TensorDebugMode.NO_TENSOR:
             return self._sink.value(np.empty(0, np.float32), tf.float32.as_datatype_enum)
         if placement.reduced_mode(mode, tensor.dtype) is mode:
-            numbers = placement.reduce_on_device(tensor, mode)
-            return TensorValue(self._sink.reduced_summary(numbers), mode)
+            summary = of_vector(np.array(placement.reduce_on_device(tensor, mode)))
+            return TensorValue(summary.SerializeToString(), mode)
         return self._sink.value(tensor._numpy_internal(), dtype)
 
     def _report_unrecorded(self, dtype: int, error: Exception) -> None:

@@ -50,37 +50,23 @@ class KerasCall(tf.keras.callbacks.Callback, metaclass=abc.ABCMeta):  # type: ig
         """Begin; what an earlier `fit` left on ends."""
         self._enter(anew=True)
 
-    def on_train_end(self, logs: Logs = None) -> None:
-        """End."""
-        self._leave()
-
     def on_test_begin(self, logs: Logs = None) -> None:
         """Begin, unless this is the validation of a `fit`."""
         self._enter()
 
-    def on_test_end(self, logs: Logs = None) -> None:
-        """End, unless this is the validation of a `fit`."""
+    on_predict_begin = on_test_begin
+
+    def on_train_end(self, logs: Logs = None) -> None:
+        """End, unless this is the end of the validation of a `fit`."""
         self._leave()
 
-    def on_predict_begin(self, logs: Logs = None) -> None:
-        """Begin."""
-        self._enter()
-
-    def on_predict_end(self, logs: Logs = None) -> None:
-        """End."""
-        self._leave()
+    on_test_end = on_predict_end = on_train_end
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Mark the end of a step."""
         api.step()
 
-    def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Mark the end of a step."""
-        api.step()
-
-    def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Mark the end of a step."""
-        api.step()
+    on_test_batch_end = on_predict_batch_end = on_train_batch_end
 
     def _enter(self, *, anew: bool = False) -> None:
         if anew or (self._call is not None and not self._call.is_running()):

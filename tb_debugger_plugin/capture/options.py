@@ -220,46 +220,29 @@ def dtypes_of(options: Options) -> tuple[str, ...]:
     return tuple([dtype.name for dtype in covered if predicate is None or _is_true_of(predicate, dtype)])
 
 
+#: The arguments that are attributes of `Options` by the same name, and equal if those are.
+_GIVEN_AS_THEY_ARE = (
+    *("circular_buffer_size", "op_regex", "function_regex", "name_regex", "every_n_steps", "step_range"),
+    *("max_tensor_bytes", "max_bytes", "keep_graph_optimizations"),
+)
+
+
 def as_given(options: Options) -> dict[str, object]:
     """Return the arguments of some options, without the folder, in a form that can be compared and shown."""
-    patterns = {
-        name: pattern and pattern.pattern
-        for name, pattern in (
-            ("op_regex", options.op_regex),
-            ("function_regex", options.function_regex),
-            ("name_regex", options.name_regex),
-        )
-    }
+    given = {name: getattr(options, name) for name in _GIVEN_AS_THEY_ARE}
+    patterns = {name: value and value.pattern for name, value in given.items() if name.endswith("_regex")}
+    on_alert = options.on_alert
     return {
         "tensor_debug_mode": options.mode.name,
-        "circular_buffer_size": options.circular_buffer_size,
+        **given,
         **patterns,
         "tensor_dtypes": options.tensor_dtypes and list(dtypes_of(options)),
-        "every_n_steps": options.every_n_steps,
-        "step_range": options.step_range,
-        "max_tensor_bytes": options.max_tensor_bytes,
-        "max_bytes": options.max_bytes,
-        "keep_graph_optimizations": options.keep_graph_optimizations,
         "keep_values": list(options.keep_values),
-        **_as_given(options.on_alert),
-    }
-
-
-def _as_given(on_alert: OnAlert | None) -> dict[str, object]:
-    if on_alert is None:
-        return {
-            "on_alert": None,
-            "alert_kinds": None,
-            "ignore_alerts": [],
-            "alert_rules": [],
-            "rules_file": None,
-        }
-    return {
-        "on_alert": on_alert.function or on_alert.action.value,
-        "alert_kinds": on_alert.kinds and list(on_alert.kinds),
-        "ignore_alerts": list(on_alert.ignore),
-        "alert_rules": list(on_alert.rules),
-        "rules_file": on_alert.rules_file,
+        "on_alert": on_alert and (on_alert.function or on_alert.action.value),
+        "alert_kinds": on_alert and on_alert.kinds and list(on_alert.kinds),
+        "ignore_alerts": list(on_alert.ignore) if on_alert else [],
+        "alert_rules": list(on_alert.rules) if on_alert else [],
+        "rules_file": on_alert and on_alert.rules_file,
     }
 
 

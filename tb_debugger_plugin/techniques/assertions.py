@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.alarm import NumericsError
-from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, is_symbolic_of_keras, observed
-from tb_debugger_plugin.techniques.places import described, not_converted, place_of_call
+from tb_debugger_plugin.techniques.places import described, not_converted
 
 
 @not_converted
@@ -37,7 +37,7 @@ def assert_finite(x: object, message: str = "") -> Any:
       tf.errors.InvalidArgumentError: The tensor is not finite. In eager mode it is also a `NumericsError`.
       UsageError: The program is being traced for XLA.
     """
-    place, name = place_of_call(), _name_of(x)
+    place, name = user_frame(), _name_of(x)
     when: When = _is_bad_array if is_symbolic_of_keras(x) else _has_bad(tf.convert_to_tensor(x))
     return observed("assert_finite", [x], lambda arrays: _fail(message, name, arrays[0], place), when)[0]
 
@@ -65,7 +65,7 @@ def assert_that(x: object, predicate: Callable[[Array], Any], message: str = "")
       tf.errors.InvalidArgumentError: The condition does not hold.
       UsageError: The program is being traced for XLA.
     """
-    place, name = place_of_call(), _name_of(x)
+    place, name = user_frame(), _name_of(x)
 
     def look(arrays: Sequence[Array]) -> None:
         if not np.all(predicate(arrays[0])):

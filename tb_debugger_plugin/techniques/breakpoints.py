@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, observed
-from tb_debugger_plugin.techniques.places import not_converted, place_of_call
+from tb_debugger_plugin.techniques.places import not_converted
 
 
 @not_converted
@@ -41,7 +41,7 @@ def breakpoint_here(tensors: object, when: When = None) -> Any:
     Raises:
       UsageError: The program is being traced for XLA.
     """
-    place = place_of_call()
+    place = user_frame()
     named = _named(tensors)
     names = list(named)
     results = observed(

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import tensorflow as tf
 
+from tb_debugger_plugin.capture.stacks.frames import user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import is_symbolic_of_keras, lambda_layer
-from tb_debugger_plugin.techniques.places import not_converted, noting, place_of_call, refuse_xla, usage_error
+from tb_debugger_plugin.techniques.places import not_converted, noting, refuse_xla, usage_error
 
 #: Takes a value, and returns the value to go on with, or None for the same.
 Change: TypeAlias = Callable[[Array], Any]
@@ -61,7 +62,7 @@ def _changed(x: Any, change: Change | None) -> object:
         return tf.identity(x)
     if tf.executing_eagerly() and hasattr(x, "numpy"):
         return tf.convert_to_tensor(_result(change, x.numpy()))
-    place = place_of_call()
+    place = user_frame()
 
     def run(value: Array) -> Array:
         with noting("interpose", place):

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import NumericsError
-from tb_debugger_plugin.techniques.places import noting, place_of_call, refuse_xla
+from tb_debugger_plugin.techniques.places import noting, refuse_xla
 
 #: Takes the values, in the order of the tensors.
 Look: TypeAlias = Callable[[Sequence[Array]], object]
@@ -41,7 +41,7 @@ def observed(technique: str, tensors: Sequence[object], look: Look, when: When =
         return _in_keras(technique, tensors, look, when)
     refuse_xla(technique)
     inputs = [tf.convert_to_tensor(tensor) for tensor in tensors]
-    place = place_of_call()
+    place = user_frame()
     if callable(when):
         look, when = _conditional(look, when), None
     if all(hasattr(tensor, "numpy") for tensor in inputs) and tf.executing_eagerly():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.stacks.frames import RecordedFrame, user_frame
+from tb_debugger_plugin.capture.stacks.frames import RecordedFrame
 from tb_debugger_plugin.errors import UsageError
 
 P = ParamSpec("P")
@@ -47,11 +47,6 @@ def usage_error(text: str) -> UsageError:
     error = UsageError(text)
     vars(error)["ag_pass_through"] = True
     return error
-
-
-def place_of_call() -> RecordedFrame:
-    """Return the line of the program that runs now, also in code that AutoGraph has converted."""
-    return user_frame()
 
 
 def described(place: RecordedFrame) -> str:

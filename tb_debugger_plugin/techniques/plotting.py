@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tb_debugger_plugin.capture.stacks.frames import user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, observed
 from tb_debugger_plugin.techniques.places import (
     checked_turns,
     not_converted,
     number_of_turn,
-    place_of_call,
     usage_error,
 )
 
@@ -60,7 +60,7 @@ def plot_tensor(
     Raises:
       UsageError: A number is too small, matplotlib is missing, or the program is being traced for XLA.
     """
-    place, turns = place_of_call(), checked_turns(first_n, every)
+    place, turns = user_frame(), checked_turns(first_n, every)
     if folder is not None and importlib.util.find_spec("matplotlib") is None:
         raise usage_error("plot_tensor() needs matplotlib to write pictures: install it, or give no folder.")
 

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from tb_debugger_plugin.capture.stacks.frames import user_frame
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.techniques.observing import When, observed
 from tb_debugger_plugin.techniques.places import (
@@ -15,7 +16,6 @@ from tb_debugger_plugin.techniques.places import (
     described,
     not_converted,
     number_of_turn,
-    place_of_call,
 )
 
 
@@ -56,7 +56,7 @@ def print_tensor(
     Raises:
       UsageError: A number is too small, or the program is being traced for XLA.
     """
-    place, turns = place_of_call(), checked_turns(first_n, every)
+    place, turns = user_frame(), checked_turns(first_n, every)
     label = message or described(place)
 
     def look(arrays: Sequence[Array]) -> None:

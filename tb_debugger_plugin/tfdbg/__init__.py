@@ -62,25 +62,7 @@ _MODULES: Final = {
     "watch_graph": "tb_debugger_plugin.tfdbg.watches",
     "watch_graph_with_denylists": "tb_debugger_plugin.tfdbg.watches",
 }
-
-__all__ = [
-    "DebugDumpDir",
-    "DebugTensorDatum",
-    "DumpingDebugHook",
-    "DumpingDebugWrapperSession",
-    "LocalCLIDebugHook",
-    "LocalCLIDebugWrapperSession",
-    "ShellCallback",
-    "TensorBoardDebugHook",
-    "TensorBoardDebugWrapperSession",
-    "WatchOptions",
-    "add_debug_tensor_watch",
-    "has_inf_or_nan",
-    "shell",
-    "watch_graph",
-    "watch_graph_with_denylists",
-]
-
+__all__ = list(_MODULES)
 
 #: Names of ``tensorflow.python.debug`` that are not here, and what replaces them.
 _REPLACED: Final = {

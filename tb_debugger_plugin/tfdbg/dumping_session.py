@@ -11,12 +11,13 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tensorflow.core.util import event_pb2
 from tensorflow.python.framework import errors
 
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
+from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.dumps.names import FEEDS, FETCHES
 from tb_debugger_plugin.tfdbg.asked import Asked
 from tb_debugger_plugin.tfdbg.python_graph import PythonGraph
@@ -25,6 +26,7 @@ from tb_debugger_plugin.tfdbg.wrapped_session import WrappedSession, copied, run
 
 #: Says which tensors of a call are dumped: takes its fetches and feeds.
 WatchFunction: TypeAlias = Callable[[Any, Any], "WatchOptions | tuple[Any, ...]"]
+_GIVE: Final = "Give an empty folder, or a new one."
 
 
 class DumpRoot:
@@ -82,14 +84,14 @@ def empty_folder(path: str | os.PathLike[str], argument: str) -> Path:
       argument: The name of the argument, for the message.
 
     Raises:
-      ValueError: It is a file, or not empty.
+      UsageError: It is a file, or not empty. It is a `ValueError`.
     """
     folder = Path(path).expanduser().absolute()
     if folder.is_dir():
         if any(folder.iterdir()):
-            raise ValueError(f"{argument} path points to a non-empty directory: {folder}")
+            raise UsageError(f"{argument} path points to a non-empty directory: {folder}. {_GIVE}")
     elif folder.exists():
-        raise ValueError(f"{argument} path points to a file: {folder}")
+        raise UsageError(f"{argument} path points to a file: {folder}. {_GIVE}")
     return folder
 
 

@@ -28,13 +28,14 @@ from tb_debugger_plugin.capture.hooks.functions import FunctionCall, FunctionCal
 from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.stacks.calls import RunningCall as Running
-from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
+from tb_debugger_plugin.errors import DebuggerError, user_message
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.call_records import CallRecords
 from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
+from tb_debugger_plugin.tfdbg.dumping_session import empty_folder
 from tb_debugger_plugin.tfdbg.turns import Turns, thread_name
 from tb_debugger_plugin.tfdbg.user_interface import opener
 
@@ -122,7 +123,7 @@ class FunctionShell(Observer):
         converse: Converse | None,
         thread_name_filter: str | None = None,
     ) -> None:
-        self._root = None if dump_root is None else _empty_folder(dump_root)
+        self._root = None if dump_root is None else empty_folder(dump_root, "dump_root")
         self._shell = Shell(COMMANDS, None)
         self._converse = converse
         self._conductor = Conductor(self._shell, self._open)
@@ -323,12 +324,3 @@ class FunctionShell(Observer):
         assert self._converse is not None, "without it, no call is looked at"
         with self._turns.shell_open():
             return self._converse(opened)
-
-
-def _empty_folder(dump_root: str | os.PathLike[str]) -> Path:
-    folder = Path(dump_root).absolute()
-    if folder.is_file():
-        raise UsageError(f"dump_root {dump_root} is a file: give a folder that is empty or new.")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"dump_root {dump_root} is not empty: give an empty folder, or a new one.")
-    return folder

@@ -21,9 +21,9 @@ from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.asked import Asked, of_run
 from tb_debugger_plugin.tfdbg.dumping_session import DumpRoot, WatchFunction
 from tb_debugger_plugin.tfdbg.local_session import LocalDebugger, Running
+from tb_debugger_plugin.tfdbg.turns import ThreadNames
 from tb_debugger_plugin.tfdbg.user_interface import UiType
 from tb_debugger_plugin.tfdbg.watches import Watches
-from tb_debugger_plugin.tfdbg.wrapped_session import ThreadNames
 
 #: The watches of the calls that run, by the context that all hooks of a session get.
 _watches: Final[weakref.WeakKeyDictionary[Any, Watches]] = weakref.WeakKeyDictionary()

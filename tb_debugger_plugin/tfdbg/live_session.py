@@ -20,7 +20,8 @@ from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR, Breakpoints, enable_at_calls
 from tb_debugger_plugin.live.program.filters import Filter, checked_filters
 from tb_debugger_plugin.tfdbg.asked import Asked
-from tb_debugger_plugin.tfdbg.wrapped_session import ThreadNames, WrappedSession
+from tb_debugger_plugin.tfdbg.turns import ThreadNames
+from tb_debugger_plugin.tfdbg.wrapped_session import WrappedSession
 
 #: An address of TensorBoard, or several; or a logdir.
 Addresses: TypeAlias = "str | os.PathLike[str] | Sequence[str] | None"

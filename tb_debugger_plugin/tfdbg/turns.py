@@ -13,24 +13,42 @@ from contextlib import contextmanager
 from tb_debugger_plugin.errors import UsageError
 
 
-class Turns:
-    """Which thread is debugged.
+class ThreadNames:
+    """Which threads are debugged.
 
     Args:
       thread_name_filter: Only threads whose name matches this regular expression from its beginning; None
         for all.
 
     Raises:
-      UsageError: The filter is no regular expression.
+      UsageError: The filter is no regular expression. It is a `ValueError`.
     """
 
-    def __init__(self, thread_name_filter: str | None = None) -> None:
+    def __init__(self, thread_name_filter: str | None) -> None:
         try:
-            self._names = None if thread_name_filter is None else re.compile(thread_name_filter)
+            self._pattern = re.compile(thread_name_filter or "")
         except (re.error, TypeError) as error:
             raise UsageError(
                 f"thread_name_filter {thread_name_filter!r} is not a regular expression: {error}."
             ) from None
+
+    def include_this(self) -> bool:
+        """Whether the running thread is one of them."""
+        return bool(self._pattern.match(threading.current_thread().name))
+
+
+class Turns:
+    """Which thread is debugged.
+
+    Args:
+      thread_name_filter: As for `ThreadNames`.
+
+    Raises:
+      UsageError: The filter is no regular expression.
+    """
+
+    def __init__(self, thread_name_filter: str | None = None) -> None:
+        self._names = ThreadNames(thread_name_filter)
         self._turn = threading.Lock()
         self._is_closed = threading.Event()
         self._is_closed.set()
@@ -44,7 +62,7 @@ class Turns:
           Whether the thread has its turn. If not, it is not chosen, or a call of another thread runs: the
           shell follows one call at a time.
         """
-        if self._names is not None and not self._names.match(threading.current_thread().name):
+        if not self._names.include_this():
             return False
         while not self._turn.acquire(blocking=False):
             if self._is_closed.is_set():

@@ -8,7 +8,6 @@ from __future__ import annotations
 import abc
 import contextlib
 import logging
-import re
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -22,6 +21,7 @@ from tensorflow.python.training import monitored_session
 from tb_debugger_plugin.capture.tf_types import TfSession
 from tb_debugger_plugin.tfdbg import asked
 from tb_debugger_plugin.tfdbg.asked import Asked
+from tb_debugger_plugin.tfdbg.turns import ThreadNames
 
 _log = logging.getLogger("tb_debugger_plugin")
 _KNOWN: Final = (
@@ -32,21 +32,6 @@ _KNOWN: Final = (
 #: Names of debug ops begin so.
 _DEBUG_OP: Final = "__dbg_"
 _PARTIAL: Final = "The debugger does not watch Session.partial_run; it runs as it would without the debugger."
-
-
-class ThreadNames:
-    """Which threads are debugged.
-
-    Args:
-      pattern: A regular expression that matches the names of the threads from their beginning; None = all.
-    """
-
-    def __init__(self, pattern: str | None) -> None:
-        self._pattern = re.compile(pattern) if pattern else None
-
-    def include_this(self) -> bool:
-        """Whether the running thread is one of them."""
-        return self._pattern is None or bool(self._pattern.match(threading.current_thread().name))
 
 
 class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):

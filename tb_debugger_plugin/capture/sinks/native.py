@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import tensorflow as tf
 
 from tb_debugger_plugin.capture import placement
@@ -29,7 +28,7 @@ from tb_debugger_plugin.capture.sinks.protocol import (
     WatchedTensor,
     WatchOp,
 )
-from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder, of_vector
+from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
@@ -225,10 +224,6 @@ class NativeSink:
         record.attr["watch"].i = self._watch(tensor, device=op.device)
         record.attr["mode"].i = int(mode)
         return [summarise, record]
-
-    def reduced_summary(self, values: list[float]) -> bytes:
-        """Return the encoded TensorProto of a summary that another device computed."""
-        return bytes(of_vector(np.array(values)).SerializeToString())
 
     def compiled_watch_node(
         self, tensors: Sequence[MeasuredTensor], vectors: tuple[str, str], whole: Sequence[str], name: str

@@ -211,9 +211,6 @@ class Sink(Protocol):
     def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """Return the nodes that record a reduced tensor: only its summary is copied to the host."""
 
-    def reduced_summary(self, values: list[float]) -> bytes:
-        """Return the encoded TensorProto of a summary that another device computed."""
-
     def set_wanted(self, wanted: bool) -> None:
         """Set whether graph executions are recorded from now on; at first they are."""
         return

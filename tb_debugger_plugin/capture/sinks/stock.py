@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf import debug_event_pb2
@@ -22,7 +21,7 @@ from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
 from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
-from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked, of_vector, summarized
+from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked, summarized
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
 from tb_debugger_plugin.events.messages import DebugEvent, Execution, Message, SessionRun
@@ -224,10 +223,6 @@ class StockSink(Sink):
     def reduced_watch_nodes(self, op: WatchOp) -> list[NodeDef]:
         """Return the same nodes: TensorFlow's debug ops run on every device."""
         return self.watch_nodes(op)
-
-    def reduced_summary(self, values: list[float]) -> bytes:
-        """Return the encoded TensorProto of a summary that another device computed."""
-        return bytes(of_vector(np.array(values)).SerializeToString())
 
     def counts(self) -> tuple[int, int]:
         """Return the number of executions so far, and 0: TensorFlow does not count traces."""

@@ -287,9 +287,9 @@ def test_folders_of_calls_stay_below_a_dump_root(tmp_path: Path) -> None:
 
 def test_a_dump_root_that_is_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="is not empty"):
+    with pytest.raises(UsageError, match="dump_root path points to a non-empty directory"):
         tfdbg.shell(tmp_path, ui="plain")
-    with pytest.raises(UsageError, match="is a file"):
+    with pytest.raises(UsageError, match="dump_root path points to a file"):
         tfdbg.shell(tmp_path / "file", ui="plain")
 
 
