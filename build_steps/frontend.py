@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from build_steps.answers import build_answers
 from build_steps.freshness import PACKAGE, files_below, is_fresh
 from build_steps.node import FROM_PYPI, FRONTEND, find_node, run_npm
 from build_steps.tables import build_tables
@@ -20,6 +21,7 @@ def frontend_is_fresh() -> bool:
 def build_frontend() -> None:
     """Build the front end if a source is newer than the result."""
     build_tables()
+    build_answers()
     if not (FRONTEND / "src" / "main.ts").exists():
         print("frontend/src/main.ts is missing: the package will have no page.")
         return

@@ -1,7 +1,8 @@
-"""Writes the reference pages that follow from the sources: the command line and the public names.
+"""Writes the reference pages that follow from the sources: the command line, public names, fields of answers.
 
-`python -m build_steps.reference` writes `docs/guide/command-line.md` and `docs/python-api.md`; a test
-compares them. The sources of the public names are parsed, not imported, because they need TensorFlow.
+`python -m build_steps.reference` writes `docs/guide/command-line.md`, `docs/python-api.md` and the tables of
+fields of `docs/http-api.md`; a test compares them. The sources of the public names are parsed, not imported,
+because they need TensorFlow.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Final
 
 import mdformat
 
+from build_steps.answers import with_tables
 from build_steps.freshness import ROOT
 from tb_debugger_plugin.cli.main import build_parser
 
@@ -266,6 +268,11 @@ def _defaults_of(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | Non
     yield from zip((each.arg for each in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
 
 
+def http_api() -> str:
+    """Return the page of the routes with its tables of fields renewed."""
+    return _formatted(with_tables((_DOCS / "http-api.md").read_text("utf-8")))
+
+
 def _formatted(text: str) -> str:
     """Return the text as `mdformat` leaves it."""
     settings = tomllib.loads((ROOT / ".mdformat.toml").read_text("utf-8"))
@@ -276,6 +283,7 @@ def _formatted(text: str) -> str:
 #: The pages, each with the function that makes it.
 PAGES: Final[Mapping[Path, Callable[[], str]]] = {
     _DOCS / "guide" / "command-line.md": command_line,
+    _DOCS / "http-api.md": http_api,
     _DOCS / "python-api.md": python_api,
 }
 

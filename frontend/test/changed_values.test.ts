@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
-import { executionIndex, graphExecutionIndex } from "../src/base/ids";
+import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import { changesByExecution, changesOf, changesText, recordOf } from "../src/model/changed_values";
 
 const OF_GRAPH = {
+  host: "worker0",
+  wall_time: 1000,
+  graph_id: graphId("g"),
   op_name: "Log",
   slot: 0,
   expression: "np.nan_to_num(value)",
@@ -11,6 +14,8 @@ const OF_GRAPH = {
   owner_execution_index: executionIndex(7),
 };
 const EAGER = {
+  ...OF_GRAPH,
+  graph_id: undefined,
   op_name: "Add_1",
   slot: 1,
   expression: "0",

@@ -123,7 +123,17 @@ describe("both sides of a tensor", () => {
   });
 
   test("a row is there if a run has it on record, and is marked where the runs differ", () => {
-    const summary = { min: 0, max: 2, mean: 1, size: 4, zero: 1, positive: 3, nan: 0, shape: [2, null] };
+    const summary = {
+      tensor_debug_mode: 4,
+      min: 0,
+      max: 2,
+      mean: 1,
+      size: 4,
+      zero: 1,
+      positive: 3,
+      nan: 0,
+      shape: [2, null],
+    };
     const wire = health({ ...summary, neg_inf: 0, pos_inf: 0 }, "summary");
     const rows = numberRows(wire, { ...wire, mean: 1.5, nan: 2 });
     expect(rows.map(({ label, first, second, isApart }) => [label, first, second, isApart])).toEqual([
@@ -163,7 +173,7 @@ describe("the words of a difference", () => {
   });
 
   test("say where the tolerance comes from", () => {
-    const of = (dtype: string) => side({ summary: health({ dtype }, "summary") });
+    const of = (dtype: string) => side({ summary: health({ tensor_debug_mode: 4, dtype }, "summary") });
     const pair = (a: string, b: string, tolerance = 1e-6) =>
       tensor({ first: of(a), second: of(b), tolerance });
     expect(toleranceWords(pair("float32", "float32"), false)).toContain("1e-6: rounding of float32, times");

@@ -10,6 +10,9 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
   return {
     op_type: "Log",
     op_name: "Log",
+    wall_time: undefined,
+    output_tensor_ids: undefined,
+    graph_id: graphId("g"),
     graph_name: "loss",
     graph_ids: [graphId("g")],
     stack_frame_ids: [],
@@ -19,6 +22,7 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     passes_on: false,
     layer: undefined,
     variable: undefined,
+    attributes: undefined,
     runs: [],
     forward: undefined,
     outputs: [],

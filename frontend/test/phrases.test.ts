@@ -84,7 +84,8 @@ interface ElementProps {
 }
 
 test("the first cause is called the first bad value only where it is both", () => {
-  const alert = { alert_type: "A", measured: "1 NaN", op_type: "Log", output_slot: 0 };
+  const of = { wall_time: 1, gradient_of: [], process: "host" };
+  const alert = { ...of, alert_type: "A", measured: "1 NaN", op_type: "Log", output_slot: 0 };
   const label = (index: number, bad: boolean | null) =>
     firstCauseLabel(answer([], { index, alert: { ...alert, bad } }));
   expect([label(0, true), label(0, null), label(2, true), label(0, false)]).toEqual([

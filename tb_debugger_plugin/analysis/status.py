@@ -5,16 +5,71 @@ Takes a run and returns one JSON-like value.
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.lists.missing import bounded_hosts, files, missing, num_held, num_seen
+from tb_debugger_plugin.analysis.lists.missing import (
+    NotRecordedJson,
+    bounded_hosts,
+    files,
+    missing,
+    num_held,
+    num_seen,
+)
 from tb_debugger_plugin.analysis.origins.origins import origins_generation
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
-from tb_debugger_plugin.analysis.values.changed_values import changed_values
+from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
 
 
-def status(snapshot: Snapshot) -> Json:
+class LoadingJson(TypedDict):
+    """How much of the files is read."""
+
+    bytes_done: int  #: bytes that are read, and those that are there
+    bytes_total: int
+
+
+class NoticeJson(TypedDict):
+    """Something that could not be read."""
+
+    severity: str  #: `warning`
+    file: str | None  #: the file, or null
+    offset: int | None  #: the byte in it, or null
+    message: str  #: a sentence
+
+
+class StatusJson(TypedDict):
+    """The answer of the route ``status``."""
+
+    generation: int  #: see [Generations](#generations)
+    described: int  #: generation at which graphs, ops, stacks or names of hosts last changed
+    num_executions: int  #: lengths of the two long lists
+    num_graph_executions: int
+    num_bad_graph_executions: int  #: number of bad graph executions
+    num_alerts: int  #: length of the list of alerts
+    #: generation that [origins](#origins) would be of if they were asked for now
+    origins_generation: int
+    loading: LoadingJson | None  #: null, or while files are read: `bytes_done` and `bytes_total`
+    finished: bool | None  #: whether the recording has ended; null when not known
+    tensor_debug_mode: str | None  #: name of the mode, or null
+    circular_buffer_size: int | None  #: size of the circular buffer; null without one
+    dropped_executions: int  #: records that the circular buffer has dropped
+    dropped_graph_executions: int
+    #: records that were kept beside the last ones, because they are near first bad values
+    pinned_executions: int
+    pinned_graph_executions: int
+    tensorflow_version: str | None  #: version of TensorFlow, or null
+    recorder: str | None  #: what recorded the run, with its version, or null
+    hosts: list[str]  #: names of the hosts
+    start_time: float | None  #: seconds since the epoch; the end is the time of the last record
+    end_time: float | None
+    not_recorded: list[NotRecordedJson]  #: what the program may have run and the recording does not hold
+    changed_values: list[ChangedValueJson]  #: the last 1000 values that a debugger changed
+    notices: list[NoticeJson]  #: what could not be read
+
+
+def status(snapshot: Snapshot) -> StatusJson:
     """Return the answer of the route ``status``, which ``tbdbg info`` shows too."""
     hosts = _hosts(snapshot)
     start_time, end_time = _times(snapshot, hosts)
@@ -126,7 +181,7 @@ def _pinned(snapshot: Snapshot, hosts: list[Json], suffix: str) -> int:
     )
 
 
-def _loading(snapshot: Snapshot) -> dict[str, int] | None:
+def _loading(snapshot: Snapshot) -> LoadingJson | None:
     progress = snapshot.loader.progress
     if progress is None or not progress.more:
         return None
@@ -143,7 +198,7 @@ def _times(snapshot: Snapshot, hosts: list[Json]) -> tuple[float | None, float |
     return start, rows[0][0] if rows[0][0] is not None else start
 
 
-def _not_recorded(snapshot: Snapshot, hosts: list[Json]) -> list[Json]:
+def _not_recorded(snapshot: Snapshot, hosts: list[Json]) -> list[NotRecordedJson]:
     """Return what the program ran, or may have run, and is not recorded: reasons to doubt a clean list."""
     rows = snapshot.rows_of(
         "not_recorded",
@@ -151,7 +206,7 @@ def _not_recorded(snapshot: Snapshot, hosts: list[Json]) -> list[Json]:
         " FROM not_recorded GROUP BY host, reason, message, graph_id"
         " ORDER BY host, reason, message, graph_id",
     )
-    entries = [
+    entries: list[NotRecordedJson] = [
         {
             "host": hosts[host]["name"],
             "reason": reason,
@@ -170,7 +225,7 @@ def _not_recorded(snapshot: Snapshot, hosts: list[Json]) -> list[Json]:
     return entries + missing(snapshot, hosts)
 
 
-def _notices(snapshot: Snapshot) -> list[Json]:
+def _notices(snapshot: Snapshot) -> list[NoticeJson]:
     rows = snapshot.rows_of("notices", "SELECT severity, file, position, message FROM notices")
     return [
         {"severity": severity, "file": file, "offset": offset, "message": message}

@@ -23,7 +23,7 @@ from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins, wrong_origins
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
-from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES
 from tb_debugger_plugin.index.loader import RunLoader
@@ -112,7 +112,7 @@ def known_verdict(loader: RunLoader) -> RunVerdict | None:
     return found
 
 
-def _of_values(snapshot: Snapshot, facts: Json, *, is_whole: bool) -> RunVerdict:
+def _of_values(snapshot: Snapshot, facts: StatusJson, *, is_whole: bool) -> RunVerdict:
     executions, traces = facts["num_executions"], facts["num_graph_executions"]
     is_loading = facts["loading"] is not None
     is_ended = facts["finished"] is True and not is_loading
@@ -192,7 +192,7 @@ def _sentences_of_rules(
     )
 
 
-def _doubts(facts: Json) -> tuple[str, ...]:
+def _doubts(facts: StatusJson) -> tuple[str, ...]:
     """Return why a run without bad values may have some, beside what is not recorded, a sentence each."""
     doubts = []
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]

@@ -39,8 +39,8 @@ from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.html_page import page
 from tb_debugger_plugin.analysis.report.markdown import markdown
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
-from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.values.changed_values import changed_values
+from tb_debugger_plugin.analysis.status import StatusJson, status
+from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
@@ -226,7 +226,7 @@ class Run:
         with self.snapshot() as snapshot:
             return question(snapshot, *args, **kwargs)
 
-    def status(self) -> Json:
+    def status(self) -> StatusJson:
         """Return counts, mode, hosts, times, what is not recorded and what could not be read.
 
         Use::
@@ -238,7 +238,7 @@ class Run:
         """
         return self._ask(status)
 
-    def changed_values(self) -> list[Json]:
+    def changed_values(self) -> list[ChangedValueJson]:
         """Return the values that a debugger changed while the program was stopped at them.
 
         Use::

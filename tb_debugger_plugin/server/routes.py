@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import diagnose
-from tb_debugger_plugin.analysis.alerts.pages import rule_json
+from tb_debugger_plugin.analysis.alerts.pages import AlertRuleJson, rule_json
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
@@ -73,6 +73,20 @@ def _known(loader: RunLoader | None) -> dict[str, Any] | None:
 def _logdir(viewer: Viewer, query: Query) -> Answer:
     problems = [{"location": one.location, "message": one.message} for one in viewer.run_library.problems()]
     return {"logdir": viewer.run_library.logdir, "problems": problems}
+
+
+class AlertsJson(TypedDict):
+    """The answer of the route ``alerts``."""
+
+    begin: int  #: the range of the answer
+    end: int
+    alert_type: str | None  #: the parameter, or null
+    num_alerts: int  #: length of the list; with `alert_type`, the number of its alerts
+    alerts_breakdown: dict[str, int]  #: number of alerts of each type that has any
+    per_type_alert_limit: int | None  #: null: no alert is left out
+    first_cause: int | None  #: position of the first cause in the list; null when it is not in the list
+    rules: list[AlertRuleJson]  #: all alert rules
+    alerts: list[alerts.AlertJson]  #: the alerts of the range
 
 
 def _alerts(snapshot: Snapshot, query: Query) -> Answer:

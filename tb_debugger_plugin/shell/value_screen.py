@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.values.changed_values import changed_values
+from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing, parse, slicing_of
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.numbers import widened
@@ -101,7 +101,7 @@ def typed_options(args: argparse.Namespace) -> str:
     return (" -a" if args.all else "") + (" -s" if args.numeric_summary else "")
 
 
-def record_changes(changes: Iterable[dict[str, Any]], **record: int) -> list[Line]:
+def record_changes(changes: Iterable[Mapping[str, Any]], **record: int) -> list[Line]:
     """Return a line for each change of a record.
 
     Use::
@@ -130,7 +130,7 @@ def op_changes(snapshot: Snapshot, op: Op) -> list[Line]:
     ]
 
 
-def _before(one: dict[str, Any]) -> Part:
+def _before(one: ChangedValueJson) -> Part:
     name = f"{one['op_name']}:{one['slot']}"
     return Part(name) if one["graph_execution"] is None else link(name, f"pt #{one['graph_execution']}")
 

@@ -13,7 +13,10 @@ import {
   text,
   truth,
 } from "./check";
-import { NUMBERS, type NumberName } from "./generated/modes";
+import { alert, health } from "./generated/answers";
+
+export type { Health as WireHealth } from "./generated/answers";
+export * from "./generated/answers";
 
 const execution = branded(number, ids.executionIndex);
 const graphExecution = branded(number, ids.graphExecutionIndex);
@@ -25,91 +28,6 @@ const slotOf =
   <T>(check: Check<T>): Check<T | undefined> =>
   (v, where) =>
     v === null ? undefined : check(v, where);
-
-const notRecorded = object({
-  host: optional(text),
-  reason: text,
-  names: listOrNone(text),
-  message: text,
-  graph_id: optional(graph),
-});
-
-const changedValue = object({
-  op_name: text,
-  slot: number,
-  expression: text,
-  graph_execution: optional(graphExecution),
-  execution: optional(execution),
-  owner_execution_index: optional(execution),
-});
-export type ChangedValue = Checked<typeof changedValue>;
-
-const notice = object({ severity: text, file: optional(text), offset: optional(number), message: text });
-
-export const status = object({
-  generation: number,
-  /** The generation that the origins are of which the server would answer now. */
-  origins_generation: optional(number),
-  described: optional(number),
-  num_executions: number,
-  num_graph_executions: number,
-  num_bad_graph_executions: number,
-  num_alerts: number,
-  loading: optional(object({ bytes_done: number, bytes_total: number })),
-  finished: optional(truth),
-  tensor_debug_mode: optional(text),
-  circular_buffer_size: optional(number),
-  dropped_executions: optional(number),
-  dropped_graph_executions: optional(number),
-  pinned_executions: optional(number),
-  pinned_graph_executions: optional(number),
-  tensorflow_version: optional(text),
-  recorder: optional(text),
-  hosts: listOrNone(text),
-  start_time: optional(number),
-  end_time: optional(number),
-  not_recorded: listOrNone(notRecorded),
-  changed_values: listOrNone(changedValue),
-  notices: listOrNone(notice),
-});
-export type Status = Checked<typeof status>;
-export type Notice = Checked<typeof notice>;
-
-const alert = object({
-  alert_type: text,
-  measured: text,
-  bad: optional(truth),
-  op_type: text,
-  output_slot: number,
-  size: optional(number),
-  num_neg_inf: optional(number),
-  num_pos_inf: optional(number),
-  num_nan: optional(number),
-  execution_index: optional(execution),
-  graph_execution_trace_index: optional(graphExecution),
-  op_name: optional(text),
-  graph_id: optional(graph),
-  graph_name: optional(text),
-  wall_time: optional(number),
-  owner_execution_index: optional(execution),
-  layer: optional(text),
-  variable: optional(text),
-  gradient_of: listOrNone(text),
-  process: optional(text),
-});
-export type Alert = Checked<typeof alert>;
-
-const alertRule = object({ alert_type: text, title: text, severity: text, description: text });
-export type AlertRule = Checked<typeof alertRule>;
-
-export const alerts = object({
-  num_alerts: number,
-  alerts_breakdown: record(number),
-  first_cause: optional(branded(number, ids.alertIndex)),
-  rules: list(alertRule),
-  alerts: list(alert),
-});
-export type Alerts = Checked<typeof alerts>;
 
 /** A recorded value that a link leads to. */
 const target = object({
@@ -142,23 +60,6 @@ const diagnosisOf = object({
 });
 export type Diagnosis = Checked<typeof diagnosisOf>;
 export const diagnosis = object({ diagnosis: optional(diagnosisOf) });
-
-/** The measured numbers of a tensor. */
-const numbers = Object.fromEntries(NUMBERS.map((name) => [name, optional(number)])) as Record<
-  NumberName,
-  Check<number | undefined>
->;
-
-export const health = object({
-  graph_execution_index: optional(graphExecution),
-  tensor_debug_mode: optional(number),
-  dtype: optional(text),
-  rank: optional(number),
-  shape: optional(list(slotOf(number))),
-  ...numbers,
-  bad: optional(truth),
-});
-export type WireHealth = Checked<typeof health>;
 
 const executionInput = object({
   tensor_id: optional(number),
@@ -204,66 +105,6 @@ const executionData = object({
 export type ExecutionData = Checked<typeof executionData>;
 export type ExecutionInput = Checked<typeof executionInput>;
 export const executions = object({ executions: list(executionData) });
-
-const output = object({
-  dtype: optional(text),
-  shape: optional(list(slotOf(number))),
-  gradient_of: listOrNone(text),
-  health: optional(health),
-});
-export type OpOutput = Checked<typeof output>;
-
-const op = object({
-  op_type: text,
-  op_name: text,
-  graph_name: optional(text),
-  graph_ids: listOrNone(graph),
-  stack_frame_ids: listOrNone(frame),
-  device_name: optional(text),
-  host_name: optional(text),
-  num_outputs: optional(number),
-  passes_on: optional(truth),
-  layer: optional(text),
-  variable: optional(text),
-  outputs: listOrNone(output),
-});
-export type Op = Checked<typeof op>;
-
-const outputOfOp = { op_name: text, output_slot: number, data: optional(op) };
-const opInput = object({ ...outputOfOp, same: optional(object(outputOfOp)) });
-const opConsumer = object({ op_name: text, input_slot: number, data: optional(op) });
-export type OpInput = Checked<typeof opInput>;
-export type OpConsumer = Checked<typeof opConsumer>;
-
-/** The op whose gradient an op is part of. */
-const forward = object({
-  graph_id: graph,
-  op_name: text,
-  op_type: text,
-  stack_frame_ids: listOrNone(frame),
-  graph_execution_index: optional(graphExecution),
-});
-export type Forward = Checked<typeof forward>;
-
-const neighbours = object({
-  inputs: listOrNone(opInput),
-  consumers: listOrNone(listOrNone(opConsumer)),
-  runs: listOrNone(object({ graph_id: graph, graph_name: optional(text) })),
-  forward: optional(forward),
-});
-export const opInfo: Check<Op & Checked<typeof neighbours>> = (v, where) => ({
-  ...op(v, where),
-  ...neighbours(v, where),
-});
-export type OpInfo = Checked<typeof opInfo>;
-
-export const graphInfo = object({
-  name: optional(text),
-  graph_id: graph,
-  outer_graph_id: optional(graph),
-  inner_graph_ids: listOrNone(graph),
-});
-export type GraphInfo = Checked<typeof graphInfo>;
 
 const frameTuple: Check<readonly [string, string, number, string]> = (v, where) => {
   const [host, path, line, func] = list((item: unknown) => item)(v, where);

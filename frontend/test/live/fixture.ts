@@ -55,6 +55,7 @@ export const pause = (over: Partial<Pause> = {}): Pause => ({
   held_threads: 0,
   others_may_have_passed: false,
   wall_time: 0,
+  is_recorded: true,
   failed: undefined,
   inputs: [],
   path: "",

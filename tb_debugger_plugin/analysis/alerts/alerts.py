@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,33 @@ _SELECT_ANY: Final = ", ".join(
 )
 
 Positions = npt.NDArray[np.int64]
+
+
+class AlertJson(TypedDict):
+    """An alert as routes give it."""
+
+    alert_type: str  #: the rule
+    measured: str  #: what was measured, in a few words
+    op_type: str  #: type of the op, or name of the function that Python called
+    output_slot: int  #: slot of the tensor
+    wall_time: float  #: seconds since the epoch
+    size: float | None  #: number of elements
+    num_neg_inf: float | None  #: number of elements that are −∞, +∞ and NaN
+    num_pos_inf: float | None
+    num_nan: float | None
+    bad: bool | None  #: whether the tensor has NaN or infinity
+    execution_index: int | None  #: position of the execution; null in a graph
+    #: position of the graph execution; null for an output of an execution
+    graph_execution_trace_index: int | None
+    op_name: str | None  #: name of the op; null for an execution
+    graph_id: str | None  #: its graph; of an execution, the graph that it ran, or null
+    graph_name: str | None
+    owner_execution_index: int | None  #: the Python call that the graph ran in; null when not known
+    #: see [Names](#names); an update has the variable that it is added to, and its layer
+    layer: str | None
+    variable: str | None
+    gradient_of: list[str]  #: see [Names](#names)
+    process: str  #: the process that computed it: its machine, with its id where several are on one
 
 
 @dataclass(frozen=True)

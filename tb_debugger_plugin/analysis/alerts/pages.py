@@ -7,7 +7,7 @@ have: severity, rule and thresholds, how many values there are, and where the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts.alerts import values_of
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
@@ -126,7 +126,16 @@ def _counts(verdict: RuleVerdict) -> dict[str, int | None]:
     }
 
 
-def rule_json(rule: AlertRule) -> Json:
+class AlertRuleJson(TypedDict):
+    """What a rule is."""
+
+    alert_type: str  #: name of the rule
+    title: str  #: the rule in a word, for a button
+    severity: str  #: `critical`, `high`, `medium` or `low`
+    description: str  #: a sentence: which values are alerts
+
+
+def rule_json(rule: AlertRule) -> AlertRuleJson:
     """Return what a rule is."""
     return {
         "alert_type": rule.id,

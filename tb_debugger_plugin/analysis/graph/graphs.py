@@ -6,7 +6,7 @@ inputs and its consumers, each with its last measurements at that position.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
 from tb_debugger_plugin.analysis.catalog import Op
@@ -16,6 +16,7 @@ from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.graph.op_kinds import PASSING_ON
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
+from tb_debugger_plugin.analysis.values.health import HealthJson
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -31,6 +32,125 @@ MAX_NAMED: Final = 100_000
 _Edges = dict[int, list[tuple[int, int, int]]]
 #: The other op of an edge, and the JSON of the edge.
 _NamedEdge = tuple[int, Json]
+
+
+class GraphInfoJson(TypedDict):
+    """The answer of the route ``graphs/graph_info``."""
+
+    name: str | None  #: name of the function; null when it has none
+    graph_id: str  #: id of the graph
+    outer_graph_id: str | None  #: the graph around it; null for an outermost one
+    inner_graph_ids: list[str]  #: the graphs that were made directly inside it
+
+
+class OpOutputJson(TypedDict):
+    """An output of an op."""
+
+    dtype: str | None  #: by the graph, otherwise as measured
+    shape: list[int | None] | None  #: by the graph, otherwise as measured
+    gradient_of: list[str]  #: see [Names](#names)
+    health: HealthJson | None  #: the [health](#health) near `at`; null when never recorded
+
+
+class OpJson(TypedDict):
+    """An op."""
+
+    wall_time: float | None  #: when the op was made
+    op_type: str  #: type of the op
+    op_name: str  #: name of the op
+    output_tensor_ids: list[int] | None  #: tensor ids of the outputs, or null
+    host_name: str | None  #: the host that made the op
+    stack_frame_ids: list[str]  #: where the op was made; frames outermost first
+    device_name: str | None  #: device of the op in the graph, or null
+    graph_id: str  #: the graph of the op, the last of `graph_ids`
+    graph_ids: list[str]  #: the graph of the op and the graphs around it, outermost first
+    graph_name: str | None  #: name of the graph
+    num_outputs: int | None  #: number of outputs
+    passes_on: bool  #: whether the op returns its input unchanged and is not measured itself
+    layer: str | None  #: see [Names](#names)
+    variable: str | None
+    outputs: list[OpOutputJson]  #: the outputs, by slot; the first 256
+
+
+class InputEdgeJson(TypedDict):
+    """A tensor that an op takes."""
+
+    op_name: str  #: name of the op that makes it
+    output_slot: int  #: slot of the tensor
+
+
+class ConsumerEdgeJson(TypedDict):
+    """An op that takes a tensor."""
+
+    op_name: str  #: name of the op
+    input_slot: int  #: the input that takes the tensor
+
+
+class NeighbourJson(OpJson, total=False):
+    """An input or consumer of an op."""
+
+    inputs: list[InputEdgeJson]
+    consumers: list[list[ConsumerEdgeJson]]
+
+
+class SameJson(InputEdgeJson, total=False):
+    """A tensor that an op passes on."""
+
+    data: OpJson
+
+
+class OpInputJson(InputEdgeJson, total=False):
+    """An input of an op."""
+
+    data: NeighbourJson  #: the op; missing when it is not on record
+    #: the tensor that it passes on, through at most eight ops that do; null for a tensor of its own
+    same: SameJson | None
+
+
+class OpConsumerJson(ConsumerEdgeJson, total=False):
+    """A consumer of an op."""
+
+    data: NeighbourJson  #: the op; missing when it is not on record
+
+
+class CalledGraphJson(TypedDict):
+    """A graph that an op runs."""
+
+    graph_id: str
+    graph_name: str | None
+
+
+class ForwardJson(TypedDict):
+    """The op whose gradient an op is part of."""
+
+    graph_id: str  #: its graph
+    op_name: str  #: its name and type
+    op_type: str
+    stack_frame_ids: list[str]  #: where it was made; frames outermost first
+    graph_execution_index: int | None  #: its nearest trace
+
+
+class AttributeJson(TypedDict):
+    """An attribute of an op."""
+
+    name: str
+    value: str
+
+
+class OpInfoJson(OpJson):
+    """The answer of the route ``graphs/op_info``."""
+
+    input_names: list[str]  #: the inputs in order, as `op_name:slot`
+    #: the [graphs that the op runs](#graphs-that-an-op-runs): `graph_id` and `graph_name`
+    runs: list[CalledGraphJson]
+    #: the op whose gradient this op is part of; null when there is none, or it is not known for certain
+    forward: ForwardJson | None
+    inputs: list[OpInputJson]  #: the inputs
+    consumers: list[list[OpConsumerJson]]  #: for each output slot, the consumers
+    control_inputs: list[str]  #: names of the ops that this op waits for without taking a tensor
+    control_consumers: list[str]  #: names of the ops that wait for this op in this way
+    #: the attributes of the op: `name`, and `value` as [text](event-format.md#fields); null when not recorded
+    attributes: list[AttributeJson] | None
 
 
 def graph_number(snapshot: Snapshot, graph_id: str) -> int:

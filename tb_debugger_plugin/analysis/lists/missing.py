@@ -7,7 +7,7 @@ record at any time, which is ordinary and not reported; but three of its files e
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, OPTIONAL, TAILED
@@ -87,7 +87,17 @@ def is_cut(snapshot: Snapshot) -> bool:
     return (size is not None and size > 0) or bool(bounded_hosts(snapshot))
 
 
-def missing(snapshot: Snapshot, hosts: list[Host]) -> list[Json]:
+class NotRecordedJson(TypedDict):
+    """Something that the program ran, or may have run, and that is not recorded."""
+
+    host: str  #: name of the host
+    reason: str  #: a word, see below
+    names: list[str]  #: what is missing, by name; empty for the whole program
+    message: str  #: a sentence: what is missing, why, and what helps
+    graph_id: str | None  #: the graph whose tensors are missing, or null
+
+
+def missing(snapshot: Snapshot, hosts: list[Host]) -> list[NotRecordedJson]:
     """Return an entry of ``not_recorded`` for each incomplete file; nothing until the files are read.
 
     Args:

@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.sources import source_file, source_list
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
-from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
@@ -92,7 +92,7 @@ class Report:
     """
 
     run: str
-    status: Json
+    status: StatusJson
     origins: list[Origin]
     num_origins: int
     excerpts: list[Excerpt]

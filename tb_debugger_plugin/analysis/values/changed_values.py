@@ -7,10 +7,10 @@ the program computed from a changed value is not what it computes by itself.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 
 #: The last changes; each was made by hand.
 MOST: Final = 1000
@@ -18,22 +18,31 @@ MOST: Final = 1000
 _NUMBER: Final = re.compile(r"_\d+\Z")
 
 
-def changed_values(snapshot: Snapshot) -> list[Json]:
+class ChangedValueJson(TypedDict):
+    """A value that a debugger changed."""
+
+    host: str  #: name of the host
+    wall_time: float  #: seconds since the epoch
+    graph_id: str | None  #: the graph of the op; null for an eager op
+    op_name: str  #: name of the op
+    slot: int  #: slot of the tensor
+    expression: str  #: what its value was replaced by
+    #: position of the record that holds the value before; null when it is not there, or was overwritten
+    graph_execution: int | None
+    execution: int | None
+    owner_execution_index: int | None  #: the Python call that the graph ran in; null when not known
+
+
+def changed_values(snapshot: Snapshot) -> list[ChangedValueJson]:
     """Return the last changes in the order of time.
 
     Args:
       snapshot: The run.
-
-    Returns:
-      For each change: ``host``, ``wall_time``, ``graph_id`` (None for an eager op), ``op_name``, ``slot``,
-      ``expression``, and the position of the record in ``graph_execution`` or ``execution``; both are None
-      when the record is not there, or was overwritten. ``owner_execution_index`` is the Python call that the
-      graph of a graph execution ran in; None when it is not known.
     """
     return snapshot.remember("changed_values", lambda: _load(snapshot))
 
 
-def _load(snapshot: Snapshot) -> list[Json]:
+def _load(snapshot: Snapshot) -> list[ChangedValueJson]:
     rows = snapshot.rows_of(
         "changed_values",
         "SELECT host, wall_time, graph_id, op_name, slot, expression FROM changed_values"
@@ -45,7 +54,7 @@ def _load(snapshot: Snapshot) -> list[Json]:
 
 def _described(
     snapshot: Snapshot, host: int, when: float, graph_id: str | None, name: str, slot: int, expression: str
-) -> Json:
+) -> ChangedValueJson:
     trace = None if graph_id is None else _trace(snapshot, host, when, graph_id, name, slot)
     return {
         "host": snapshot.catalog.host_names[host],

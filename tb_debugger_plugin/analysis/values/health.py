@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -28,6 +28,29 @@ COLUMNS: Final = ("tensor_id", "device_id", "mode", "health", "dtype", "rank", "
 SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
 
 Row = Mapping[str, Any]
+
+
+class HealthJson(TypedDict):
+    """The numbers of a tensor."""
+
+    graph_execution_index: int | None  #: position of the trace; null for an output of an execution
+    debug_tensor_value: list[float | None] | None  #: the [summary](event-format.md#summaries)
+    tensor_debug_mode: int  #: number of the [mode](event-format.md#summaries)
+    dtype: str | None  #: name such as `float32`
+    rank: int | None  #: number of dimensions
+    shape: list[int | None] | None  #: dimensions; one that is not known is null
+    size: float | None  #: number of elements
+    neg_inf: float | None  #: number of elements that are −∞, +∞ and NaN
+    pos_inf: float | None
+    nan: float | None
+    negative: float | None  #: number of finite elements of each sign
+    zero: float | None
+    positive: float | None
+    min: float | None  #: of the finite elements; only in FULL_NUMERICS
+    max: float | None
+    mean: float | None
+    variance: float | None
+    bad: bool | None  #: whether there is a NaN or an infinity
 
 
 def as_row(values: Iterable[object]) -> Json:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.lists import session_runs
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.snapshot import Json, Range
+from tb_debugger_plugin.analysis.status import StatusJson
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.links import command_line
 from tb_debugger_plugin.shell.screen import Line, Part, Style, joined, link, plain
@@ -29,11 +30,11 @@ def status_lines(run: Run) -> list[Line]:
     )
 
 
-def _recording(facts: dict[str, Any]) -> list[Line]:
+def _recording(facts: StatusJson) -> list[Line]:
     begin, end = facts["start_time"], facts["end_time"]
     when = "?" if begin is None else date_of(begin)
     seconds = "" if begin is None or end is None else f", {end - begin:.3f} s"
-    state = {True: "ended", False: "still running"}.get(facts["finished"])
+    state = {True: "ended", False: "still running", None: ""}[facts["finished"]]
     lines = [
         plain(f"  recorder: {facts['recorder'] or 'debug ops of tfdbg'}"),
         plain(f"  mode: {facts['tensor_debug_mode'] or '?'}"),
@@ -48,21 +49,17 @@ def _recording(facts: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _counts(facts: dict[str, Any]) -> list[Line]:
+def _counts(facts: StatusJson) -> list[Line]:
     rows = (
-        ("num_graph_executions", "graph executions", "lt"),
-        ("num_bad_graph_executions", "with NaN or infinity", "lt -f has_inf_or_nan"),
-        ("num_executions", "executions from Python", "le"),
-        ("num_alerts", "alerts", "la"),
+        (facts["num_graph_executions"], "graph executions", "lt", Style.PLAIN),
+        (facts["num_bad_graph_executions"], "with NaN or infinity", "lt -f has_inf_or_nan", Style.BAD),
+        (facts["num_executions"], "executions from Python", "le", Style.PLAIN),
+        (facts["num_alerts"], "alerts", "la", Style.BAD),
     )
     return [
-        (Part(f"  {facts[name]:>12,}  "), link(words, command, _style(name, facts[name])))
-        for name, words, command in rows
+        (Part(f"  {count:>12,}  "), link(words, command, style if count else Style.PLAIN))
+        for count, words, command, style in rows
     ]
-
-
-def _style(name: str, count: int) -> Style:
-    return Style.BAD if count and name in ("num_bad_graph_executions", "num_alerts") else Style.PLAIN
 
 
 def _sessions(run: Run) -> list[Line]:
@@ -79,7 +76,7 @@ def _sessions(run: Run) -> list[Line]:
     return lines
 
 
-def _session_run(one: dict[str, Any], request: dict[str, Any] | None) -> list[Line]:
+def _session_run(one: Json, request: Json | None) -> list[Line]:
     millis = (one["end_time"] - one["begin_time"]) * 1e3
     lines = [plain(f"  run {one['run']} of session {one['session']}, {millis:.3f} ms")]
     if request is not None:
@@ -113,7 +110,7 @@ def _dumped_calls(run: Run) -> list[Line]:
     return lines
 
 
-def _missing(facts: dict[str, Any]) -> list[Line]:
+def _missing(facts: StatusJson) -> list[Line]:
     lines: list[Line] = []
     if facts["not_recorded"]:
         lines.append(plain("Not recorded:", Style.HEADING))

@@ -42,7 +42,7 @@ function healthOf(tensor: Seen["tensor"]): WireHealth {
   const { dtype, rank, size, counts, numerics, bad } = summaryOf(tensor);
   return {
     graph_execution_index: undefined,
-    tensor_debug_mode: undefined,
+    tensor_debug_mode: 0,
     dtype,
     rank,
     shape: tensor.shape,

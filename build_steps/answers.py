@@ -1,0 +1,318 @@
+"""Generates the types and checks of answers for the page, and the tables of their fields for the docs.
+
+Takes two sources: the classes of the package that are TypedDicts, and the compiled descriptor of
+`protos/live.proto`. Writes `answers.ts` and `live.ts` in `frontend/src/api/generated`, which are not in git;
+`build_steps.reference` writes the tables. Sources are parsed, not imported: the package is not complete while
+it is built.
+
+The text of a field is a comment that begins with `#:`, after it or above it. A field without one shares the
+row of the field above.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FieldDescriptorProto
+from google.protobuf.descriptor_pb2 import FileDescriptorSet as Descriptors
+
+from build_steps.freshness import PACKAGE, ROOT, files_below, write_if_stale
+from build_steps.protos import RESULTS, build_descriptors
+
+_LIVE: Final = RESULTS["live.proto"]
+_MODULES: Final = ROOT / "frontend" / "src" / "api" / "generated"
+#: The rooms that have answers.
+_ROOMS: Final = ("analysis", "server")
+_SUFFIX: Final = "Json"
+#: Fields that have a type of their own in the page, by name, or by class and name.
+_BRANDS: Final[Mapping[str, str]] = {
+    "Breakpoint.number": "breakpointNumber",
+    "Evaluation.tensor": "liveTensorNumber",
+    "Outcome.breakpoint": "breakpointNumber",
+    "Pause.breakpoint": "breakpointNumber",
+    "Tensor.number": "liveTensorNumber",
+    "execution": "executionIndex",
+    "execution_index": "executionIndex",
+    "first_cause": "alertIndex",
+    "graph_execution": "graphExecutionIndex",
+    "graph_execution_index": "graphExecutionIndex",
+    "graph_execution_trace_index": "graphExecutionIndex",
+    "graph_id": "graphId",
+    "graph_ids": "graphId",
+    "inner_graph_ids": "graphId",
+    "outer_graph_id": "graphId",
+    "owner_execution_index": "executionIndex",
+    "stack_frame_ids": "frameId",
+}
+_TEXTS: Final = frozenset({"frameId", "graphId"})
+_CHECKS: Final[Mapping[str, str]] = {"bool": "truth", "float": "number", "int": "number", "str": "text"}
+_WORDS: Final[Mapping[str, str]] = {"bool": "boolean", "float": "number", "int": "integer", "str": "text"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of an object of an answer.
+
+    Attributes:
+      name: Its name.
+      type: Its type in Python.
+      text: What it means; empty if the row of the field above says it.
+      is_needed: Whether each such object has it.
+    """
+
+    name: str
+    type: ast.expr
+    text: str
+    is_needed: bool
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A TypedDict: the fields of an object of an answer, with those of its bases first."""
+
+    name: str
+    bases: tuple[str, ...]
+    own: tuple[Field, ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields."""
+        return (*(field for base in self.bases for field in shapes()[base].fields), *self.own)
+
+
+def build_answers() -> None:
+    """Write the modules whose sources are newer."""
+    build_descriptors()
+    write_if_stale(_MODULES / "answers.ts", [*_sources(), *_page(), Path(__file__)], answers_module)
+    write_if_stale(_MODULES / "live.ts", [_LIVE, Path(__file__)], lambda: live_module(_LIVE.read_bytes()))
+
+
+def _sources() -> Iterator[Path]:
+    for room in _ROOMS:
+        yield from (path for path in files_below(PACKAGE / room) if path.suffix == ".py")
+
+
+def _page() -> Iterator[Path]:
+    """Return the modules of the page that are written by hand."""
+    return files_below(ROOT / "frontend" / "src", skip=frozenset({"generated"}))
+
+
+@cache
+def shapes() -> Mapping[str, Shape]:
+    """Return all declared shapes by name."""
+    texts = (path.read_text("utf-8") for path in _sources())
+    found = [shape for text in texts if "TypedDict" in text for shape in _declared(text)]
+    by_name = {shape.name: shape for shape in found}
+    if len(by_name) < len(found):
+        raise ValueError(f"Two shapes of answers have the same name, of {sorted(s.name for s in found)}.")
+    return by_name
+
+
+def _declared(source: str) -> Iterator[Shape]:
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith(_SUFFIX):
+            bases = tuple(name for base in node.bases if (name := ast.unparse(base)) != "TypedDict")
+            is_needed = not any(word.arg == "total" for word in node.keywords)
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            yield Shape(node.name, bases, tuple(_field(each, lines, is_needed) for each in fields))
+
+
+def _field(node: ast.AnnAssign, lines: list[str], is_needed: bool) -> Field:
+    _, _, after = lines[node.lineno - 1].partition("#: ")
+    above = takewhile(lambda line: line.startswith("#:"), map(str.strip, reversed(lines[: node.lineno - 1])))
+    text = after or " ".join(line.removeprefix("#:").strip() for line in reversed(list(above)))
+    return Field(ast.unparse(node.target), node.annotation, text, is_needed)
+
+
+def answers_module() -> str:
+    """Return the TypeScript module of the answers that TypedDicts declare.
+
+    Fields that no module of the page names are left out: the page is smaller without them.
+    """
+    read = {word for path in _page() for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    objects = {
+        _plain(shape.name): {
+            **{_plain(base): "" for base in shape.bases},
+            **{field.name: _check(shape, field) for field in shape.own if field.name in read},
+        }
+        for shape in shapes().values()
+    }
+    return _module("the TypedDicts of the package", objects)
+
+
+def _check(shape: Shape, field: Field) -> str:
+    check = _check_of(field.type, _brand(_plain(shape.name), field.name))
+    return check if field.is_needed else f"c.optional({check})"
+
+
+def _check_of(kind: ast.expr, brand: Callable[[str], str]) -> str:
+    if isinstance(kind, ast.BinOp):  # `X | None`
+        return f"c.optional({_check_of(kind.left, brand)})"
+    if isinstance(kind, ast.Subscript):
+        inner = kind.slice.elts[-1] if isinstance(kind.slice, ast.Tuple) else kind.slice
+        return f"c.{'list' if _is_list(kind) else 'record'}({_check_of(inner, brand)})"
+    name = _last(ast.unparse(kind))
+    return brand(f"c.{_CHECKS[name]}") if name in _CHECKS else _const(_plain(name))
+
+
+def _is_list(kind: ast.expr) -> bool:
+    return isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "list"
+
+
+def _brand(owner: str, name: str) -> Callable[[str], str]:
+    brand = _BRANDS.get(f"{owner}.{name}", _BRANDS.get(name))
+    return lambda check: brand or check
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(_SUFFIX)
+
+
+def _const(name: str) -> str:
+    return name[0].lower() + name[1:]
+
+
+def _module(source: str, objects: Mapping[str, Mapping[str, str]]) -> str:
+    """Return a module with a check and a type for each object, those that others need first.
+
+    Args:
+      source: What it is generated from.
+      objects: The check of each field; a field without one is another object, whose fields belong to it.
+    """
+    ordered: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for field, check in objects[name].items():
+            for needed in objects:
+                if needed != name and re.search(rf"(?<![\w.]){_const(needed)}\b", check or _const(field)):
+                    add(needed)
+        ordered.setdefault(name)
+
+    for name in objects:
+        add(name)
+    parts = [
+        f"// Generated by build_steps/answers.py from {source}.",
+        'import * as ids from "../../base/ids";',
+        'import * as c from "../check";',
+        "",
+    ]
+    checks = " ".join(check for fields in objects.values() for check in fields.values())
+    for brand in sorted({brand for brand in _BRANDS.values() if re.search(rf"\b{brand}\b", checks)}):
+        kind = "text" if brand in _TEXTS else "number"
+        parts.append(f"export const {brand} = c.branded(c.{kind}, ids.{brand});")
+    for name in ordered:
+        fields = "".join(
+            f"  {field}: {check},\n" if check else f"  ...{_const(field)}Fields,\n"
+            for field, check in objects[name].items()
+        )
+        parts.append(f"\nconst {_const(name)}Fields = {{\n{fields}}};")
+        parts.append(f"export const {_const(name)} = c.object({_const(name)}Fields);")
+        parts.append(f"export type {name} = c.Checked<typeof {_const(name)}>;")
+    return "\n".join([*parts, ""])
+
+
+#: The messages that answers are, and those that are always set.
+_ANSWERS: Final = ("State", "Outcome", "TensorList", "Evaluation")
+_ALWAYS_SET: Final = frozenset({"Where"})
+
+
+def live_module(descriptor: bytes) -> str:
+    """Return the TypeScript module of the answers that are messages.
+
+    Args:
+      descriptor: A serialised FileDescriptorSet.
+    """
+    messages = {m.name: m for file in Descriptors.FromString(descriptor).file for m in file.message_type}
+    enums = {e.name: e for m in messages.values() for e in m.enum_type}
+    objects: dict[str, Mapping[str, str]] = {}
+
+    def add(name: str) -> None:
+        objects[name] = {
+            field.name: _live_check(messages[name], field, enums) for field in messages[name].field
+        }
+        for field in messages[name].field:
+            if (needed := _last(field.type_name)) in messages and needed not in objects:
+                add(needed)
+
+    for name in _ANSWERS:
+        add(name)
+    return _module("protos/live.proto", objects)
+
+
+def _live_check(
+    message: DescriptorProto, field: FieldDescriptorProto, enums: Mapping[str, EnumDescriptorProto]
+) -> str:
+    is_list = field.label == field.LABEL_REPEATED
+    name = _last(field.type_name)
+    if field.type == field.TYPE_ENUM:
+        # The first one stands for those that are not known.
+        names = ", ".join(f'"{value.name.lower()}"' for value in enums[name].value[1:])
+        check = f"c.oneOf({names})"
+    elif field.type == field.TYPE_MESSAGE:
+        check = _const(name) if is_list or name in _ALWAYS_SET else f"c.optional({_const(name)})"
+    else:
+        check = _brand(message.name, field.name)(f"c.{_LIVE_CHECKS.get(field.type, 'number')}")
+    if (message.name, field.name) == ("Number", "value"):
+        check = f"c.optional({check})"  # NaN and infinities are null
+    return f"c.list({check})" if is_list else check
+
+
+_LIVE_CHECKS: Final = {FieldDescriptorProto.TYPE_STRING: "text", FieldDescriptorProto.TYPE_BOOL: "truth"}
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+_TABLE: Final = re.compile(r"(<!-- (\w+): ([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """Return a page with its tables of fields renewed.
+
+    They are between `<!-- StatusJson: field -->`, with the shape and the heading of the first column, and
+    `<!-- end -->`.
+    """
+    return _TABLE.sub(lambda found: f"{found[1]}\n{_table(shapes()[found[2]], found[3])}\n\n{found[4]}", page)
+
+
+def _table(shape: Shape, heading: str) -> str:
+    rows: list[list[Field]] = []
+    for field in shape.own:
+        if field.text:
+            rows.append([field])
+        else:
+            rows[-1].append(field)
+    return "\n".join([f"| {heading} | type | meaning |", "| -- | -- | -- |", *map(_row, rows)])
+
+
+def _row(fields: Iterable[Field]) -> str:
+    fields = list(fields)
+    names = ", ".join(f"`{field.name}{'[]' * _depth(field.type)}`" for field in fields)
+    types = ", ".join(dict.fromkeys(_words(field.type) for field in fields))
+    return f"| {names} | {types} | {fields[0].text} |"
+
+
+def _depth(kind: ast.expr) -> int:
+    return 1 + _depth(kind.slice) if isinstance(kind, ast.Subscript) and _is_list(kind) else 0
+
+
+def _words(kind: ast.expr) -> str:
+    if isinstance(kind, ast.BinOp):
+        return f"{_words(kind.left)} or null"
+    if isinstance(kind, ast.Subscript):
+        inner = kind.slice.elts[-1] if isinstance(kind.slice, ast.Tuple) else kind.slice
+        return f"{'list' if _is_list(kind) else 'object'} of {_words(inner)}"
+    return _WORDS.get(ast.unparse(kind), "object")
+
+
+if __name__ == "__main__":
+    build_answers()

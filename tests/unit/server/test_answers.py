@@ -1,0 +1,131 @@
+"""`server/routes.py`: what routes answer of recordings has exactly the fields of the declared shapes.
+
+The first table of fields in the section of a route, in ``docs/http-api.md``, names the shape of its answer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+
+from build_steps.answers import shapes
+from tb_debugger_plugin.server.routes import POSTS, ROUTES
+from tests.support.asking import Asker, facts_of, fitting
+from tests.support.checkout import ROOT
+from tests.support.events import small_program
+
+_GOLDEN = ROOT / "tests" / "golden"
+_RECORDED = sorted(
+    {path.parent for path in _GOLDEN.glob("tensorflow-*/**/*.metadata")}, key=lambda path: path.as_posix()
+)
+
+
+def _shapes_of_routes() -> dict[str, str]:
+    page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
+    parts = iter(re.split(r"^##+ (.+)$", page, flags=re.MULTILINE)[1:])
+    named = (
+        (f"/{title}", re.search(r"<!-- (\w+): field(?: of the answer)? -->", text))
+        for title, text in zip(parts, parts, strict=True)
+    )
+    return {path: found[1] for path, found in named if found and path in (*ROUTES, *POSTS)}
+
+
+_OF_ROUTES = _shapes_of_routes()
+
+
+def _class(name: str) -> type:
+    modules = (module for key, module in sys.modules.items() if key.startswith("tb_debugger_plugin."))
+    found = {getattr(module, name) for module in modules if hasattr(module, name)}
+    (shape,) = found
+    assert isinstance(shape, type)
+    return shape
+
+
+def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
+    """Yields where a value is not as a type says, with the reason."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if hasattr(kind, "__required_keys__"):
+        yield from _misfits_of_object(value, kind, where)
+    elif origin in (list, dict):
+        if not isinstance(value, origin):
+            yield f"{where}: {value!r} is no {origin.__name__}"
+        else:
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            yield from (
+                text for key, item in items for text in misfits(item, arguments[-1], f"{where}[{key}]")
+            )
+    elif arguments:  # X | None
+        if value is not None:
+            yield from misfits(value, arguments[0], where)
+    elif type(value) is not kind and not (kind is float and type(value) is int):
+        yield f"{where}: {value!r} is no {kind.__name__}"
+
+
+def _misfits_of_object(value: Any, kind: Any, where: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{where}: {value!r} is no object"
+        return
+    hints = get_type_hints(kind)
+    yield from (f"{where}.{name} is missing" for name in sorted(kind.__required_keys__ - set(value)))
+    yield from (f"{where}.{name} is not declared" for name in sorted(set(value) - set(hints)))
+    for name in set(value) & set(hints):
+        yield from misfits(value[name], hints[name], f"{where}.{name}")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    """The plugin with a small recording."""
+    logdir = tmp_path_factory.mktemp("drawn")
+    small_program(logdir / "train").close()
+    with Asker(logdir) as asker:
+        yield asker
+
+
+def _check_run(asker: Asker, run: str) -> set[str]:
+    """Check the answers to several questions about each part of a run; returns the routes that answered."""
+    asked = set()
+    for seed in range(3):
+        for path, query in fitting(facts_of(asker, run, random.Random(seed))):
+            if path in _OF_ROUTES and (response := asker.get(path, query)).status_code == 200:
+                assert list(misfits(response.json, _class(_OF_ROUTES[path]), path)) == []
+                asked.add(path)
+    return asked
+
+
+def test_the_answers_about_a_small_program_have_their_shapes(drawn):
+    assert _check_run(drawn, "train") == set(_OF_ROUTES)
+
+
+@pytest.mark.parametrize("folder", _RECORDED, ids=lambda path: path.relative_to(_GOLDEN).as_posix())
+def test_the_answers_about_a_recording_of_tensorflow_have_their_shapes(folder: Path):
+    with Asker(folder) as asker:
+        (run,) = asker.json("/runs")
+        assert "/status" in _check_run(asker, run)
+
+
+def test_a_missing_an_unknown_and_a_wrong_field_do_not_fit(drawn):
+    answer = drawn.json("/alerts", run="train")
+    shape = _class(_OF_ROUTES["/alerts"])
+    first = answer["alerts"][0]
+    del first["op_type"]
+    first.update(surplus=1, output_slot="0")
+    answer["rules"] = None
+    assert sorted(misfits(answer, shape)) == [
+        ".alerts[0].op_type is missing",
+        ".alerts[0].output_slot: '0' is no int",
+        ".alerts[0].surplus is not declared",
+        ".rules: None is no list",
+    ]
+
+
+def test_every_shape_is_on_the_page_or_part_of_a_field_that_says_its_members():
+    page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
+    for shape in shapes().values():
+        texts = [field.text for field in shape.own]
+        assert f"<!-- {shape.name}: " in page or not any(texts), shape.name
