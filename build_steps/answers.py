@@ -1,12 +1,12 @@
 """Generates the types and checks of answers for the page, and the tables of their fields for the docs.
 
-Takes two sources: the classes of the package that are TypedDicts, and the compiled descriptor of
-`protos/live.proto`. Writes `answers.ts` and `live.ts` in `frontend/src/api/generated`, which are not in git;
-`build_steps.reference` writes the tables. Sources are parsed, not imported: the package is not complete while
-it is built.
+Takes two sources: the classes of the package that are TypedDicts or JsonObjects, and the compiled descriptor
+of `protos/live.proto`. Writes `answers.ts` and `live.ts` in `frontend/src/api/generated`, which are not in
+git; `build_steps.reference` writes the tables. Sources are parsed, not imported: the package is not complete
+while it is built.
 
-The text of a field is a comment that begins with `#:`, after it or above it. A field without one shares the
-row of the field above.
+The text of a field of a TypedDict is a comment that begins with `#:`, after it or above it; a field without
+one shares the row of the field above. That of a JsonObject, which is a dataclass, is in its docstring.
 """
 
 from __future__ import annotations
@@ -52,8 +52,14 @@ _BRANDS: Final[Mapping[str, str]] = {
     "stack_frame_ids": "frameId",
 }
 _TEXTS: Final = frozenset({"frameId", "graphId"})
-_CHECKS: Final[Mapping[str, str]] = {"bool": "truth", "float": "number", "int": "number", "str": "text"}
-_WORDS: Final[Mapping[str, str]] = {"bool": "boolean", "float": "number", "int": "integer", "str": "text"}
+_CHECKS: Final[Mapping[str, str]] = {
+    **{"bool": "truth", "float": "number", "int": "number", "str": "text"},
+    **{"BadKind": "text", "Relation": "text"},
+}
+_WORDS: Final[Mapping[str, str]] = {
+    **{"bool": "boolean", "float": "number", "int": "integer", "str": "text"},
+    **{"BadKind": "text", "Relation": "text"},
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Shape:
-    """A TypedDict: the fields of an object of an answer, with those of its bases first."""
+    """A TypedDict or JsonObject: the fields of an object of an answer, with those of its bases first."""
 
     name: str
     bases: tuple[str, ...]
@@ -108,7 +114,7 @@ def _page() -> Iterator[Path]:
 def shapes() -> Mapping[str, Shape]:
     """Return all declared shapes by name."""
     texts = (path.read_text("utf-8") for path in _sources())
-    found = [shape for text in texts if "TypedDict" in text for shape in _declared(text)]
+    found = [shape for text in texts for shape in _declared(text)]
     by_name = {shape.name: shape for shape in found}
     if len(by_name) < len(found):
         raise ValueError(f"Two shapes of answers have the same name, of {sorted(s.name for s in found)}.")
@@ -116,13 +122,43 @@ def shapes() -> Mapping[str, Shape]:
 
 
 def _declared(source: str) -> Iterator[Shape]:
+    if "TypedDict" not in source and "JsonObject" not in source:
+        return
     lines = source.splitlines()
+    objects = {"JsonObject"}
     for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef) and node.name.endswith(_SUFFIX):
-            bases = tuple(name for base in node.bases if (name := ast.unparse(base)) != "TypedDict")
+        if not isinstance(node, ast.ClassDef):
+            continue
+        bases = [ast.unparse(base) for base in node.bases]
+        fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+        if node.name.endswith(_SUFFIX):
             is_needed = not any(word.arg == "total" for word in node.keywords)
-            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
-            yield Shape(node.name, bases, tuple(_field(each, lines, is_needed) for each in fields))
+            own = [_field(each, lines, is_needed) for each in fields]
+        elif objects.intersection(bases):
+            objects.add(node.name)
+            texts = _attributes(ast.get_docstring(node) or "")
+            own = [
+                Field(name := ast.unparse(each.target), each.annotation, texts.get(name, ""), True)
+                for each in fields
+            ]
+        else:
+            continue
+        yield Shape(node.name, tuple(base for base in bases if base not in _MARKS), tuple(own))
+
+
+_MARKS: Final = ("JsonObject", "TypedDict")
+_ATTRIBUTE: Final = re.compile(r"^  (\w+)(?:, \w+)*: (.*(?:\n    .*)*)", re.MULTILINE)
+
+
+def _attributes(docstring: str) -> dict[str, str]:
+    """Return the texts of attributes, each as that of the first one of its paragraph."""
+    found = _ATTRIBUTE.finditer(docstring.partition("Attributes:\n")[2])
+    return {each[1]: _as_cell(" ".join(each[2].split())) for each in found}
+
+
+def _as_cell(text: str) -> str:
+    text = text.removesuffix(".").replace("``", "`").replace("None", "null")
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
 def _field(node: ast.AnnAssign, lines: list[str], is_needed: bool) -> Field:
@@ -157,14 +193,20 @@ def _check_of(kind: ast.expr, brand: Callable[[str], str]) -> str:
     if isinstance(kind, ast.BinOp):  # `X | None`
         return f"c.optional({_check_of(kind.left, brand)})"
     if isinstance(kind, ast.Subscript):
-        inner = kind.slice.elts[-1] if isinstance(kind.slice, ast.Tuple) else kind.slice
-        return f"c.{'list' if _is_list(kind) else 'record'}({_check_of(inner, brand)})"
+        return f"c.{'list' if _is_list(kind) else 'record'}({_check_of(_inner(kind), brand)})"
     name = _last(ast.unparse(kind))
     return brand(f"c.{_CHECKS[name]}") if name in _CHECKS else _const(_plain(name))
 
 
 def _is_list(kind: ast.expr) -> bool:
-    return isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "list"
+    return isinstance(kind, ast.Subscript) and ast.unparse(kind.value) in ("list", "tuple")
+
+
+def _inner(kind: ast.Subscript) -> ast.expr:
+    """Return the type of an item of a list or object."""
+    if isinstance(kind.slice, ast.Tuple):
+        return kind.slice.elts[0 if _is_list(kind) else -1]
+    return kind.slice
 
 
 def _brand(owner: str, name: str) -> Callable[[str], str]:
@@ -309,8 +351,7 @@ def _words(kind: ast.expr) -> str:
     if isinstance(kind, ast.BinOp):
         return f"{_words(kind.left)} or null"
     if isinstance(kind, ast.Subscript):
-        inner = kind.slice.elts[-1] if isinstance(kind.slice, ast.Tuple) else kind.slice
-        return f"{'list' if _is_list(kind) else 'object'} of {_words(inner)}"
+        return f"{'list' if _is_list(kind) else 'object'} of {_words(_inner(kind))}"
     return _WORDS.get(ast.unparse(kind), "object")
 
 

@@ -60,7 +60,6 @@ function tensor(fields: Partial<TensorDifference> = {}): TensorDifference {
   return {
     first: side(),
     second: side({ op_type: "Elu", op_name: "step/Elu" }),
-    paired_by: "structure",
     occurrence: 0,
     difference: 0.25,
     largest: 0.5,

@@ -34,6 +34,20 @@ Parameters: TypeAlias = list[Any] | NamedParameters
 Json: TypeAlias = dict[str, Any]
 
 
+class JsonObject:
+    """A frozen dataclass with the fields of an object of an answer, of which `build_steps` makes tables."""
+
+    def to_json(self) -> Json:
+        """Return the object as the HTTP contract has it."""
+        return {name: _as_json(value) for name, value in vars(self).items()}
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_as_json(each) for each in value]
+    return value.to_json() if isinstance(value, JsonObject) else value
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A run at one commit; lives inside :func:`open_snapshot`.

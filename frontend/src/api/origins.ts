@@ -3,43 +3,28 @@ import * as ids from "../base/ids";
 import { example, health, phrase } from "./answers";
 import { branded, type Checked, list, listOrNone, number, object, optional, text, truth } from "./check";
 import type { Client } from "./fetch";
+import { link, userLine } from "./generated/answers";
 
-/** A line of the user's own code. */
-export const source = object({ path: text, line: number, function: optional(text), text: optional(text) });
-export type SourceOf = Checked<typeof source>;
-
-/** Where a value is: an op of a graph, or an execution. */
-const place = {
-  op_type: text,
-  op_name: optional(text),
-  output_slot: number,
-  graph_id: optional(branded(text, ids.graphId)),
-  source: optional(source),
-  step: optional(number),
-  execution_index: optional(branded(number, ids.executionIndex)),
-  graph_execution_index: optional(branded(number, ids.graphExecutionIndex)),
-  kind: text,
-};
-
-const chainLink = object({
-  ...place,
-  graph_name: optional(text),
-  relation: text,
-  words: optional(text),
-  skipped: optional(number),
-});
-export type ChainLink = Checked<typeof chainLink>;
+export type { Link as ChainLink, UserLine as SourceOf } from "./generated/answers";
 
 const evidenceInput = object({ name: text, health: optional(health) });
 
 const origin = object({
-  ...place,
+  op_type: text,
+  op_name: optional(text),
+  output_slot: number,
+  graph_id: optional(branded(text, ids.graphId)),
+  source: optional(userLine),
+  step: optional(number),
+  execution_index: optional(branded(number, ids.executionIndex)),
+  graph_execution_index: optional(branded(number, ids.graphExecutionIndex)),
+  kind: text,
   kind_is_certain: optional(truth),
   category: text,
   layer: optional(text),
   function: optional(text),
   variable: optional(text),
-  gradient_source: optional(source),
+  gradient_source: optional(userLine),
   count: number,
   headline: text,
   explanation: text,
@@ -49,7 +34,7 @@ const origin = object({
   example: optional(example),
   certainty: text,
   missing: optional(text),
-  chain: list(chainLink),
+  chain: list(link),
 });
 export type Origin = Checked<typeof origin>;
 

@@ -6,10 +6,11 @@ Invariant: what is not on record in both runs is not judged, and the notes say s
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from tb_debugger_plugin.analysis.compare.measuring import (
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.search import DifferenceSearch
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -65,8 +66,9 @@ def _refined(job: ComparisonJob, one: MeasuredPair) -> MeasuredPair:
         first = recorded(job.first, int(one.first[nth]), one.place.slot, eager=eager)
         second = recorded(job.second, int(one.second[nth]), one.place.slot, eager=eager)
         found = element_difference(first, second)
-        if found is not None and found.num_different:
-            relative[nth] = np.fmax(relative[nth], np.float32(found.relative))
+        if found is not None and found["num_different"]:
+            largest = math.inf if found["max_relative"] is None else found["max_relative"]
+            relative[nth] = np.fmax(relative[nth], np.float32(largest))
             if relative[nth] > one.tolerance[nth]:
                 time = first.wall_time
                 local = (one.local, one.local_time) if one.local >= 0 else (nth, time)
@@ -278,7 +280,7 @@ def _is_known(shape: list[int | None] | None) -> bool:
     return shape is not None and None not in shape
 
 
-def _what(first: Json | None, second: Json | None) -> str:
+def _what(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> str:
     """Return what differs most, in words, such as ``mean 0.5, not 0.7``."""
     if first is None or second is None:
         return "the values differ"

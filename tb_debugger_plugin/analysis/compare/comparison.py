@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tb_debugger_plugin.analysis.compare.elements import ElementDifferenceJson
 from tb_debugger_plugin.analysis.compare.outline import Node
-from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.analysis.snapshot import JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
+from tb_debugger_plugin.analysis.values.health import HealthJson
 
 
 @dataclass(frozen=True)
-class ComparedSide:
+class ComparedSide(JsonObject):
     """A tensor in one of the runs.
 
     Attributes:
       op_type, op_name, output_slot: The tensor; no name for an eager op.
       graph_id, function: The graph.
       layer, variable: What the op belongs to.
-      source: The user's line.
-      execution_index, graph_execution_index: Its position; one of them is None.
-      summary: Its *Health*, as in ``docs/http-api.md``; None when it was not recorded.
+      source: The user's line; None when not known.
+      execution_index, graph_execution_index: Its position; one or both are None.
+      summary: Its [health](#health); None where no occurrence is meant, or it was not recorded.
     """
 
     op_type: str
@@ -33,18 +35,13 @@ class ComparedSide:
     source: UserLine | None
     execution_index: int | None = None
     graph_execution_index: int | None = None
-    summary: Json | None = None
+    summary: HealthJson | None = None
 
     @property
     def name(self) -> str:
         """The op, and its output unless that is the first one."""
         name = self.op_name or self.op_type
         return name if self.output_slot == 0 else f"{name}:{self.output_slot}"
-
-    def to_json(self) -> Json:
-        """Return the tensor as the HTTP contract has it."""
-        source = None if self.source is None else self.source.to_json()
-        return {**vars(self), "source": source}
 
 
 def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, **known: Any) -> ComparedSide:
@@ -56,7 +53,7 @@ def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, *
 
 
 @dataclass(frozen=True)
-class TensorDifference:
+class TensorDifference(JsonObject):
     """A tensor that differs.
 
     Attributes:
@@ -64,11 +61,12 @@ class TensorDifference:
       paired_by: ``name``, ``structure`` or ``order``.
       occurrence: How often it had been computed before, when it first differed.
       difference: The relative difference there; None when shape, NaN or infinities differ.
-      largest: The largest relative difference; None as above.
-      tolerance: The relative tolerance there.
+      largest: The largest relative difference of any occurrence; None as above.
+      tolerance: The relative difference that is allowed there.
       compared: How many occurrences were compared.
-      inherited: The part of the difference that its inputs explain; None when no input is on record.
-      what: What differs, in words.
+      inherited: The part of the difference that its inputs explain, from 0 to 1; None when no input is on
+        record.
+      what: The number that differs most, in words.
     """
 
     first: ComparedSide
@@ -82,13 +80,9 @@ class TensorDifference:
     inherited: float | None
     what: str
 
-    def to_json(self) -> Json:
-        """Return the difference as the HTTP contract has it."""
-        return {**vars(self), "first": self.first.to_json(), "second": self.second.to_json()}
-
 
 @dataclass(frozen=True)
-class InputOfFirst:
+class InputOfFirst(JsonObject):
     """An input of the first op that differs.
 
     Attributes:
@@ -102,11 +96,6 @@ class InputOfFirst:
     difference: float | None
     is_within: bool | None
 
-    def to_json(self) -> Json:
-        """Return the input as the HTTP contract has it."""
-        sides = {name: None if side is None else side.to_json() for name, side in self.sides.items()}
-        return {**sides, "difference": self.difference, "is_within": self.is_within}
-
     @property
     def sides(self) -> dict[str, ComparedSide | None]:
         """Both sides by name."""
@@ -114,45 +103,36 @@ class InputOfFirst:
 
 
 @dataclass(frozen=True)
-class FirstDifference:
+class FirstDifference(TensorDifference):
     """The first tensor that differs materially.
 
     Attributes:
-      tensor: The tensor.
-      headline: Op, function and line.
-      explanation: Sentences.
-      cause: ``changed_op``, ``changed_constant``, ``added_op``, ``random``, ``variable``,
-        ``data``, ``numerics`` or ``amplified``.
+      headline, explanation: Op, function and line; and sentences.
+      cause: ``changed_op``, ``changed_constant``, ``added_op`` (an op that only one run has), ``random``,
+        ``variable``, ``data``, ``numerics`` (made by this op) or ``amplified`` (grown out of rounding).
       inputs: What the op took.
       values: What the elements say, where both runs hold them; None otherwise.
     """
 
-    tensor: TensorDifference
     headline: str
     explanation: str
     cause: str
     inputs: list[InputOfFirst]
-    values: Json | None
+    values: ElementDifferenceJson | None
 
-    def to_json(self) -> Json:
-        """Return the first difference as the HTTP contract has it."""
-        return {
-            **self.tensor.to_json(),
-            "headline": self.headline,
-            "explanation": self.explanation,
-            "cause": self.cause,
-            "inputs": [one.to_json() for one in self.inputs],
-            "values": self.values,
-        }
+    @property
+    def tensor(self) -> TensorDifference:
+        """What it is as a tensor that differs."""
+        return self
 
 
 @dataclass(frozen=True)
-class ProgramChange:
+class ProgramChange(JsonObject):
     """An op that is another one in the second run, or in one of the runs only.
 
     Attributes:
       kind: ``op``, ``constant``, ``dtype``, ``only_first`` or ``only_second``.
-      first, second: The op in both runs.
+      first, second: The op in both runs; one is None if only one run has it.
       words: What changed.
     """
 
@@ -161,14 +141,9 @@ class ProgramChange:
     second: ComparedSide | None
     words: str
 
-    def to_json(self) -> Json:
-        """Return the change as the HTTP contract has it."""
-        first, second = (None if side is None else side.to_json() for side in (self.first, self.second))
-        return {"kind": self.kind, "first": first, "second": second, "words": self.words}
-
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(JsonObject):
     """Two runs compared.
 
     Use::
@@ -184,8 +159,7 @@ class Comparison:
       num_tensors: How many there are.
       changes: Ops that are not the same in both runs, in the order of the program; at most 200.
       num_changes: How many there are.
-      num_compared: Values that were compared.
-      num_compared_tensors: Tensors that were compared.
+      num_compared, num_compared_tensors: How many values, of how many tensors, were compared.
       notes: Sentences: what was not compared, and why.
     """
 
@@ -198,13 +172,3 @@ class Comparison:
     num_compared: int
     num_compared_tensors: int
     notes: list[str]
-
-    def to_json(self) -> Json:
-        """Return the answer of the route ``compare``."""
-        first = self.first_difference
-        return {
-            **vars(self),
-            "first_difference": None if first is None else first.to_json(),
-            "tensors": [one.to_json() for one in self.tensors],
-            "changes": [one.to_json() for one in self.changes],
-        }

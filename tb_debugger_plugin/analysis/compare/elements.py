@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import DebuggerError
 
@@ -17,30 +16,13 @@ _CHUNK: Final = 1 << 18
 _LARGEST: Final = 1 << 24
 
 
-@dataclass(frozen=True)
-class ElementDifference:
-    """How far the elements of two tensors are apart.
+class ElementDifferenceJson(TypedDict):
+    """How far the elements of two tensors are apart."""
 
-    Attributes:
-      size: Number of elements.
-      num_different: How many differ at all.
-      max_absolute: The largest difference; None when one of the two is not finite there.
-      max_relative: The same as part of the largest element.
-    """
-
-    size: int
-    num_different: int
-    max_absolute: float | None
-    max_relative: float | None
-
-    @property
-    def relative(self) -> float:
-        """The largest relative difference; infinite when that cannot be told."""
-        return math.inf if self.max_relative is None else self.max_relative
-
-    def to_json(self) -> Json:
-        """Return the difference as the HTTP contract has it."""
-        return asdict(self)
+    size: int  #: number of elements
+    num_different: int  #: how many differ at all
+    max_absolute: float | None  #: the largest difference; null when one of the two is not finite there
+    max_relative: float | None  #: the same as part of the largest element
 
 
 def recorded(snapshot: Snapshot, index: int, slot: int, *, eager: bool) -> RecordedValue:
@@ -50,7 +32,7 @@ def recorded(snapshot: Snapshot, index: int, slot: int, *, eager: bool) -> Recor
     return find_value(snapshot, graph_execution=index)
 
 
-def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDifference | None:
+def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDifferenceJson | None:
     """Compare the elements; None when one of the runs does not hold them, or they are no numbers."""
     if not first.is_kept or not second.is_kept:
         return None
@@ -68,9 +50,13 @@ def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDi
     different = sum(count for count, _, _ in chunks)
     largest = max((apart for _, apart, _ in chunks), default=0.0)
     scale = max((size for _, _, size in chunks), default=0.0)
-    if not math.isfinite(largest):
-        return ElementDifference(size, different, None, None)
-    return ElementDifference(size, different, largest, largest / scale if scale else 0.0)
+    is_known = math.isfinite(largest)
+    return {
+        "size": size,
+        "num_different": different,
+        "max_absolute": largest if is_known else None,
+        "max_relative": (largest / scale if scale else 0.0) if is_known else None,
+    }
 
 
 def _chunk(a: Any, b: Any) -> tuple[int, float, float]:

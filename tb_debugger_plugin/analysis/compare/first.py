@@ -17,11 +17,10 @@ from tb_debugger_plugin.analysis.compare.comparison import (
     TensorDifference,
     side_of,
 )
-from tb_debugger_plugin.analysis.compare.elements import element_difference, recorded
+from tb_debugger_plugin.analysis.compare.elements import ElementDifferenceJson, element_difference, recorded
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonJob, MeasuredPair
 from tb_debugger_plugin.analysis.compare.outline import Node, Outline
 from tb_debugger_plugin.analysis.compare.search import Candidate
-from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.values.health import finite
 
 _DATA: Final = frozenset("IteratorGetNext OptionalGetValue IteratorGetNextSync Placeholder _Arg Arg".split())
@@ -60,12 +59,12 @@ class FirstTelling:
         tensor: TensorDifference = self._describe(found.measured, found.nth, inherited=found.inherited)
         cause, reason = self._cause(found)
         return FirstDifference(
-            tensor,
-            headline(tensor),
-            " ".join([_compared(tensor), *_lines(tensor), reason, *_origin(found)]),
-            cause,
-            self._inputs(found),
-            self._values(found, tensor),
+            **vars(tensor),
+            headline=headline(tensor),
+            explanation=" ".join([_compared(tensor), *_lines(tensor), reason, *_origin(found)]),
+            cause=cause,
+            inputs=self._inputs(found),
+            values=self._values(found, tensor),
         )
 
     def _cause(self, found: Candidate) -> tuple[str, str]:
@@ -158,14 +157,13 @@ class FirstTelling:
         graph = run.catalog.graphs[self._outlines[which].groups[node.group].graph]
         return side_of(node, slot, graph.graph_id, graph.name)
 
-    def _values(self, found: Candidate, tensor: TensorDifference) -> Json | None:
+    def _values(self, found: Candidate, tensor: TensorDifference) -> ElementDifferenceJson | None:
         one, nth = found.measured, found.nth
         eager = one.place.pair.first.is_eager
-        elements = element_difference(
+        return element_difference(
             recorded(self._job.first, int(one.first[nth]), one.place.slot, eager=eager),
             recorded(self._job.second, int(one.second[nth]), one.place.slot, eager=eager),
         )
-        return None if elements is None else elements.to_json()
 
 
 def headline(tensor: TensorDifference) -> str:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
-from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
@@ -25,7 +25,7 @@ RANKS: Final[dict[Category, int]] = {
 
 
 @dataclass(frozen=True)
-class Link:
+class Link(JsonObject):
     """A value of a chain.
 
     Attributes:
@@ -34,8 +34,9 @@ class Link:
       source: The user's line.
       step: How often the function had been called before; None when no function ran.
       execution_index, graph_execution_index: The value on record.
-      kind: Of its bad elements.
-      relation: How it gave the value before it in the chain.
+      kind: Of its bad elements: ``nan`` or ``inf``.
+      relation: How it gave the value before it in the chain: ``input``, ``argument``, ``result``,
+        ``iteration``, ``assignment``, ``gradient``, ``step`` or ``data``.
       words: The same as a sentence.
       skipped: How many values between the two only passed it on.
     """
@@ -53,11 +54,6 @@ class Link:
     relation: Relation
     words: str
     skipped: int = 0
-
-    def to_json(self) -> Json:
-        """Return the link as the HTTP contract has it."""
-        source = None if self.source is None else self.source.to_json()
-        return {**vars(self), "source": source}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
 
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Snapshot
 from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 #: The tables of :data:`_QUERY`.
@@ -35,7 +35,7 @@ LEFT JOIN frame_lines n ON (n.host, n.file_index, n.line) = (r.host, r.file_inde
 
 
 @dataclass(frozen=True)
-class UserLine:
+class UserLine(JsonObject):
     """A line of the user's code.
 
     Attributes:
@@ -55,10 +55,6 @@ class UserLine:
         """File and line, such as ``train.py:68``."""
         path = PureWindowsPath(self.path) if "\\" in self.path else PurePosixPath(self.path)
         return f"{path.name}:{self.line}"
-
-    def to_json(self) -> Json:
-        """Return the line as the HTTP contract has it."""
-        return {"path": self.path, "line": self.line, "function": self.function, "text": self.text}
 
 
 def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[int, UserLine]:

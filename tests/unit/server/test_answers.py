@@ -9,6 +9,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -50,7 +51,7 @@ def _class(name: str) -> type:
 def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
     """Yields where a value is not as a type says, with the reason."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if hasattr(kind, "__required_keys__"):
+    if hasattr(kind, "__required_keys__") or is_dataclass(kind):
         yield from _misfits_of_object(value, kind, where)
     elif origin in (list, dict):
         if not isinstance(value, origin):
@@ -72,7 +73,8 @@ def _misfits_of_object(value: Any, kind: Any, where: str) -> Iterator[str]:
         yield f"{where}: {value!r} is no object"
         return
     hints = get_type_hints(kind)
-    yield from (f"{where}.{name} is missing" for name in sorted(kind.__required_keys__ - set(value)))
+    needed = getattr(kind, "__required_keys__", set(hints))
+    yield from (f"{where}.{name} is missing" for name in sorted(needed - set(value)))
     yield from (f"{where}.{name} is not declared" for name in sorted(set(value) - set(hints)))
     for name in set(value) & set(hints):
         yield from misfits(value[name], hints[name], f"{where}.{name}")
