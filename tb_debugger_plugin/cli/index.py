@@ -7,6 +7,7 @@ of this machine or of a cluster write them as Parquet files; this needs the extr
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -149,7 +150,7 @@ def _in_parallel(args: argparse.Namespace) -> int:
                     results[each.name] = {"error": f"{error} {folder} is not a run."}
     except KeyboardInterrupt:
         say(f"Stopped; {folder} is not a run.")
-        return 130
+        return 128 + signal.SIGINT
     return print_results(results, _written, as_json=args.json)
 
 

@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -79,6 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DebuggerError, OSError) as error:
         say(str(error))
         return 1
+    except KeyboardInterrupt:
+        say("Stopped.")
+        return 128 + signal.SIGINT
 
 
 class _Sentences(logging.Handler):

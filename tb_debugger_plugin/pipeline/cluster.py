@@ -15,10 +15,12 @@ import contextlib
 import logging
 import math
 import queue
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import Any, Final
 
 import dask
@@ -81,22 +83,32 @@ def cluster(scheduler: str | None = None, workers: int | None = None) -> Iterato
         stack.enter_context(dask.config.set(_SETTINGS))
         with _sentences():
             if scheduler is None:
-                # Keys that only these processes have: a scheduler runs any code for whoever reaches it.
-                local = LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",
-                    host="127.0.0.1",
-                    security=True,
-                    silence_logs=logging.CRITICAL,
-                )
-                client = Client(stack.enter_context(local))
+                client = Client(stack.enter_context(_local(workers)))
             else:
                 client = _connect(scheduler)
         stack.callback(_close, client)
         with _sentences():
             _check_workers(client)
         yield client
+
+
+def _local(workers: int | None) -> LocalCluster:
+    # Ctrl-C is for this process, which ends the others. Threads and processes inherit what is blocked; Python
+    # unblocks it in the thread that starts the first process, unless its tracker runs already.
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            # Keys that only these processes have: a scheduler runs any code for whoever reaches it.
+            security=True,
+            silence_logs=logging.CRITICAL,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _connect(scheduler: str) -> Client:
