@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import dask
 from distributed import Client, Future, LocalCluster
+from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
 from tb_debugger_plugin.errors import DebuggerError, FormatError, UsageError, user_message
@@ -163,7 +164,7 @@ def _sentences() -> Iterator[None]:
             "Workers died again and again during one task; most often their memory is too small for it"
             f" (give each 2 GB or more, or start fewer): {error.task}."
         ) from error
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise DebuggerError(
             "The scheduler is gone, or was restarted, so the conversion has ended; run the command again."
         ) from error

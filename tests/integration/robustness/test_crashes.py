@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import pytest
 
+from tests.support.disks import with_disks
 from tests.support.recorded import read, summary
 
 pytestmark = pytest.mark.tensorflow
@@ -216,24 +217,6 @@ def test_a_quota_that_is_used_up_ends_the_recording_with_one_sentence_and_not_th
     ended = train(cases_of("quota", tmp_path), **preloaded)
     check(ended, plain_result, "Disk quota exceeded")
     assert all(read(root).traces for _, _, root in ended)
-
-
-MOUNTED = """
-while [ "$1" != -- ]; do mount $1 "$2" "$3" || exit 1; shift 3; done
-shift; "$@"; code=$?
-exit $code
-"""
-
-
-def with_disks(options: str, disks: dict[Path, str], *unshare: str) -> tuple[str, ...]:
-    """Words before a command that let it find each folder to be a disk; no other process sees them."""
-    mounts = [word for folder, device in disks.items() for word in (options, device, str(folder))]
-    around = ("unshare", *unshare, "sh", "-c", MOUNTED, "sh", *mounts, "--")
-    for folder in disks:
-        folder.mkdir()
-    if shutil.which("unshare") is None or subprocess.run([*around, "true"]).returncode != 0:
-        pytest.skip(f"this machine does not let this user mount {options}")
-    return around
 
 
 def test_a_full_disk_ends_the_recording_with_one_sentence_and_not_the_training(

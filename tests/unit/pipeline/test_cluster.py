@@ -5,24 +5,33 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import fsspec
 import pytest
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
+from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
+from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
 from tb_debugger_plugin.index.runs import find_runs
 from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import cluster
 from tb_debugger_plugin.pipeline.survey import walk
 from tests.support.answers import answers_of
+from tests.support.buckets import new_bucket, object_store, upload, use_store
+from tests.support.disks import with_disks
 from tests.support.events import small_program
 from tests.support.jobs import write_job
+from tests.support.processes import wait_until
 from tests.support.serving import free_port
 from tests.unit.pipeline.test_pipeline import convert_here
 
@@ -223,3 +232,95 @@ def test_beam_says_what_to_use_instead(capsys):
     assert main(["beam", "logs", "out", "--", "--runner=DirectRunner"]) == 2
     said = capsys.readouterr().err
     assert "tbdbg index LOGDIR --to OUT" in said and said.count("\n") == 1
+
+
+@contextmanager
+def _scheduler() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A scheduler with one worker, each a command of its own, as on several machines."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    dask = [sys.executable, "-m"]
+    port = address.rpartition(":")[2]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    head = [*dask, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
+    worker = [*dask, "distributed.cli.dask_worker", address, "--nthreads", "1", "--memory-limit", "0"]
+    with (
+        subprocess.Popen(head, **quiet) as scheduler,
+        subprocess.Popen([*worker, "--no-dashboard"], **quiet) as nanny,
+    ):
+        try:
+            yield address, scheduler
+        finally:
+            for process in (nanny, scheduler):
+                process.send_signal(signal.SIGINT)
+
+
+def test_a_scheduler_that_goes_away_is_an_error_and_the_folder_is_no_run(tmp_path):
+    write_job(tmp_path / "job")
+    with _scheduler() as (address, scheduler), cluster.cluster(address) as client:
+        with pytest.raises(DebuggerError, match="scheduler is gone"):
+            _convert(client, tmp_path / "job", tmp_path / "out", lambda progress: scheduler.kill())
+    assert find_runs(tmp_path / "out") == []
+
+
+def test_a_scheduler_that_is_restarted_is_an_error_and_the_folder_is_no_run(tmp_path):
+    write_job(tmp_path / "job")
+    with _scheduler() as (address, _), cluster.cluster(address) as client:
+        with cluster.cluster(address) as other, pytest.raises(DebuggerError, match="was restarted"):
+            _convert(client, tmp_path / "job", tmp_path / "out", lambda progress: other.restart())
+    assert find_runs(tmp_path / "out") == []
+
+
+def test_a_full_disk_is_named_in_one_sentence_and_the_folder_is_no_run(tmp_path):
+    write_job(tmp_path / "job")
+    out = tmp_path / "disk"
+    around = with_disks("-ttmpfs -osize=40k", {out: "none"}, "-rm")
+    run = subprocess.run(
+        [*around, *_TBDBG, "index", str(tmp_path / "job"), "--to", str(out), "--workers", "2"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1 and run.stderr.count("\n") == 1, run.stderr
+    assert "cannot be written" in run.stderr and "is not a run" in run.stderr
+
+
+@pytest.mark.parametrize("when", [0.0, 1.0])
+def test_ctrl_c_is_answered_in_one_sentence_and_leaves_no_process(tmp_path, when):
+    write_job(tmp_path / "job", hosts=1)
+    (run,) = find_runs(tmp_path / "job")
+    slow = run.file_sets[0].path(GRAPH_EXECUTION_TRACES)
+    slow.unlink()
+    # Whoever opens it waits.
+    os.mkfifo(slow)
+    command = [*_TBDBG, "index", str(tmp_path / "job"), "--to", str(tmp_path / "out"), "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as program:
+        assert wait_until((tmp_path / "out").exists, 60)
+        time.sleep(when)
+        os.killpg(program.pid, signal.SIGINT)
+        _, said = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert said == f"tbdbg: Stopped; {tmp_path / 'out'} is not a run.\n"
+    assert find_runs(tmp_path / "out") == []
+
+
+@pytest.mark.long
+def test_a_dump_in_a_bucket_becomes_tables_in_a_bucket(tmp_path, monkeypatch):
+    write_job(tmp_path / "job")
+    with object_store("s3", tmp_path / "log") as address:
+        use_store(monkeypatch, "s3", address)
+        locations._file_system.cache_clear()
+        fsspec.filesystem("s3").clear_instance_cache()
+        bucket = new_bucket("s3")
+        upload(tmp_path / "job", f"{bucket}/job")
+        command = [*_TBDBG, "index", f"{bucket}/job", "--to", f"{bucket}/out", "--workers", "2", "--json"]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert run.returncode == 0 and run.stderr == "", run.stderr
+        assert json.loads(run.stdout)["."]["folder"] == f"{bucket}/out"
+        with cluster.cluster(workers=2) as client:
+            _convert(client, location(f"{bucket}/job"), f"{bucket}/cut")
+        expected = answers_of(tmp_path / "job")
+        for folder in ("out", "cut"):
+            actual = answers_of(location(f"{bucket}/{folder}"))
+            assert actual["graph_executions"] == expected["graph_executions"]
+            assert actual["executions"] == expected["executions"]
+    locations._file_system.cache_clear()
+    fsspec.filesystem("s3").clear_instance_cache()
