@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.lists import graph_executions, tables
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
-from tests.support.events import PATIENCE_S, Recording, full_health, loaded
+from tests.support.events import PATIENCE_S, Recording, full_health, snapshot_of
 from tests.support.examples import examples
 
 _VALUES = {
@@ -88,12 +88,8 @@ def _record(folder: Path, program: list[tuple[str, str, str]]) -> Twin:
 def test_the_tables_say_what_the_program_did(program, commit_bytes):
     with tempfile.TemporaryDirectory() as folder:
         twin = _record(Path(folder), program)
-        loader = loaded(Path(folder), commit_bytes=commit_bytes)
-        try:
-            with open_snapshot(loader) as snapshot:
-                _compare(snapshot, twin)
-        finally:
-            loader.close()
+        with snapshot_of(Path(folder), commit_bytes=commit_bytes) as snapshot:
+            _compare(snapshot, twin)
 
 
 def _compare(snapshot, twin: Twin) -> None:
@@ -139,23 +135,19 @@ def test_a_flipped_bit_anywhere_is_survived_and_everything_before_it_kept(progra
         place = data.draw(st.integers(0, len(content) - 1))
         content[place] ^= 1 << data.draw(st.integers(0, 7))
         victim.write_bytes(content)
-        loader = loaded(Path(folder))
-        try:
-            with open_snapshot(loader) as snapshot:
-                assert snapshot.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(snapshot)
-                assert snapshot.num_graph_executions <= len(twin.traces) and snapshot.num_executions <= len(
-                    twin.executions
-                )
-                lost = {"execution": "executions", "graph_execution_traces": "graph_executions"}.get(
-                    victim.suffix[1:]
-                )
-                for table, rows in (("executions", twin.executions), ("graph_executions", twin.traces)):
-                    if table != lost:
-                        assert snapshot.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
-                tables.graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
-                alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
-        finally:
-            loader.close()
+        with snapshot_of(Path(folder)) as snapshot:
+            assert snapshot.rows("SELECT count(*) FROM notices") == [(1,)] or _is_truncated(snapshot)
+            assert snapshot.num_graph_executions <= len(twin.traces) and snapshot.num_executions <= len(
+                twin.executions
+            )
+            lost = {"execution": "executions", "graph_execution_traces": "graph_executions"}.get(
+                victim.suffix[1:]
+            )
+            for table, rows in (("executions", twin.executions), ("graph_executions", twin.traces)):
+                if table != lost:
+                    assert snapshot.rows(f"SELECT count(*) FROM {table}") == [(len(rows),)]
+            tables.graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
+            alerts.page(snapshot, alerts.alert_list(snapshot), Range(0, len(alerts.alert_list(snapshot))))
 
 
 def _is_truncated(snapshot) -> bool:

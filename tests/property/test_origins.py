@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tests.support.events import Recording, full_health, loaded
+from tests.support.events import Recording, full_health, snapshot_of
 
 #: The ops of the programs, by type: number of inputs, and the same in NumPy.
 _OPS: dict[str, tuple[int, Callable[..., Any]]] = {
@@ -95,12 +94,8 @@ def _wrong(evaluated: Evaluated, *lacking: Any) -> list[Origin]:
     no_result = ("swallowed", "expected")
     with tempfile.TemporaryDirectory() as folder:
         evaluated.record(Path(folder), *lacking)
-        loader = loaded(Path(folder))
-        try:
-            with open_snapshot(loader) as snapshot:
-                return [one for one in origins(snapshot) if one.category not in no_result]
-        finally:
-            loader.close()
+        with snapshot_of(Path(folder)) as snapshot:
+            return [one for one in origins(snapshot) if one.category not in no_result]
 
 
 @settings(max_examples=60, deadline=None)

@@ -18,8 +18,8 @@ from tb_debugger_plugin.analysis.calls import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.lists.filters import Filter
 from tb_debugger_plugin.analysis.lists.selection import select
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
-from tests.support.events import Recording, full_health, loaded
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tests.support.events import Recording, full_health, snapshot_of
 
 _GRAPHS = ("f", "g", "body")
 _EVENT = st.tuples(
@@ -61,13 +61,9 @@ def _snapshot(hosts) -> Iterator[tuple[Snapshot, Any]]:
     """A look at what the hosts did, and the owner of each trace."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), hosts)
-        loader = loaded(Path(folder))
-        try:
-            with open_snapshot(loader) as snapshot:
-                rows = snapshot.columns("SELECT wall_time, site FROM graph_executions ORDER BY idx")
-                yield snapshot, owners(snapshot, rows["wall_time"], rows["site"])
-        finally:
-            loader.close()
+        with snapshot_of(Path(folder)) as snapshot:
+            rows = snapshot.columns("SELECT wall_time, site FROM graph_executions ORDER BY idx")
+            yield snapshot, owners(snapshot, rows["wall_time"], rows["site"])
 
 
 @given(_HOSTS, st.data())

@@ -6,12 +6,14 @@ Each record is a millisecond later than the previous one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import FileSetWriter
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
@@ -204,7 +206,10 @@ class Recording:
             record.all_micros.append(all_time)
         self.writer.write("session_runs", event)
 
-    def execution(
+    def execution(self, op_type: str, values: Sequence[Any] = (), **fields: Any) -> None:
+        self.writer.write("execution", self.execution_event(op_type, values, **fields))
+
+    def execution_event(
         self,
         op_type: str,
         values: Sequence[Any] = (),
@@ -215,24 +220,10 @@ class Recording:
         stack: Sequence[str] = (),
         at: float | None = None,
         thread: int = 0,
-    ) -> None:
-        event = self.execution_event(op_type, values, graph_id, inputs, ids, stack, at)
-        event.execution.thread_id = thread
-        self.writer.write("execution", event)
-
-    def execution_event(
-        self,
-        op_type: str,
-        values: Sequence[Any] = (),
-        graph_id: str = "",
-        inputs: Sequence[int] = (),
-        ids: Sequence[int] = (),
-        stack: Sequence[str] = (),
-        at: float | None = None,
     ) -> Any:
         event = self.event(at)
         execution = event.execution
-        execution.op_type, execution.graph_id = op_type, graph_id
+        execution.op_type, execution.graph_id, execution.thread_id = op_type, graph_id, thread
         execution.tensor_debug_mode = self.mode
         execution.num_outputs = max(len(values), len(ids))
         execution.input_tensor_ids.extend(inputs)
@@ -333,6 +324,13 @@ def loaded(folder: Path, **options: Any) -> RunLoader:
     loader = RunLoader(run, **options)
     assert loader.wait(PATIENCE_S)
     return loader
+
+
+@contextmanager
+def snapshot_of(folder: Path, **options: Any) -> Iterator[Snapshot]:
+    """What the folder's only run holds, inside a block."""
+    with closing(loaded(folder, **options)) as loader, open_snapshot(loader) as snapshot:
+        yield snapshot
 
 
 def summary_size(mode: TensorDebugMode) -> int:

@@ -5,19 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 
 
 def status_of(folder: Path) -> dict[str, Any]:
     """Returns the answer of the route `status` for the folder's only run."""
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            return status(snapshot)
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        return status(snapshot)
 
 
 def missing_in(folder: Path) -> list[tuple[str, list[str], str]]:

@@ -11,9 +11,8 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis.graph import graphs
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.examples import buggy_digits
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 from tests.support.programs import record_example
 from tests.support.recorded import read
 
@@ -64,18 +63,14 @@ def test_debugger_v2_says_the_same_of_an_op_and_its_neighbours(tmp_path: Path) -
     theirs = DebuggerV2EventMultiplexer(str(tmp_path))
     (run,) = theirs.Runs()
     theirs._reader.update()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            ops = {(op.graph, op.name): op for op in snapshot.catalog.ops if op.known}
-            seen = 0
-            for graph, name in ops:
-                graph_id = snapshot.catalog.graphs[graph].graph_id
-                ours = graphs.op_info(snapshot, graph_id, name)
-                assert _around(ours) == _around(theirs.GraphOpInfo(run, graph_id, name)), name
-                seen += len(ours["inputs"])
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        ops = {(op.graph, op.name): op for op in snapshot.catalog.ops if op.known}
+        seen = 0
+        for graph, name in ops:
+            graph_id = snapshot.catalog.graphs[graph].graph_id
+            ours = graphs.op_info(snapshot, graph_id, name)
+            assert _around(ours) == _around(theirs.GraphOpInfo(run, graph_id, name)), name
+            seen += len(ours["inputs"])
     assert seen > 50
 
 

@@ -13,10 +13,10 @@ import tensorflow as tf
 
 import tb_debugger_plugin.capture.api
 from tb_debugger_plugin.analysis.alerts import alerts
-from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.events.modes import COUNTS, MOMENTS
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 from tests.support.fetched import without_graph_optimization
 from tests.support.recorded import counts, read, read_each
 
@@ -320,13 +320,9 @@ def record_a_model_that_takes_the_log_of_zero(root: Path, **options: Any) -> Non
 
 def alerts_of(root: Path) -> list[tuple[str, str, int]]:
     """The alerts of the step, as the page has them: type and name of the op, and which output."""
-    loader = loaded(root)
-    try:
-        with open_snapshot(loader) as snapshot:
-            actual = alerts.alert_list(snapshot)
-            page = alerts.page(snapshot, actual, Range(0, len(actual)))
-    finally:
-        loader.close()
+    with snapshot_of(root) as snapshot:
+        actual = alerts.alert_list(snapshot)
+        page = alerts.page(snapshot, actual, Range(0, len(actual)))
     return [
         (alert["op_type"], alert["op_name"], alert["output_slot"])
         for alert in page

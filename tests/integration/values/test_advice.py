@@ -12,8 +12,8 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_alert
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
-from tests.support.events import loaded
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tests.support.events import snapshot_of
 from tests.support.one_line_bugs import BUGS, Bug, results
 
 pytestmark = pytest.mark.tensorflow
@@ -43,12 +43,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def snapshot(recorded: Path) -> Iterator[Snapshot]:
-    loader = loaded(recorded)
-    try:
-        with open_snapshot(loader) as opened:
-            yield opened
-    finally:
-        loader.close()
+    with snapshot_of(recorded) as opened:
+        yield opened
 
 
 def diagnosis_of(snapshot: Snapshot, bug: Bug, *, is_eager: bool = False) -> Diagnosis:

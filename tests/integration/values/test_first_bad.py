@@ -15,9 +15,9 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list, page
 from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
-from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.capture import own_recording
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -41,16 +41,12 @@ def line_of_log(caplog: pytest.LogCaptureFixture) -> str | None:
 
 def headline(folder: Path) -> str:
     """What the viewer says of it."""
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            diagnosis = diagnose_alert(snapshot)
-            assert diagnosis is not None
-            alerts = alert_list(snapshot)
-            assert page(snapshot, alerts, Range(0, 1))
-            return diagnosis.headline
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        diagnosis = diagnose_alert(snapshot)
+        assert diagnosis is not None
+        alerts = alert_list(snapshot)
+        assert page(snapshot, alerts, Range(0, 1))
+        return diagnosis.headline
 
 
 @tf.function

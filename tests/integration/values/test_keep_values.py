@@ -16,13 +16,12 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import KeepValues, native
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 from tests.support.recorded import Recorded, counts, read, summary
 
 pytestmark = [
@@ -308,14 +307,8 @@ def test_an_execution_with_a_value_says_what_its_other_outputs_have(tmp_path: Pa
     assert as_array(first.tensor_protos[1]).tobytes() == bad.numpy().tobytes()
     assert not first.tensor_protos[2].ByteSize()
     assert [proto.summary_mode for proto in second.tensor_protos] == [0, 0, 0]
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            rows = snapshot.rows(
-                "SELECT mode, health FROM execution_outputs WHERE has_value ORDER BY idx, slot"
-            )
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        rows = snapshot.rows("SELECT mode, health FROM execution_outputs WHERE has_value ORDER BY idx, slot")
     assert rows[:2] == [(4, 1), (7, 2)]
 
 
@@ -473,18 +466,14 @@ def test_rows_of_kept_tensors_measure_what_summaries_do(tmp_path: Path) -> None:
         with tb_debugger_plugin.record(tmp_path / folder, "FULL_NUMERICS", **options):
             program(X)
             program(X + 1)
-        loader = loaded(tmp_path / folder)
-        try:
-            with open_snapshot(loader) as snapshot:
-                rows.append(
-                    snapshot.rows(
-                        f"SELECT o.name, t.health, t.dtype, t.rank, {numbers} "
-                        "FROM graph_executions t JOIN sites s ON t.site = s.site JOIN ops o ON s.op = o.op "
-                        "WHERE t.dtype = 1 ORDER BY o.name, t.idx"
-                    )
+        with snapshot_of(tmp_path / folder) as snapshot:
+            rows.append(
+                snapshot.rows(
+                    f"SELECT o.name, t.health, t.dtype, t.rank, {numbers} "
+                    "FROM graph_executions t JOIN sites s ON t.site = s.site JOIN ops o ON s.op = o.op "
+                    "WHERE t.dtype = 1 ORDER BY o.name, t.idx"
                 )
-        finally:
-            loader.close()
+            )
     plain, keeping = rows
     assert plain and [row[0] for row in plain] == [row[0] for row in keeping]
     for mine, theirs in zip(keeping, plain, strict=True):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,28 +13,18 @@ from tb_debugger_plugin.analysis.calls import call_health
 from tb_debugger_plugin.analysis.graph import graphs
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, tables
 from tb_debugger_plugin.analysis.origins import origins
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot, resolve_range
+from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.tail import TailMode
-from tests.support.events import Recording, full_health, loaded, small_program, vector
+from tests.support.events import Recording, full_health, small_program, snapshot_of, vector
 from tests.support.tails import build_tail
 
 BAD = full_health([math.nan])
 GOOD = full_health([1.0])
-
-
-@contextlib.contextmanager
-def _snapshot(folder) -> Iterator[Snapshot]:
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            yield snapshot
-    finally:
-        loader.close()
 
 
 def _alerts(snapshot):
@@ -48,8 +36,7 @@ def test_alerts_come_in_the_order_of_time_eager_and_graph_together(tmp_path):
     recording = small_program(tmp_path, steps=1)
     recording.execution("Sqrt", [GOOD, BAD], ids=[5, 6])
     recording.trace("g1", "Log", BAD)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         rows = _alerts(snapshot)
     assert [(a["op_type"], a["op_name"]) for a in rows] == [
         ("Log", "Log"),
@@ -75,8 +62,7 @@ def test_the_first_cause_is_named_also_when_it_was_recorded_late(tmp_path):
     for name, value in (("x", GOOD), ("Mean", BAD), ("mul", BAD), ("Log", BAD)):
         recording.trace("g1", name, value)
     recording.execution("__inference_loss_7", [BAD], graph_id="g1")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert [a["op_name"] for a in _alerts(snapshot)] == ["Mean", "mul", "Log", None]
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
 
@@ -87,8 +73,7 @@ def test_what_was_bad_in_an_earlier_call_is_no_excuse(tmp_path):
         for name in ("x", "Log", "mul"):
             recording.trace("g1", name, step)
         recording.execution("__inference_loss_7", [step], graph_id="g1")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert _first_cause(snapshot)["op_name"] == "x"
         assert _first_cause(snapshot)["owner_execution_index"] == 1
 
@@ -98,8 +83,7 @@ def test_an_eager_alert_that_came_first_is_the_first_cause(tmp_path):
     recording.execution("Log", [BAD])
     recording.trace("g1", "Mean", BAD)
     recording.trace("g1", "Log", BAD)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert [a["execution_index"] for a in _alerts(snapshot)] == [0, None, None]
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 0
 
@@ -120,7 +104,7 @@ def test_a_mask_that_the_program_wrote_is_not_the_first_cause(tmp_path):
     recording.trace("g1", "masked", full_health(-math.inf))
     recording.trace("g1", "Log", full_health(-math.inf))
     recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
         assert _first_cause(snapshot)["op_name"] == "Log"
 
@@ -134,7 +118,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
             recording.trace("g1", "softmax", BAD)
         recording.execution("__inference_loss_7", [BAD if step == 150 else GOOD], graph_id="g1")
     recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 152
         assert _first_cause(snapshot)["op_name"] == "softmax"
 
@@ -143,15 +127,14 @@ def test_a_mask_alone_is_no_cause(tmp_path):
     recording = _masked_program(tmp_path)
     recording.trace("g1", "masked", full_health(-math.inf))
     recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) is None
 
 
 def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
     recording = small_program(tmp_path, steps=3)
     recording.trace("g1", "x", GOOD)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         page = graph_executions.data(snapshot, Range(0, 13))
         assert [t["owner_execution_index"] for t in page] == [*[1] * 4, *[3] * 4, *[5] * 4, None]
         assert graph_executions.locate_execution(snapshot, 3)["graph_execution_begin"] == 4
@@ -176,8 +159,7 @@ def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_
     recording.trace("body", "a", GOOD)
     recording.execution("__inference_g_1", graph_id="g")
     recording.execution("__inference_f_1", graph_id="f")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
@@ -187,8 +169,7 @@ def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
     recording.execution("Add")
     recording.execution("__forward_loss_3")
     recording.execution("__inference_loss_7", graph_id="g1")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
 
 
@@ -200,8 +181,7 @@ def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
     recording.trace("b", "x", GOOD)
     recording.execution("__inference___backward_model_1", graph_id="bb")
     recording.execution("__forward_model_3", graph_id="f")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 0
 
 
@@ -210,8 +190,7 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
     for values in ((GOOD, GOOD, GOOD), (GOOD, BAD, BAD), (BAD, BAD, BAD)):
         for name, value in zip(("x", "Log", "mul"), values, strict=True):
             recording.trace("g1", name, value)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         info = graphs.op_info(snapshot, "g1", "Log", at=4)
         assert (info["op_type"], info["graph_name"], info["graph_ids"]) == ("Log", "loss", ["g0", "g1"])
         assert info["output_tensor_ids"] == [11] and info["stack_frame_ids"] == ["f1", "f2"]
@@ -229,7 +208,7 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
 
 def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
     small_program(tmp_path, steps=1).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         info = graphs.op_info(snapshot, "g1", "Log")
         source, consumer = info["inputs"][0]["data"], info["consumers"][0][0]["data"]
         assert source["inputs"] == []
@@ -252,7 +231,7 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
     recording.op("g", "c", "C", ["a:0"] * 5)
     recording.close()
     monkeypatch.setattr(graphs, "MAX_NAMED", 450)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         named = [edge["data"] for edge in graphs.op_info(snapshot, "g", "c")["inputs"]]
         assert [len(data["consumers"][0]) for data in named if "consumers" in data] == [205, 205]
         assert len(named) == 5 and all(data["op_type"] == "A" for data in named)
@@ -260,7 +239,7 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
 
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
     small_program(tmp_path, steps=2).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         inputs = graphs.inputs_of(snapshot, 6)
         assert [(i["op_name"], i["graph_execution_index"]) for i in inputs] == [("x", 4), ("Log", 5)]
         assert [i["health"]["bad"] for i in inputs] == [False, True]
@@ -271,8 +250,7 @@ def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
     recording = small_program(tmp_path, steps=0)
     recording.trace("g1", "mul", BAD)
     recording.trace("g1", "x", GOOD)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         for node in graphs.inputs_of(snapshot, 0):
             assert (node["graph_execution_index"], node["health"]) == (None, None)
 
@@ -280,8 +258,7 @@ def test_an_input_that_was_never_recorded_is_there_without_health(tmp_path):
 def test_a_neighbour_that_nobody_described_has_no_data(tmp_path):
     recording = Recording(tmp_path)
     recording.op("g", "a", "A", ["ghost:1"])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         (ghost,) = graphs.op_info(snapshot, "g", "a")["inputs"]
         assert ghost == {"op_name": "ghost", "output_slot": 1, "same": None}
         assert graphs.op_info(snapshot, "g", "ghost")["op_type"] is None
@@ -294,8 +271,7 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
     recording.op("a", "x", "X", ["x:0"])
     recording.trace("a", "x", GOOD)
     recording.execution("__inference_b_1", graph_id="b")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert graphs.graph_info(snapshot, "a")["inner_graph_ids"] == ["b"]
         assert graph_executions.data(snapshot, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
         assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
@@ -303,7 +279,7 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
 
 def test_what_is_not_there_is_said_to_be_missing(tmp_path):
     small_program(tmp_path).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         for ask in (
             lambda: graphs.graph_info(snapshot, "nope"),
             lambda: graphs.op_info(snapshot, "nope", "Log"),
@@ -324,8 +300,7 @@ def test_an_execution_knows_which_eager_op_made_its_inputs(tmp_path):
     recording.execution("A", [GOOD, BAD], ids=[1, 2])
     recording.execution("B", [GOOD], inputs=[2, 99], ids=[2])
     recording.execution("C", inputs=[2])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         _, second, third = executions.data(snapshot, Range(0, 3))
     assert second["device_names"] == ["CPU"] and second["output_tensor_ids"] == [2]
     made, unknown = second["inputs"]
@@ -346,8 +321,7 @@ def test_an_op_tells_its_attributes_and_the_ops_that_wait_for_each_other(tmp_pat
     recording.op("g1", "init", "NoOp")
     recording.op("g1", "conv", "Conv2D", control_input_names=["init", "later"], attributes=1)
     recording.op("g1", "later", "NoOp", control_input_names=["init"], attributes=9)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         init, conv, later = (graphs.op_info(snapshot, "g1", name) for name in ("init", "conv", "later"))
     assert conv["attributes"] == [{"name": "T", "value": "float32"}, {"name": "padding", "value": "SAME"}]
     assert (init["attributes"], later["attributes"]) == (None, [])
@@ -361,15 +335,14 @@ def test_an_execution_tells_its_thread_if_it_is_recorded(tmp_path):
     recording.thread(3, "loader")
     for thread in (3, 0, 4):
         recording.execution("A", thread=thread)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         data = executions.data(snapshot, Range(0, 3))
     assert [execution["thread_name"] for execution in data] == ["loader", None, None]
 
 
 def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
     small_program(tmp_path).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         frames = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
     assert frames["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
     assert frames["details"] == [
@@ -402,7 +375,7 @@ def test_whose_code_a_file_is(path, expected):
 
 def test_columns_say_the_same_as_the_rows(tmp_path):
     small_program(tmp_path, steps=3).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         rows = graph_executions.data(snapshot, Range(2, 11))
         page = tables.graph_executions_page(snapshot, Range(2, 11))
         columns, names = page.columns, page.dictionaries
@@ -427,7 +400,7 @@ def test_columns_say_the_same_as_the_rows(tmp_path):
 
 def test_empty_pages_have_all_columns(tmp_path):
     Recording(tmp_path).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         for page in (
             tables.graph_executions_page(snapshot, Range(0, 0)),
             tables.executions_page(snapshot, Range(0, 0)),
@@ -447,8 +420,7 @@ def test_a_bad_row_is_never_averaged_away(tmp_path):
     for n in range(100):
         recording.trace("g1", "x", BAD if n == 57 else GOOD)
     recording.execution("__inference_loss_7", graph_id="g1")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         overview = tables.overview(snapshot, "graph_executions", 10)
         assert overview["bad"] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 0] and overview["measured"] == [10] * 10
         assert sum(tables.overview(snapshot, "graph_executions", 4096)["bad"]) == 1
@@ -469,8 +441,7 @@ def test_the_vector_of_a_summary_comes_back_as_it_was_written(tmp_path, mode, va
     recording = small_program(tmp_path, steps=0, mode=mode)
     recording.trace("g1", "mul", vector(values))
     recording.execution("Mul", [vector([-1, *values[1:]]), None], ids=[1, 2])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert graph_executions.data(snapshot, Range(0, 1))[0]["debug_tensor_value"] == values
         (execution,) = executions.data(snapshot, Range(0, 1))
     assert execution["debug_tensor_values"] == [[-1, *values[1:]], None]
@@ -482,7 +453,7 @@ def test_the_status_counts_and_names(tmp_path):
     )
     recording.counts(10, 20, finished=False, failure="the disk is full")
     recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = status(snapshot)
     assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (6, 12)
@@ -501,8 +472,7 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
     recording.not_recorded(1, "It has a shape.", "loss (train.py:3)", "metric (train.py:9)", graph_id="g1")
     recording.not_recorded(2, "Only Log.")
     recording.not_recorded(99, "From a later version.")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         answer = status(snapshot)["not_recorded"]
     assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in answer} == {
         ("not_instrumented", "It has a shape.", ("loss (train.py:3)", "metric (train.py:9)"), "g1", "big"),
@@ -515,8 +485,7 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
 def test_nothing_is_pinned_where_nothing_was_dropped_or_only_the_last_are_left(tmp_path, size, seen):
     recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=size)
     recording.counts(*seen, finished=True)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         answer = status(snapshot)
     assert (answer["pinned_executions"], answer["pinned_graph_executions"]) == (0, 0)
 
@@ -527,15 +496,14 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
         size = recording.files.path(suffix).stat().st_size
         ring = build_tail([], mode=TailMode.RING, file_size=size, dropped=dropped)
         recording.files.tail_path(suffix).write_bytes(ring)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         answer = status(snapshot)
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (7, 90)
 
 
 def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
     small_program(tmp_path).close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = status(snapshot)
     assert (answer["finished"], answer["circular_buffer_size"]) == (None, None)
     assert (answer["tensor_debug_mode"], answer["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
@@ -568,8 +536,7 @@ def test_to_the_end_of_a_long_list_is_as_far_as_a_page_goes(begin, expected):
 def test_an_owner_that_is_not_known_is_nan(tmp_path):
     recording = small_program(tmp_path, steps=0)
     recording.trace("g1", "x", GOOD)
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert np.isnan(tables.graph_executions_page(snapshot, Range(0, 1)).columns["owner"]).all()
         assert graph_executions.locate_graph_execution(snapshot, 0)["execution_index"] is None
 
@@ -579,7 +546,7 @@ def test_the_status_and_the_counts_of_alerts_compute_no_origins(tmp_path, monkey
     recording.close()
     computed = []
     monkeypatch.setattr(origins, "_find", lambda snapshot: computed.append(snapshot.generation) or [])
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert status(snapshot)["num_alerts"] == 800
         listed = alerts.alert_list(snapshot)
         part = listed.of_rule(NAN_OR_INFINITY)

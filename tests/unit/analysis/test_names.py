@@ -22,7 +22,7 @@ from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
-from tests.support.events import Recording, full_health, loaded
+from tests.support.events import Recording, full_health, loaded, snapshot_of
 
 _LIBRARY = "/opt/keras/layers/dense.py"
 
@@ -167,8 +167,7 @@ def test_an_op_of_a_gradient_leads_to_the_op_whose_gradient_it_is(
     kind, name, inputs = backward
     recording.op("g", name, kind, inputs)
     recording.trace("g", "m/norm_1/Sqrt", full_health(0.0))
-    recording.close()
-    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         forward = graphs.op_info(snapshot, "g", name)["forward"]
     assert (forward and forward["op_name"]) == expected
     if forward:
@@ -186,8 +185,7 @@ def test_what_a_graph_runs_that_was_made_elsewhere_belongs_to_its_call(tmp_path:
     recording.trace("shared", "Log", full_health(1.0))
     recording.execution("__inference_a_1", [full_health(1.0)], graph_id="a")
     recording.execution("__inference_b_2", [full_health(1.0)], graph_id="b")
-    recording.close()
-    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         actual = snapshot.columns("SELECT wall_time, site FROM graph_executions")
         assert owners(snapshot, actual["wall_time"], actual["site"]).tolist() == [1.0]
 

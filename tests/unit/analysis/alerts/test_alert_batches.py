@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 
 import pytest
 
 from tb_debugger_plugin.analysis.alerts.rule import RuleHit
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
-from tests.support.events import loaded
+from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tests.support.events import snapshot_of
 from tests.support.numerics import training
 
 _TENSORS = ("read", "read_2", "gradient_tape/MatMul", "gradient_tape/out", "Mul")
@@ -39,7 +38,7 @@ def history(tmp_path_factory):
             del step[name]
     folder = tmp_path_factory.mktemp("run")
     training(folder, steps).close()
-    with contextlib.closing(loaded(folder)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(folder) as snapshot:
         yield snapshot
 
 

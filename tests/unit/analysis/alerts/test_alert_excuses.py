@@ -15,9 +15,9 @@ from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.findings import verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, make_settings
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, loaded
+from tests.support.events import Recording, snapshot_of
 from tests.support.numerics import numerics, training
 
 _KERNEL = np.array([[1.0, -2.0], [3.0, 0.5]])
@@ -54,7 +54,7 @@ def program(folder: Path, ops: Sequence[_Op], steps: Sequence[_Step]) -> None:
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[Snapshot]:
     """The run of a folder."""
-    with contextlib.closing(loaded(folder)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(folder) as snapshot:
         yield snapshot
 
 

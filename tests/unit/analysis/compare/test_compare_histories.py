@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.compare.prepared import prepared
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import QueryError
 from tests.support.compared import Step, computed, write_pair, write_run
-from tests.support.events import loaded, small_program
+from tests.support.events import loaded, small_program, snapshot_of
 
 Runs = tuple[Snapshot, Snapshot, list[Step], list[Step]]
 
@@ -83,12 +83,12 @@ def test_a_long_history_keeps_what_is_meant_and_where_the_runs_part(runs: Runs, 
 def test_a_tensor_that_only_one_run_has_stands_alone(tmp_path: Path, runs: Runs) -> None:
     first, *_ = runs
     write_run(tmp_path / "short", "relu", computed("relu", steps=2))
-    with closing(loaded(tmp_path / "short")) as loader, open_snapshot(loader) as short:
+    with snapshot_of(tmp_path / "short") as short:
         beyond = histories(first, short, graph_execution=3 + 5 * 6)
         assert (beyond.total, beyond.occurrence) == (2, None)
         assert beyond.second is not None and beyond.second.summary is None
     small_program(tmp_path / "other").close()
-    with closing(loaded(tmp_path / "other")) as loader, open_snapshot(loader) as third:
+    with snapshot_of(tmp_path / "other") as third:
         alone = histories(first, third, graph_execution=3)
         assert (alone.second, alone.total, len(alone.columns["occurrence"])) == (None, 0, 0)
 

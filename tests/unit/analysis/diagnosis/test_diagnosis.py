@@ -15,9 +15,8 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Numb
 from tb_debugger_plugin.analysis.diagnosis.phrases import plain_text
 from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, explain_bad
 from tb_debugger_plugin.analysis.diagnosis.surroundings import facts_of
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.asking import Asker
-from tests.support.events import full_health, loaded, small_program
+from tests.support.events import full_health, small_program, snapshot_of
 
 _RUN = {"run": "."}
 
@@ -529,13 +528,8 @@ def test_a_program_trains_if_it_has_a_gradient_or_a_step(
     recording = small_program(tmp_path)
     recording.op("g1", name, op_type, ["x:0"], ids=[14], stack=["f1"])
     recording.execution(op_type if trains and name == "sub" else "Fill", [full_health([1.0])], ids=[99])
-    recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            assert facts_of(snapshot, None).trains is trains
-    finally:
-        loader.close()
+    with snapshot_of(recording.close()) as snapshot:
+        assert facts_of(snapshot, None).trains is trains
 
 
 @pytest.mark.parametrize(
@@ -546,12 +540,7 @@ def test_the_program_is_known_by_its_own_files(tmp_path: Path, lines: list[str],
     recording = small_program(tmp_path)
     recording.source("/home/me/model.py", lines)
     recording.source("/usr/lib/python3.11/site-packages/keras/policy.py", ["mixed_float16 = 1"])
-    recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            found = facts_of(snapshot, "/home/me/train.py")
-    finally:
-        loader.close()
+    with snapshot_of(recording.close()) as snapshot:
+        found = facts_of(snapshot, "/home/me/train.py")
     assert found.is_mixed is is_mixed
     assert found.text is not None and found.text.startswith("import tensorflow as tf\ndef loss(x):")

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 
 import pytest
 
 from tb_debugger_plugin.analysis.graph.neighbours import neighbours
 from tb_debugger_plugin.analysis.graph.search import find
-from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
-from tests.support.events import Recording, full_health, loaded
-
-
-@contextlib.contextmanager
-def _snapshot(folder) -> Iterator[Snapshot]:
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            yield snapshot
-    finally:
-        loader.close()
+from tests.support.events import Recording, full_health, snapshot_of
 
 
 def _nested(folder) -> None:
@@ -68,7 +55,7 @@ def _edges(answer) -> set[tuple[str, str, str | None]]:
 
 def test_neighbours_reach_over_some_hops(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert _hops(neighbours(snapshot, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
         far = neighbours(snapshot, "f", "Out", hops=3, limit=100)
     assert _hops(far) == {
@@ -80,7 +67,7 @@ def test_neighbours_reach_over_some_hops(tmp_path):
 
 def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = neighbours(snapshot, "f", "a", hops=2, limit=100)
         assert _edges(answer) == {
             ("a", "Mul", None),
@@ -94,7 +81,7 @@ def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
 
 def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
     assert _hops(answer) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
     assert ("Out", "Neg", "out") in _edges(answer)
@@ -102,7 +89,7 @@ def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
 
 def test_loops_are_entered_by_the_names_of_their_graphs(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = neighbours(snapshot, "s", "x", hops=2, limit=100)
         assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(answer)
         answer = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
@@ -117,14 +104,13 @@ def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
         recording.op(graph, "a", "Placeholder")
     recording.op("s", "x", "Placeholder")
     recording.op("s", "call", "PartitionedCall", ["x:0"])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert _hops(neighbours(snapshot, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
 
 
 def test_neighbours_carry_their_health(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
         bad = {
             op["op_name"]: [slot["health"] and slot["health"]["bad"] for slot in op["outputs"]]
@@ -142,8 +128,7 @@ def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
     recording.graph("g", "f")
     for n in range(50):
         recording.op("g", f"op{n}", "Add", ["op0:0"] if n else [])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         answer = neighbours(snapshot, "g", "op0", hops=1, limit=10)
         assert (len(answer["ops"]), answer["truncated"]) == (10, True)
         assert len(neighbours(snapshot, "g", "op0", hops=1, limit=50)["ops"]) == 50
@@ -154,14 +139,13 @@ def test_a_graph_with_cycles_has_an_end(tmp_path):
     recording.graph("g", "f", "g")
     recording.op("g", "a", "Placeholder", ["b:0", "a:0"])
     recording.op("g", "b", "PartitionedCall", ["a:0"])
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert _hops(neighbours(snapshot, "g", "a", hops=16, limit=1000)) == {"a": 0, "b": -1}
 
 
 def test_text_is_found_wherever_it_stands(tmp_path):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         answer = find(snapshot, "EXP", 10)
         assert [op["op_name"] for op in answer["ops"]] == ["Exp"]
         assert [op["op_name"] for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
@@ -181,13 +165,12 @@ def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
     recording.graph("g", "f")
     for name in ("my/Log", "Log1", "Log", "aLog"):
         recording.op("g", name, "T")
-    recording.close()
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert [op["op_name"] for op in find(snapshot, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'", "\\", "(", "\0", ":1", "a:99999999999", "é"])
 def test_text_is_text_and_no_pattern(tmp_path, text):
     _nested(tmp_path)
-    with _snapshot(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         assert all(text.casefold() in op["op_name"].casefold() for op in find(snapshot, text, 10)["ops"])

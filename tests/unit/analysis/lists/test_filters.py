@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_co
 from tb_debugger_plugin.analysis.lists.selection import select, select_at
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.errors import BadQueryError
-from tests.support.events import Recording, full_health, loaded
+from tests.support.events import Recording, full_health, loaded, snapshot_of
 
 _VALUES = ([1.0, 0.0], [math.nan], [[-math.inf, 2.0]], [], [0.0] * 5, None)
 
@@ -269,13 +269,8 @@ def test_no_regular_expression_takes_for_ever(tmp_path):
     recording.graph("g", "f")
     recording.op("g", "a" * 50_000 + "!", "Long")
     recording.trace("g", "a" * 50_000 + "!", full_health([1.0]))
-    recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            begin = time.monotonic()
-            for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
-                assert select(snapshot, "graph_executions", Filter(op_name=pattern)).matching == 0
-            assert time.monotonic() - begin < 5
-    finally:
-        loader.close()
+    with snapshot_of(recording.close()) as snapshot:
+        begin = time.monotonic()
+        for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
+            assert select(snapshot, "graph_executions", Filter(op_name=pattern)).matching == 0
+        assert time.monotonic() - begin < 5

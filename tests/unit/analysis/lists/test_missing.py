@@ -15,7 +15,7 @@ from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES,
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
-from tests.support.events import PATIENCE_S, Recording, loaded, small_program
+from tests.support.events import PATIENCE_S, Recording, small_program, snapshot_of
 
 _STEPS = 10
 
@@ -36,12 +36,8 @@ def _cut(files: FileSet, suffix: str, records: int, further: int = 0) -> None:
 
 
 def _not_recorded(folder: Path) -> list[tuple[str, str, str]]:
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            return [(one["reason"], one["host"], one["message"]) for one in status(snapshot)["not_recorded"]]
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        return [(one["reason"], one["host"], one["message"]) for one in status(snapshot)["not_recorded"]]
 
 
 def test_of_a_whole_recording_nothing_is_missing(tmp_path):

@@ -12,19 +12,15 @@ from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.pipeline.layout import lay_out
 from tests.support.asking import Asker
 from tests.support.dumps import DumpedCall, node
-from tests.support.events import Recording, loaded, small_program
+from tests.support.events import Recording, loaded, small_program, snapshot_of
 from tests.support.tails import build_tail
 
 _RUNS = "SELECT run, in_ring FROM session_runs ORDER BY end_time, run"
 
 
 def _rows(folder, query):
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            return snapshot.rows(query)
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        return snapshot.rows(query)
 
 
 def _program(folder, **options):
@@ -43,14 +39,10 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
     recording.session_run(2, 1, thread=7)
     recording.session_run(3, 9)
     recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            assert session_runs.num_session_runs(snapshot) == 4
-            answer = session_runs.data(snapshot, Range(0, 4))
-            second = session_runs.data(snapshot, Range(1, 2))
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        assert session_runs.num_session_runs(snapshot) == 4
+        answer = session_runs.data(snapshot, Range(0, 4))
+        second = session_runs.data(snapshot, Range(1, 2))
     facts = [
         (run["session"], run["run"], run["request"], run["thread_name"]) for run in answer["session_runs"]
     ]
@@ -75,12 +67,8 @@ def test_the_requests_of_two_hosts_are_not_mixed_up(tmp_path):
         recording.request(1, fetches=[name])
         recording.session_run(1, 1)
         recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            answer = session_runs.data(snapshot, Range(0, 2))
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        answer = session_runs.data(snapshot, Range(0, 2))
     by_host = {run["host_name"]: answer["requests"][run["request"]] for run in answer["session_runs"]}
     assert {host: request["fetches"] for host, request in by_host.items()} == {"a": ["x:0"], "b": ["y:0"]}
 
@@ -174,14 +162,10 @@ def test_each_call_of_a_session_root_is_a_run(tmp_path):
         call.graph({"a": node("Const"), "b": node("Log", "a")})
         call.dump("b", np.float32([1, np.nan]), time=end)
     DumpedCall(tmp_path / "run_3000000_2", session_run=3)  # it failed early
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            assert session_runs.num_session_runs(snapshot) == 3
-            answer = session_runs.data(snapshot, Range(0, 3))
-            second = session_runs.data(snapshot, Range(1, 2))
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        assert session_runs.num_session_runs(snapshot) == 3
+        answer = session_runs.data(snapshot, Range(0, 3))
+        second = session_runs.data(snapshot, Range(1, 2))
     runs = answer["session_runs"]
     assert [(run["session"], run["run"], run["request"]) for run in runs] == [(1, 1, 0), (1, 2, 0), (1, 3, 0)]
     assert [(run["begin_time"], run["end_time"]) for run in runs] == [(1.0, 1.5), (2.0, 2.25), (3.0, 3.0)]

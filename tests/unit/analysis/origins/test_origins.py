@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.origins.traces import spans_after, spans_before
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, full_health, loaded, small_program, vector
+from tests.support.events import Recording, full_health, loaded, small_program, snapshot_of, vector
 
 NAN, INF = math.nan, math.inf
 
@@ -70,12 +70,8 @@ class Program:
 
     def origins(self) -> list[Origin]:
         self.recording.close()
-        loader = loaded(self.folder)
-        try:
-            with open_snapshot(loader) as snapshot:
-                return origins(snapshot)
-        finally:
-            loader.close()
+        with snapshot_of(self.folder) as snapshot:
+            return origins(snapshot)
 
 
 def _flat(value: Any) -> list[float]:

@@ -14,13 +14,12 @@ import pytest
 
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.values.float_formats import TARGETS
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
 from tests.support import twin
-from tests.support.events import loaded, small_program, vector, whole
+from tests.support.events import small_program, snapshot_of, vector, whole
 from tests.support.numerics import numerics, training
 
 NUMPY = {
@@ -81,12 +80,8 @@ def lens(
 ) -> Precision:
     """The answer about a training function that ran some steps."""
     training(folder, steps, **options).close()
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            return precision(snapshot, dtype)
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        return precision(snapshot, dtype)
 
 
 def test_an_overflow_is_found_at_its_step_with_its_layer(tmp_path: Path) -> None:
@@ -206,12 +201,8 @@ def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(tmp_path: Path
         array = np.array([0, 1e-300, 2.0**-126, -(2.0**-24), 1, 65504, 3e38, 1e39, np.inf, np.nan], kind)
     number = {np.float16: 19, np.float32: 1, np.float64: 2}[kind]
     training(tmp_path, [{"Relu": whole(array, number)}], mode=TensorDebugMode.FULL_TENSOR).close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            (row,) = snapshot.rows(f"SELECT {', '.join(EXPONENTS)} FROM graph_executions")
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        (row,) = snapshot.rows(f"SELECT {', '.join(EXPONENTS)} FROM graph_executions")
     assert list(row) == twin.summarize(array, number, TensorDebugMode.EXPONENTS, 0)[-len(EXPONENTS) :]
 
 
@@ -229,12 +220,8 @@ def test_outputs_of_functions_are_not_listed_beside_their_tensors(tmp_path: Path
     recording.execution("__inference_step_7", [numerics([1e6, 1.0])], graph_id="g1", stack=["f2"])
     recording.execution("Mul", [numerics([2e6, 1.0])], stack=["f2"])
     recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            found = precision(snapshot).tensors
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        found = precision(snapshot).tensors
     assert [one.place.name for one in found] == ["Mul:0", "MatMul:0"]
     assert found[0].overflow is not None and found[0].overflow.execution_index == 2
 
@@ -244,10 +231,6 @@ def test_a_constant_in_a_gradient_does_not_limit_the_loss_scale(tmp_path: Path) 
     recording.op("g1", "gradient_tape/Const", "Const", ids=[99])
     recording.trace("g1", "gradient_tape/Const", numerics([256.0]))
     recording.close()
-    loader = loaded(tmp_path)
-    try:
-        with open_snapshot(loader) as snapshot:
-            scale = precision(snapshot).loss_scale
-    finally:
-        loader.close()
+    with snapshot_of(tmp_path) as snapshot:
+        scale = precision(snapshot).loss_scale
     assert scale is not None and scale.limited_by.place.name == "gradient_tape/out:0"

@@ -14,10 +14,9 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import FAMILIES, RULES
 from tb_debugger_plugin.analysis.alerts.findings import RuleVerdict, verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, full_health, loaded, small_program
+from tests.support.events import Recording, full_health, small_program, snapshot_of
 from tests.support.numerics import OPS, numerics, training
 
 Steps = Sequence[Mapping[str, Any]]
@@ -28,16 +27,12 @@ def judged(
     folder: Path, rule_id: str, **values: object
 ) -> tuple[RuleVerdict, list[dict[str, Any]], list[str]]:
     """The verdict of a rule on a recorded folder, its alerts, and the sentences of the first one."""
-    loader = loaded(folder)
-    try:
-        with open_snapshot(loader) as snapshot:
-            settings = make_settings([(rule_id, name, value) for name, value in values.items()])
-            found = verdict(snapshot, settings, settings.rule(rule_id))
-            alerts = findings_json(snapshot, found.findings)
-            sentences = explain_finding(snapshot, found.findings[0]).sentences if alerts else []
-            return found, alerts, sentences
-    finally:
-        loader.close()
+    with snapshot_of(folder) as snapshot:
+        settings = make_settings([(rule_id, name, value) for name, value in values.items()])
+        found = verdict(snapshot, settings, settings.rule(rule_id))
+        alerts = findings_json(snapshot, found.findings)
+        sentences = explain_finding(snapshot, found.findings[0]).sentences if alerts else []
+        return found, alerts, sentences
 
 
 def of_steps(folder: Path, rule_id: str, steps: Steps, **values: object) -> list[tuple[str, int, str]]:
