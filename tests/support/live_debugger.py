@@ -65,6 +65,16 @@ class Debugger:
             assert state.phase not in OFF and rounds < seconds * 2, state
             assert not self.errors, self.errors
 
+    def next(self, **what: Any) -> Message:
+        """Give a command, `continue_` unless another one is given, and return the next pause."""
+        self.do(**(what or {"continue_": {}}))
+        return self.paused()
+
+    def rest(self) -> Any:
+        """Continue, and wait for the program; returns what the last one returned."""
+        self.do(continue_={})
+        return self.finished()
+
     def has_stopped(self, seconds: float = 60) -> bool:
         """Whether the program stops once more before it ends."""
         version, rounds = 0, 0

@@ -65,8 +65,7 @@ def test_the_first_nan_of_a_function_is_found_and_mended(begin, tmp_path):
     debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(6)])
     first = debugger.paused()
     assert first.pause.sentence == "Paused before step (call 0)." and first.call.path == __file__
-    debugger.do(continue_={"condition": "nan > 0"})
-    stopped = debugger.paused()
+    stopped = debugger.next(continue_={"condition": "nan > 0"})
     assert (stopped.pause.reason, stopped.call.number) == (Pause.CONDITION, 4)
     tensor = stopped.pause.tensor
     assert (tensor.op_name, tensor.op_type, tensor.function) == ("logged", "Log", "step")
@@ -75,13 +74,11 @@ def test_the_first_nan_of_a_function_is_found_and_mended(begin, tmp_path):
     assert debugger.controller.evaluate("`shifted:0`").text == "[6.0, -0.5]"
     # The value of the current call may be out already; from the next call on the tensor has its own op.
     debugger.breakpoint(op_name="logged", condition="nan > 0")
-    debugger.do(continue_={})
-    again = debugger.paused()
+    again = debugger.next()
     assert (again.call.number, again.pause.breakpoint, again.pause.can_change) == (5, 1, True)
     debugger.do(change_value={"expression": "np.nan_to_num(value)"})
     assert debugger.controller.state().pause.tensor.text == "[1.609438, 0.0]"
-    debugger.do(continue_={})
-    losses = debugger.finished()
+    losses = debugger.rest()
     assert np.isfinite(losses[:4]).all() and np.isnan(losses[4])
     assert losses[5] == pytest.approx(2 * np.log(5), rel=1e-6)
     notices = [one.sentence for one in debugger.controller.state().notices]
@@ -113,17 +110,14 @@ def test_the_first_nan_of_an_eager_loop_is_found_and_mended(begin):
     debugger.do(pause={})
     debugger.start(program)
     debugger.paused()
-    debugger.do(continue_={"condition": "nan > 0"})
-    stopped = debugger.paused()
+    stopped = debugger.next(continue_={"condition": "nan > 0"})
     tensor = stopped.pause.tensor
     assert (tensor.op_type, tensor.graph_id, tensor.path) == ("Log", "", __file__)
     assert tensor.text == "[1.7917595, nan]" and stopped.pause.can_change
     debugger.do(change_value={"expression": "np.where(np.isnan(value), 0, value)"})
-    debugger.do(continue_={"condition": "nan > 0"})
-    assert debugger.paused().pause.tensor.op_type == "Log"
+    assert debugger.next(continue_={"condition": "nan > 0"}).pause.tensor.op_type == "Log"
     debugger.do(change_value={"expression": "np.zeros(2)"})
-    debugger.do(continue_={})
-    losses = debugger.finished()
+    losses = debugger.rest()
     assert losses[4][0] == pytest.approx(np.log(6), rel=1e-6) and losses[5][0] == 0
     assert losses[4][1] == pytest.approx([1 / 6, -2], rel=1e-6)
 
@@ -157,15 +151,13 @@ def test_a_loop_inside_a_function_stops_where_the_condition_first_holds(begin):
     debugger.start(lambda: float(shrink(tf.constant(10.0))))
     debugger.paused()
     debugger.breakpoint(name_regex="smaller", condition="min < 0")
-    debugger.do(continue_={})
-    stopped = debugger.paused()
+    stopped = debugger.next()
     assert stopped.pause.tensor.text == "-1.0" and stopped.pause.tensor.occurrence == 11
     earlier = debugger.controller.evaluate(f"`{stopped.pause.tensor.op_name}:0[0]`")
     assert earlier.text == "9.0"
     debugger.do(change_value={"expression": "100"})
     debugger.do(remove_breakpoint=1)
-    debugger.do(continue_={})
-    assert debugger.finished() == 91
+    assert debugger.rest() == 91
 
 
 def test_calls_are_stepped_over_and_counted(begin):
@@ -173,15 +165,12 @@ def test_calls_are_stepped_over_and_counted(begin):
     step = logs(tf.constant([10.0, 3.5]))
     debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(10)])
     debugger.paused()
-    debugger.do(step_over={})
-    assert debugger.paused().call.number == 1
+    assert debugger.next(step_over={}).call.number == 1
     assert set(names_of(debugger.tensors())) >= {"shifted", "logged", "mul", "loss"}
-    debugger.do(continue_={"calls": 5})
-    state = debugger.paused()
+    state = debugger.next(continue_={"calls": 5})
     assert (state.call.number, state.pause.reason) == (6, Pause.BEFORE_CALL)
     assert [(row.name, row.count) for row in state.calls] == [("step", 7)]
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 def test_a_line_stops_all_ops_that_it_made_and_hits_can_be_ignored(begin):
@@ -192,13 +181,11 @@ def test_a_line_stops_all_ops_that_it_made_and_hits_can_be_ignored(begin):
     line = logs.__code__.co_firstlineno + 6
     what = {"where": {"path": "test_controller.py", "line": line}, "ignore": 2, "enabled": True}
     debugger.do(set_breakpoint=what)
-    debugger.do(continue_={})
-    state = debugger.paused()
+    state = debugger.next()
     assert (state.pause.tensor.op_name, state.call.number) == ("logged", 2)
     assert (state.breakpoints[0].hits, state.breakpoints[0].num_tensors) == (3, 1)
     debugger.do(remove_breakpoint=1)
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 def of_lines(x):
@@ -264,11 +251,9 @@ def test_a_session_stops_inside_its_run(begin):
     debugger.start(program)
     first = debugger.paused()
     assert list(first.call.fetches) == ["loss:0"] and first.call.feeds[0].startswith("x:0: float32")
-    debugger.do(continue_={"condition": "nan > 0"})
-    stopped = debugger.paused()
+    stopped = debugger.next(continue_={"condition": "nan > 0"})
     assert (stopped.pause.tensor.op_name, stopped.call.number) == ("logged", 3)
-    debugger.do(continue_={})
-    assert np.isnan(debugger.finished()[3])
+    assert np.isnan(debugger.rest()[3])
 
 
 def test_curves_are_followed_while_the_program_runs(begin):
@@ -296,13 +281,11 @@ def test_strings_and_integers_are_at_hand(begin):
     assert state.pause.tensor.text == "[2, 3]" and numbers_of(state.pause.tensor)["max"] == 3
     assert debugger.controller.evaluate("np.sum(value)").text == "5"
     debugger.do(change_value={"expression": "value * 10"})
-    debugger.do(continue_={})
-    state = debugger.paused()
+    state = debugger.next()
     assert state.pause.tensor.text == "[b'20!', b'30!']"
     refused = debugger.controller.control(Command(change_value={"expression": "0"}))
     assert not refused.done and "numbers" in refused.sentence
-    debugger.do(continue_={})
-    assert debugger.finished() == [b"20!", b"30!"]
+    assert debugger.rest() == [b"20!", b"30!"]
 
 
 def choices(rows):
@@ -331,8 +314,7 @@ def test_integers_truth_values_and_strings_inside_functions_stop_and_are_changed
     numbers = [debugger.breakpoint(op_name=name, slot=-1) for name in names]
     seen = {}
     for _ in names:
-        debugger.do(continue_={})
-        tensor = debugger.paused().pause.tensor
+        tensor = debugger.next().pause.tensor
         seen[tensor.op_name] = tensor.text, numbers_of(tensor).get("max"), numbers_of(tensor).get("size")
         if tensor.op_name == "best":
             assert debugger.controller.evaluate("np.sum(value)").text == "3"
@@ -342,15 +324,12 @@ def test_integers_truth_values_and_strings_inside_functions_stop_and_are_changed
     assert [one.num_tensors for one in debugger.controller.state().breakpoints] == [1, 1, 1]
     for number in numbers:
         debugger.do(remove_breakpoint=number)
-    debugger.do(continue_={"tensor": {"op_name": "best", "slot": 0}})
-    state = debugger.paused()
+    state = debugger.next(continue_={"tensor": {"op_name": "best", "slot": 0}})
     assert (state.call.number, state.pause.tensor.text) == (1, "[1, 2]")
     debugger.breakpoint(op_name="best", slot=-1, condition="max > 1 and size == 2")
-    debugger.do(continue_={})
-    state = debugger.paused()
+    state = debugger.next()
     assert state.call.number == 2 and "max > 1 and size == 2 holds" in state.pause.sentence
-    debugger.do(continue_={})
-    debugger.paused()
+    debugger.next()
     debugger.do(detach={})
     results = debugger.finished()
     assert results == [[1.0, [b"2!", b"3!"]], *[[1.0, [b"1!", b"2!"]]] * 3]
@@ -408,8 +387,7 @@ def test_a_program_that_is_told_to_end_ends_at_its_next_hook(begin):
 
     def steer():
         debugger.paused()
-        debugger.do(step={})
-        debugger.paused()
+        debugger.next(step={})
         debugger.do(stop={})
 
     debugger.start(steer)
@@ -441,8 +419,7 @@ def test_an_error_of_a_call_pauses_the_program(begin):
     )
     line = fails.python_function.__code__.co_firstlineno + 2
     assert "in assert_positive/" in sentence and sentence.endswith(f", test_controller.py:{line}.")
-    debugger.do(continue_={})
-    assert debugger.finished() == "caught"
+    assert debugger.rest() == "caught"
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -478,8 +455,7 @@ def test_an_op_that_fails_is_shown_with_its_line_its_reason_and_its_inputs(begin
     assert inputs["table"] == ("[2.0, 4.0]", [2])
     assert list(inputs)[1] == "i" and not pause.inputs[1].has_value
     assert "table" in names_of(debugger.tensors())
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 @pytest.mark.parametrize("inner", [False, True], ids=["one function", "a function inside"])
@@ -564,10 +540,8 @@ def test_runs_that_begin_together_and_show_no_tensor_are_not_told_apart(begin):
     go_on.set()
     threads = debugger.paused().call.thread.split(" or ")
     assert len(threads) == 2
-    debugger.do(continue_={})
-    debugger.paused()
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.next()
+    debugger.rest()
 
 
 @pytest.mark.parametrize("pauses", [200, pytest.param(1000, marks=pytest.mark.long)])
@@ -612,13 +586,11 @@ def test_the_first_nan_of_a_keras_model_is_found_in_its_fit(begin):
     data = np.ones((64, 4), np.float32)
     debugger.start(lambda: model.fit(data, np.zeros((64, 3), np.float32), batch_size=8, verbose=0))
     assert debugger.paused().call.kind
-    debugger.do(continue_={"condition": "nan > 0"})
-    stopped = debugger.paused()
+    stopped = debugger.next(continue_={"condition": "nan > 0"})
     assert stopped.pause.reason == Pause.CONDITION and numbers_of(stopped.pause.tensor)["nan"] > 0
     debugger.breakpoint(layer_regex="logarithm$", condition="nan > 0")
     assert debugger.controller.state().breakpoints[0].num_tensors > 0
-    debugger.do(step_over={})
-    after = debugger.paused()
+    after = debugger.next(step_over={})
     assert after.pause.reason in (Pause.BEFORE_CALL, Pause.BREAKPOINT)
     debugger.do(detach={})
     debugger.finished()
@@ -633,17 +605,14 @@ def test_a_function_that_xla_compiles_is_stepped_into(begin):
 
     debugger.start(lambda: [float(compiled(tf.constant([4.0, 2.0 - i]))) for i in range(4)])
     debugger.paused()
-    debugger.do(step_over={})
-    debugger.paused()
+    debugger.next(step_over={})
     debugger.breakpoint(op_type="Log", condition="nan > 0")
     assert "runs uncompiled" in debugger.controller.state().breakpoints[0].problem
-    debugger.do(continue_={})
-    stopped = debugger.paused()
+    stopped = debugger.next()
     assert (stopped.call.number, stopped.pause.tensor.op_name) == (3, "logged")
     assert stopped.pause.can_change and stopped.pause.tensor.text == "[1.3862944, nan]"
     debugger.do(change_value={"expression": "np.nan_to_num(value)"})
-    debugger.do(continue_={})
-    assert debugger.finished()[3] == pytest.approx(2 * np.log(4), rel=1e-5)
+    assert debugger.rest()[3] == pytest.approx(2 * np.log(4), rel=1e-5)
 
 
 def test_conditions_have_the_numbers_of_arguments_and_results_of_a_compiled_function(begin):
@@ -656,12 +625,10 @@ def test_conditions_have_the_numbers_of_arguments_and_results_of_a_compiled_func
     debugger.start(lambda: [compiled(tf.constant([0.5, float(i)])) for i in range(4)])
     debugger.paused()
     for condition, name, call in (("max > 5", "mul", 1), ("mean > 1 and mean < 2", "x", 2)):
-        debugger.do(continue_={"condition": condition})
-        state = debugger.paused()
+        state = debugger.next(continue_={"condition": condition})
         assert (state.pause.tensor.op_name, state.call.number) == (name, call)
         assert state.pause.tensor.has_value and numbers_of(state.pause.tensor)["size"] == 2
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 def test_the_first_of_each_origin_only_leaves_out_what_is_carried_on(begin):
@@ -720,8 +687,7 @@ def test_where_a_program_waits_its_source_is_on_record(begin, tmp_path):
         debugger.controller.follow(debugger.controller.state().version, 0.5)
     files = [event.source_file for event in read(tmp_path).events["source_files"]]
     assert __file__ in [file.file_path for file in files if file.lines]
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 def test_replicas_stop_together_and_go_on(begin):
@@ -735,5 +701,4 @@ def test_replicas_stop_together_and_go_on(begin):
     debugger.breakpoint(name_regex="logged", condition="nan > 0")
     debugger.start(lambda: [float(train(tf.constant([4.0, 1.5 - i]))) for i in range(3)])
     assert debugger.paused().call.number == 2
-    debugger.do(continue_={})
-    assert np.isnan(debugger.finished()[2])
+    assert np.isnan(debugger.rest()[2])

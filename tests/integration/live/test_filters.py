@@ -65,10 +65,8 @@ def test_a_breakpoint_stops_where_its_filter_passes_and_asks_it_of_nothing_else(
     assert (state.pause.tensor.op_name, state.pause.tensor.text) == ("logged", "[0.0, 1.3862944]")
     assert state.pause.breakpoint == number and "large passes" in state.pause.sentence
     assert state.breakpoints[0].hits == 1
-    debugger.do(continue_={})
-    assert debugger.paused().pause.tensor.text == "[0.0, 1.609438]"
-    debugger.do(continue_={})
-    assert len(debugger.finished()) == 5
+    assert debugger.next().pause.tensor.text == "[0.0, 1.609438]"
+    assert len(debugger.rest()) == 5
     assert set(large.names) == {"logged"}
 
 
@@ -82,8 +80,7 @@ def test_other_breakpoints_and_orders_hold_where_a_filter_does_not_pass(begin):
     debugger.do(continue_={"condition": "max > 1.5"})
     debugger.do(remove_breakpoint=2)
     assert "max > 1.5 holds" in debugger.paused().pause.sentence
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
 
 
 def test_a_filter_that_raises_is_switched_off_with_one_line(begin, caplog):
@@ -112,8 +109,7 @@ def test_eager_ops_are_filtered_and_compiled_functions_are_not(begin):
 
     debugger.start(program)
     assert debugger.paused().pause.tensor.text == "7.389056"
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
     assert everything.names == ["Exp"]
 
 

@@ -93,12 +93,10 @@ def test_a_session_that_has_run_its_initialiser_stops_at_its_tensors(program, ex
     debugger.paused()  # in the next run
     for number in (1, 2, 3):
         debugger.do(remove_breakpoint=number)
-    debugger.do(continue_={"condition": "nan > 0"})
-    state = debugger.paused()
+    state = debugger.next(continue_={"condition": "nan > 0"})
     assert state.pause.sentence.startswith("NaN in ") and state.call.number == 2
     assert not any("added" in tensor.op_name for tensor in debugger.tensors())  # nothing stops in its loop
-    debugger.do(continue_={})
-    assert repr(debugger.finished()) == repr(expected)
+    assert repr(debugger.rest()) == repr(expected)
 
 
 def test_the_graph_of_the_program_is_not_changed(program, wrapped):
@@ -107,8 +105,7 @@ def test_the_graph_of_the_program_is_not_changed(program, wrapped):
     debugger.breakpoint(op_name="logged", slot=-1)
     debugger.start(lambda: program.steps(session, 1))
     debugger.paused()
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()
     assert program.graph.as_graph_def() == before
 
 
@@ -119,8 +116,7 @@ def test_ops_that_are_made_later_stop_and_a_second_wrapper_too(program, wrapped,
     debugger.breakpoint(op_name="later", slot=0)
     debugger.start(lambda: session.run(later, {program.x: [4.0, 2.0]}))
     assert debugger.paused().pause.tensor.op_name == "later"
-    debugger.do(continue_={})
-    value = debugger.finished()
+    value = debugger.rest()
     api.Breakpoints.current().close()
     assert "_do_run" not in vars(program.session)
     assert program.session.run(later, {program.x: [4.0, 2.0]}) == value
@@ -151,5 +147,4 @@ def test_a_breakpoint_of_the_page_at_an_op_of_a_session_hits(program, wrapped):
     debugger.breakpoint(op_name="user_tower/conv", slot=-1, function_regex=r"tf\.Graph")
     debugger.start(lambda: program.steps(session, 1))
     assert debugger.paused().pause.tensor.op_name == "user_tower/conv"
-    debugger.do(continue_={})
-    debugger.finished()
+    debugger.rest()

@@ -124,6 +124,10 @@ class Session:
             thread.join(20)
         return not any(thread.is_alive() for thread in self.threads)
 
+    def go_on_to_the_end(self):
+        self.do(**ON)
+        assert self.finished()
+
     def close(self):
         self.controller.close()
         assert self.finished()
@@ -131,19 +135,41 @@ class Session:
 
 
 @pytest.fixture
-def session(tmp_path):
-    session = Session(tmp_path)
-    session.connect()
-    yield session
-    session.close()
+def alone(tmp_path):
+    """Makes sessions without a debugger, which are closed at the end of the test."""
+    with ExitStack() as stack:
+
+        def made(**settings):
+            session = Session(tmp_path, **settings)
+            stack.callback(session.close)
+            return session
+
+        yield made
+
+
+@pytest.fixture
+def connected(alone):
+    """Makes sessions with a debugger."""
+
+    def made(**settings):
+        session = alone(**settings)
+        session.connect()
+        return session
+
+    return made
+
+
+@pytest.fixture
+def session(connected):
+    return connected()
 
 
 def numbers_in(tensor):
     return {one.name: one.value for one in tensor.numbers}
 
 
-def test_a_program_that_nobody_follows_runs_through(tmp_path):
-    session = Session(tmp_path)
+def test_a_program_that_nobody_follows_runs_through(alone):
+    session = alone()
     session.train(BAD)
     assert session.gate.rules == [] and session.gate.max_bytes == 0 and not session.program.sees_eager_ops
     assert session.controller.state().phase == RUNNING
@@ -151,8 +177,8 @@ def test_a_program_that_nobody_follows_runs_through(tmp_path):
     assert session.controller.state().phase == State.ENDED
 
 
-def test_a_program_waits_for_a_debugger_before_its_first_call(tmp_path):
-    session = Session(tmp_path, wait=True)
+def test_a_program_waits_for_a_debugger_before_its_first_call(alone):
+    session = alone(wait=True)
     session.start(lambda: session.call("train_step"))
     state = session.until(lambda state: state.phase == WAITING)
     assert state.pause.reason == Pause.BEFORE_CALL
@@ -166,14 +192,11 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(tmp_path):
     session.controller.tick()
     assert session.controller.state().phase == WAITING
     session.connect()
-    session.do(**ON)
-    assert session.finished()
-    session.close()
+    session.go_on_to_the_end()
 
 
-def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(tmp_path):
-    session = Session(tmp_path, wait=True)
-    session.connect()
+def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(connected):
+    session = connected(wait=True)
     eager = session.controller._eager._ops
 
     def line(number, op_type):
@@ -197,9 +220,7 @@ def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_i
         pause = session.paused(pause.number)
         seen.append((pause.reason, pause.tensor.op_type, pause.tensor.line))
     assert seen == [(Pause.STEP, "Exp", 9), (Pause.STEP, "Mul", 8), (Pause.STEP, "Exp", 9)]
-    session.do(**ON)
-    assert session.finished()
-    session.close()
+    session.go_on_to_the_end()
 
 
 def test_step_over_in_a_program_that_has_made_a_call_passes_over_the_ops_between_calls(session):
@@ -209,8 +230,7 @@ def test_step_over_in_a_program_that_has_made_a_call_passes_over_the_ops_between
     session.do(**OVER)
     pause = session.paused(pause.number)
     assert pause.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_step_goes_from_tensor_to_tensor_and_stops_before_calls(session):
@@ -229,8 +249,7 @@ def test_step_goes_from_tensor_to_tensor_and_stops_before_calls(session):
     session.do(**STEP)
     fourth = session.paused(third.number)
     assert fourth.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_step_over_stops_before_the_next_call_only(session):
@@ -242,8 +261,7 @@ def test_step_over_stops_before_the_next_call_only(session):
     assert second.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
     tensors = session.controller.list_tensors(0, 0)
     assert tensors.call == 0 and [one.occurrence for one in tensors.tensors] == [1, 2]
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     assert session.controller.state().doing == "continue"
 
 
@@ -257,8 +275,7 @@ def test_continue_over_calls_counts_the_one_at_hand(session, calls):
     assert outcome.sentence.startswith(f"Continue {calls} call")
     second = session.paused(first.number)
     assert second.reason == Pause.BEFORE_CALL and session.controller.state().call.number == calls
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     (row,) = session.controller.state().calls
     assert (row.name, row.count, row.last_number) == ("train", 8, 7)
 
@@ -271,8 +288,7 @@ def test_continue_until_a_condition_holds_for_any_tensor(session):
     pause = session.until(lambda state: state.phase == PAUSED and state.pause.number == 2).pause
     assert pause.reason == Pause.CONDITION and pause.tensor.op_name == "Mul" and pause.breakpoint == 0
     assert pause.sentence == "NaN and −∞ in Mul:0 of train, train.py:11: nan > 0 holds."
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_continue_to_a_tensor_stops_where_it_is_computed(session):
@@ -283,8 +299,7 @@ def test_continue_to_a_tensor_stops_where_it_is_computed(session):
     pause = session.paused(1)
     assert pause.reason == Pause.CONDITION and pause.tensor.op_name == "Mul"
     assert session.recording.isolated == [frozenset([2])] or frozenset([2]) in session.recording.isolated
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_a_breakpoint_stops_counts_ignores_and_can_be_off(session):
@@ -297,24 +312,21 @@ def test_a_breakpoint_stops_counts_ignores_and_can_be_off(session):
     assert (state.breakpoints[0].hits, state.breakpoints[0].num_tensors) == (2, 1)
     assert (state.breakpoints[0].ignore, state.breakpoints[0].problem) == (0, "")
     session.do(set_breakpoint={"number": number, "where": where, "enabled": False})
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     assert session.controller.state().breakpoints[0].hits == 2
     session.do(remove_breakpoint=number)
     assert not session.controller.state().breakpoints
     assert "no breakpoint" in session.refuse(remove_breakpoint=number)
 
 
-def test_a_hit_that_the_filter_of_another_breakpoint_refuses_is_ignored_as_well(tmp_path):
-    session = Session(tmp_path, filters={"never": lambda datum, array: False})
-    session.connect()
+def test_a_hit_that_the_filter_of_another_breakpoint_refuses_is_ignored_as_well(connected):
+    session = connected(filters={"never": lambda datum, array: False})
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "never", "enabled": True})
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "ignore": 2, "enabled": True})
     session.start(lambda: session.train(GOOD, GOOD, GOOD))
     pause = session.paused()
     assert (pause.breakpoint, pause.tensor.occurrence) == (2, 3)
     session.do(**ON)
-    session.close()
 
 
 def test_a_breakpoint_with_a_condition_stops_when_it_holds(session):
@@ -322,8 +334,7 @@ def test_a_breakpoint_with_a_condition_stops_when_it_holds(session):
     session.start(lambda: session.train(GOOD, BAD))
     pause = session.paused()
     assert pause.sentence.endswith("train.py:10: breakpoint 1 (Log), nan holds.")
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_any_tensor_can_be_meant_by_a_condition_alone(session):
@@ -331,8 +342,7 @@ def test_any_tensor_can_be_meant_by_a_condition_alone(session):
     session.start(lambda: session.train(GOOD, BAD))
     assert session.paused().tensor.op_name == "Log"
     assert session.controller.state().breakpoints[0].num_tensors == 2
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_a_breakpoint_at_calls_stops_before_them(session):
@@ -340,13 +350,11 @@ def test_a_breakpoint_at_calls_stops_before_them(session):
     session.start(lambda: session.call("train"), lambda: session.call("eval"))
     pause = session.paused()
     assert (pause.reason, session.controller.state().call.name) == (Pause.BREAKPOINT, "eval")
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
-def test_a_function_that_is_made_later_gets_the_breakpoint(tmp_path):
-    session = Session(tmp_path, tensors=())
-    session.connect()
+def test_a_function_that_is_made_later_gets_the_breakpoint(connected):
+    session = connected(tensors=())
     session.do(set_breakpoint={"where": {"op_name": "Log", "slot": 0}, "enabled": True})
     assert "No tensor of a graph fits yet" in session.controller.state().breakpoints[0].problem
     session.recording.make_function(LOG, MUL)
@@ -354,7 +362,6 @@ def test_a_function_that_is_made_later_gets_the_breakpoint(tmp_path):
     session.start(lambda: session.train(GOOD))
     assert session.paused().breakpoint == 1
     session.do(**ON)
-    session.close()
 
 
 def test_breakpoints_get_ops_of_their_own_before_the_next_call(session):
@@ -380,8 +387,7 @@ def test_eager_ops_stop_at_lines_types_conditions_and_steps(session):
     assert (pause.reason, pause.tensor.op_name) == (Pause.STEP, "Exp")
     names = [one.op_name for one in session.controller.list_tensors(0, 0).tensors]
     assert names == ["Log", "Log_1", "Exp"]
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_a_line_of_an_eager_program_stops_once_when_it_begins_to_run_whatever_it_calls(session):
@@ -475,8 +481,7 @@ def test_values_can_be_read_in_parts(session):
         list(session.controller.elements(number, 0, 600_001))
     with pytest.raises(LookupError, match="its call is over"):
         list(session.controller.elements(number + 1000, 0, 1))
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_a_value_at_which_it_stopped_stays_readable_after_its_call(session):
@@ -487,13 +492,11 @@ def test_a_value_at_which_it_stopped_stays_readable_after_its_call(session):
     second = session.paused(first.number)
     assert b"".join(session.controller.elements(first.tensor.number, 0, 3)) == BAD.tobytes()
     assert second.tensor.number > first.tensor.number
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
-def test_eager_values_are_dropped_when_they_are_too_many(tmp_path):
-    session = Session(tmp_path, max_held_bytes=30)
-    session.connect()
+def test_eager_values_are_dropped_when_they_are_too_many(connected):
+    session = connected(max_held_bytes=30)
     session.do(set_breakpoint={"where": {"op_type": "Never"}, "enabled": True})
     for _ in range(4):
         session.op("Exp", GOOD)
@@ -502,7 +505,6 @@ def test_eager_values_are_dropped_when_they_are_too_many(tmp_path):
     tensors = session.controller.list_tensors(0, 0).tensors
     assert [one.has_value for one in tensors] == [False, False, True, True]
     assert "not held" in tensors[0].no_value and tensors[3].text == "[1.0, 2.0, 3.0]"
-    session.close()
 
 
 def test_expressions_take_tensors_at_hand(session):
@@ -533,8 +535,7 @@ def test_expressions_take_tensors_at_hand(session):
     for wrong in ("`Exp:0`", "`Log:0[5]`", "open('x')", "`Log:1`", "1 +", "`#1e`", "np.zeros(10**10)"):
         answer = session.controller.evaluate(wrong)
         assert not answer.done and answer.text
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     assert "not paused at a tensor" in session.controller.evaluate("value").text
 
 
@@ -554,8 +555,7 @@ def test_a_value_of_a_graph_can_be_changed_once(session):
     session.do(**ON)
     second = session.paused(pause.number)
     assert not second.tensor.was_changed
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     np.testing.assert_array_equal(session.results, [[2, 1, 1], BAD])
 
 
@@ -566,8 +566,7 @@ def test_an_output_of_an_eager_op_can_be_changed(session):
     session.paused()
     session.do(change_value={"expression": "0"})
     assert session.controller.evaluate("value").text == "[0.0, 0.0, 0.0]"
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     np.testing.assert_array_equal(session.results, [[0, 0, 0], ids])
 
 
@@ -589,20 +588,17 @@ def test_a_value_that_does_not_fit_is_refused(session, expression, sentence):
     session.start(lambda: session.train(BAD))
     session.paused()
     assert sentence in session.refuse(change_value={"expression": expression})
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     np.testing.assert_array_equal(session.results, [BAD])
 
 
-def test_values_are_not_changed_unless_the_program_allows_it(tmp_path):
-    session = Session(tmp_path, may_change_values=False)
-    session.connect()
+def test_values_are_not_changed_unless_the_program_allows_it(connected):
+    session = connected(may_change_values=False)
     session.do(pause={})
     session.start(lambda: session.op("Log", BAD))
     pause = session.paused()
     assert not pause.can_change and "may_change_values=True" in pause.cannot_change
     assert "may_change_values=True" in session.refuse(change_value={"expression": "0"})
-    session.close()
 
 
 def test_curves_follow_graphs_and_eager_ops_while_the_program_runs(session):
@@ -634,26 +630,22 @@ def test_commands_that_need_a_pause_are_refused_while_the_program_runs(session):
 
 
 @pytest.mark.parametrize("end", ["detach", "close"])
-def test_no_command_is_obeyed_after_the_end(tmp_path, end):
-    session = Session(tmp_path)
-    session.connect()
+def test_no_command_is_obeyed_after_the_end(connected, end):
+    session = connected()
     session.do(detach={}) if end == "detach" else session.controller.close()
     for what in (*NEEDS_A_PAUSE, *ALWAYS):
         assert "detached" in session.refuse(**what) or "has ended" in session.refuse(**what)
     session.train(BAD)
     session.op("Log", BAD)
     assert not session.controller.is_paused and not session.controller.evaluate("1").done
-    session.close()
 
 
-def test_a_program_that_is_read_only_obeys_nothing(tmp_path):
-    session = Session(tmp_path, read_only=True)
-    session.connect()
+def test_a_program_that_is_read_only_obeys_nothing(connected):
+    session = connected(read_only=True)
     assert session.controller.state().read_only
     for what in (*NEEDS_A_PAUSE, *ALWAYS):
         assert "read_only=True" in session.refuse(**what)
     assert session.controller.evaluate("1 + 1").text == "2"
-    session.close()
 
 
 def test_a_command_about_an_earlier_pause_is_refused(session):
@@ -665,8 +657,7 @@ def test_a_command_about_an_earlier_pause_is_refused(session):
     assert "has gone on since" in session.refuse(**STEP, pause_number=first.number)
     assert session.controller.state().pause.number == second.number
     assert session.refuse(pause={}) == "The program is paused already."
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     assert "has gone on since" in session.refuse(**ON, pause_number=second.number)
 
 
@@ -687,8 +678,7 @@ def test_of_two_debuggers_that_step_at_once_one_is_refused(session):
             thread.join()
         assert sorted(outcomes) == [False, True]
         number = session.paused(number).number
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
 
 
 def test_versions_rise_and_all_followers_see_the_same(session):
@@ -715,9 +705,8 @@ def test_versions_rise_and_all_followers_see_the_same(session):
     assert session.controller.follow(last, 0.01).version == last
 
 
-def test_many_calls_raise_the_version_a_few_times_only(tmp_path):
-    session = Session(tmp_path, has_thread=False)
-    session.connect()
+def test_many_calls_raise_the_version_a_few_times_only(connected):
+    session = connected(has_thread=False)
     before = session.controller.state().version
     for _ in range(100):
         session.call()
@@ -725,15 +714,13 @@ def test_many_calls_raise_the_version_a_few_times_only(tmp_path):
     session.controller.tick()
     state = session.controller.state()
     assert state.version == before + 1 and state.calls[0].count == 100
-    session.close()
 
 
-def test_a_pause_before_a_run_of_a_session_says_that_it_is_a_run(tmp_path):
-    session = Session(tmp_path, wait=True)
+def test_a_pause_before_a_run_of_a_session_says_that_it_is_a_run(alone):
+    session = alone(wait=True)
     session.start(lambda: session.call("loss:0", kind=CallKind.SESSION_RUN))
     state = session.until(lambda state: state.phase == WAITING)
     assert state.pause.sentence == "Paused before run of loss:0 (call 0)."
-    session.close()
 
 
 def test_an_error_of_a_call_pauses_after_it(session):
@@ -742,8 +729,7 @@ def test_an_error_of_a_call_pauses_after_it(session):
     assert pause.reason == Pause.ERROR
     assert pause.sentence == "Paused after train (call 0): ValueError: shapes."
     assert session.controller.state().call.is_over
-    session.do(**ON)
-    assert session.finished()
+    session.go_on_to_the_end()
     session.call(error=StopIteration())
     session.call(error=KeyboardInterrupt())
     assert not session.controller.is_paused
@@ -785,8 +771,8 @@ def test_a_thread_at_the_gate_waits_while_a_thread_at_a_hook_is_paused(session):
     assert session.finished() and len(session.results) == 1
 
 
-def test_a_paused_program_runs_on_when_no_debugger_comes_back(tmp_path):
-    session = Session(tmp_path, has_thread=False, when_alone=5)
+def test_a_paused_program_runs_on_when_no_debugger_comes_back(alone):
+    session = alone(has_thread=False, when_alone=5)
     with session.controller.connected("page"):
         session.do(pause={})
         thread = session.start(lambda: session.call(), lambda: session.op("Log", BAD))
@@ -807,11 +793,10 @@ def test_a_paused_program_runs_on_when_no_debugger_comes_back(tmp_path):
     assert session.gate.rules == [] and not session.program.sees_eager_ops
     with session.controller.connected("page"):
         assert [rule.number for rule in session.gate.rules] == [1]
-    session.close()
 
 
-def test_the_last_debugger_may_keep_the_program_paused_for_longer(tmp_path):
-    session = Session(tmp_path, has_thread=False, when_alone=5)
+def test_the_last_debugger_may_keep_the_program_paused_for_longer(alone):
+    session = alone(has_thread=False, when_alone=5)
     with session.controller.connected("tbdbg shell", 300.0):
         session.do(pause={})
         thread = session.start(lambda: session.call())
@@ -823,11 +808,10 @@ def test_the_last_debugger_may_keep_the_program_paused_for_longer(tmp_path):
     session.controller.tick()
     thread.join(20)
     assert session.controller.state().phase == RUNNING
-    session.close()
 
 
-def test_a_program_waits_for_its_first_debugger_as_long_as_it_is_told(tmp_path):
-    session = Session(tmp_path, has_thread=False, wait=True, wait_s=90.0)
+def test_a_program_waits_for_its_first_debugger_as_long_as_it_is_told(alone):
+    session = alone(has_thread=False, wait=True, wait_s=90.0)
     thread = session.start(lambda: session.call(), lambda: session.call())
     session.until(lambda state: state.phase == WAITING)
     for seconds in (0, 61, 20):  # it says once that it still waits
@@ -844,22 +828,20 @@ def test_a_program_waits_for_its_first_debugger_as_long_as_it_is_told(tmp_path):
     thread.join(20)
     state = session.controller.state()
     assert session.program.told == [False, True] and "No debugger came in time" in state.notices[-1].sentence
-    session.close()
 
 
-def test_a_program_that_waits_for_ever_says_so_each_minute(tmp_path):
-    session = Session(tmp_path, has_thread=False, wait=True)
+def test_a_program_that_waits_for_ever_says_so_each_minute(alone):
+    session = alone(has_thread=False, wait=True)
     session.start(lambda: session.call())
     session.until(lambda state: state.phase == WAITING)
     for _ in range(7):
         session.controller.tick()
         session.clock.seconds += 30
     assert session.program.told == [False] * 3 and session.controller.is_paused
-    session.close()
 
 
-def test_a_program_may_wait_for_ever_when_it_is_alone(tmp_path):
-    session = Session(tmp_path, has_thread=False, when_alone=None)
+def test_a_program_may_wait_for_ever_when_it_is_alone(alone):
+    session = alone(has_thread=False, when_alone=None)
     with session.controller.connected("page"):
         session.do(pause={})
         session.start(lambda: session.call())
@@ -867,7 +849,6 @@ def test_a_program_may_wait_for_ever_when_it_is_alone(tmp_path):
     session.clock.seconds += 1e6
     session.controller.tick()
     assert session.controller.is_paused
-    session.close()
 
 
 @pytest.mark.parametrize("at", ["gate", "hook"])
@@ -909,9 +890,8 @@ def test_the_program_ends_in_its_main_thread_when_it_is_told_to(session):
     assert session.controller.state().phase == State.DETACHED
 
 
-def test_a_program_that_comes_to_no_hook_is_interrupted(tmp_path, monkeypatch):
-    session = Session(tmp_path, has_thread=False)
-    session.connect()
+def test_a_program_that_comes_to_no_hook_is_interrupted(connected, monkeypatch):
+    session = connected(has_thread=False)
     interrupts = []
     monkeypatch.setattr("_thread.interrupt_main", lambda: interrupts.append(1))
     session.do(stop={})
@@ -921,24 +901,20 @@ def test_a_program_that_comes_to_no_hook_is_interrupted(tmp_path, monkeypatch):
     session.controller.tick()
     session.controller.tick()
     assert interrupts == [1]
-    session.close()
 
 
-def test_without_a_gate_eager_ops_and_calls_still_stop(tmp_path):
-    session = Session(tmp_path, with_gate=False)
-    session.connect()
+def test_without_a_gate_eager_ops_and_calls_still_stop(connected):
+    session = connected(with_gate=False)
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan", "enabled": True})
     assert "Only eager ops and calls stop" in session.controller.state().breakpoints[0].problem
     session.start(lambda: session.op("Log", BAD), lambda: session.call())
     first = session.paused()
     session.do(**OVER)
     assert session.paused(first.number).reason == Pause.BEFORE_CALL
-    session.close()
 
 
-def test_breakpoints_are_kept_for_the_next_run_of_the_script(tmp_path):
-    first = Session(tmp_path)
-    first.connect()
+def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
+    first = connected()
     first.do(
         set_breakpoint={
             "where": {"op_type": "Log", "slot": 2},
@@ -949,12 +925,11 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(tmp_path):
         }
     )
     first.close()
-    second = Session(tmp_path)
+    second = alone()
     (kept,) = second.controller.state().breakpoints
     assert (kept.where.op_type, kept.where.slot, kept.condition) == ("Log", 2, "nan > 0")
     assert (kept.ignore, kept.enabled, kept.label, kept.hits) == (3, True, "mine", 0)
     assert "set again: 1" in second.controller.state().notices[0].sentence
-    second.close()
 
 
 def test_a_failure_of_the_controller_lets_the_program_run_on(session, monkeypatch):
