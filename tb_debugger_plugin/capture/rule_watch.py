@@ -41,21 +41,14 @@ class RuleWatch:
       open_rules: Opens the rules; called in the thread.
       at_broken: Called by the thread when something waits to be taken.
       dump_root: The folder of the recording.
-      rest_s: Seconds that the thread rests at least; None for the usual ones.
     """
 
     def __init__(
-        self,
-        open_rules: Callable[[], Rules],
-        at_broken: Callable[[], None],
-        dump_root: str,
-        *,
-        rest_s: float | None = None,
+        self, open_rules: Callable[[], Rules], at_broken: Callable[[], None], dump_root: str
     ) -> None:
         self._open_rules = open_rules
         self._at_broken = at_broken
         self._dump_root = dump_root
-        self._rest_s = REST_S if rest_s is None else rest_s
         self._ends = threading.Event()
         self._asks_last = False
         self._rules: Rules | None = None
@@ -91,7 +84,7 @@ class RuleWatch:
     def _work(self) -> None:
         try:
             self._rules = self._open_rules()
-            rest = self._rest_s
+            rest = REST_S
             if not self._ends.wait(rest):
                 self._rules.read(_READ_S)  # makes the tables, which says nothing of how long a question takes
             while not self._ends.wait(rest):
@@ -111,7 +104,7 @@ class RuleWatch:
         if is_read:
             self._ask(rules)
         asked = time.monotonic()
-        return max(self._rest_s, RESTS * (asked - read), min(RESTS * (read - begin), _LONGEST_REST_S))
+        return max(REST_S, RESTS * (asked - read), min(RESTS * (read - begin), _LONGEST_REST_S))
 
     def _ask(self, rules: Rules) -> None:
         try:

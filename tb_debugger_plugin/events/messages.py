@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import FormatError
@@ -84,6 +85,14 @@ TensorShapeProto = _message("TensorShapeProto")
 
 #: A message of one of these classes. They are made when the program runs, so mypy does not know their fields.
 Message: TypeAlias = Any
+
+
+def is_repeated(field: Any) -> bool:
+    """Whether a field, given by its descriptor, has a list of values."""
+    try:
+        return bool(field.is_repeated)
+    except AttributeError:  # protobuf before 6.30
+        return bool(field.label == FieldDescriptor.LABEL_REPEATED)
 
 
 def parse_event(payload: bytes) -> Message:

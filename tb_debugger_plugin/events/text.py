@@ -25,13 +25,12 @@ from tb_debugger_plugin.events.fileset import (
     read_with_tail,
 )
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.messages import Message, is_repeated
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, mode_name
 
 _MAX_TEXT: Final = 200
 #: Names of the columns of a summary by mode.
 _COLUMNS: Final = {int(mode): names for mode, names in SUMMARY_COLUMNS.items()}
-_LABEL_REPEATED: Final = 3
 _ID_FIELDS: Final = frozenset(
     {
         "graph_id",
@@ -106,16 +105,10 @@ def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> s
     return str(normalize.number(field.name, value))
 
 
-def _is_repeated(field: FieldDescriptor) -> bool:
-    # `label` is deprecated in new runtimes and `is_repeated` absent from old ones.
-    is_repeated = getattr(field, "is_repeated", None)
-    return bool(getattr(field, "label", None) == _LABEL_REPEATED if is_repeated is None else is_repeated)
-
-
 def _field_lines(
     field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str, mode: int
 ) -> Iterator[str]:
-    items = list(value) if _is_repeated(field) else [value]
+    items = list(value) if is_repeated(field) else [value]
     if field.message_type is None:
         texts = [_scalar_text(field, item, normalize) for item in items]
         yield f"{indent}{field.name}: {', '.join(texts)}"

@@ -27,6 +27,7 @@ from tb_debugger_plugin.capture.sinks.protocol import (
     NewTensor,
     WatchedTensor,
     WatchOp,
+    summary_node,
 )
 from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder
 from tb_debugger_plugin.capture.tf_types import Array, NodeDef
@@ -211,14 +212,8 @@ class NativeSink:
         tensor = op.tensor
         mode = placement.reduced_mode(TensorDebugMode(self._mode), tf.as_dtype(tensor.dtype))
         assert mode is not None, "the plan only reduces tensors with a reduced mode"
-        summarise = NodeDef(
-            name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device
-        )
+        summarise = summary_node(op, mode)
         summarise.attr["_class"].list.s.append(f"loc:@{tensor.op_name}".encode())
-        summarise.attr["T"].type = tensor.dtype
-        summarise.attr["output_dtype"].type = tf.float64.as_datatype_enum
-        summarise.attr["tensor_debug_mode"].i = int(mode)
-        summarise.attr["tensor_id"].i = tensor.tensor_id
         record = NodeDef(name=op.name, op="TbDebuggerWatchReduced", input=[summarise.name])
         record.device = "/device:CPU:0"
         record.attr["watch"].i = self._watch(tensor, device=op.device)

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import tensorflow as tf
+
 from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.native.structs import TensorValue
 
 
@@ -85,6 +88,16 @@ class WatchOp:
     inline: bool = False
     same: tuple[WatchedTensor, ...] = ()
     coalesced: tuple[tuple[WatchedTensor, str], ...] = ()
+
+
+def summary_node(op: WatchOp, mode: TensorDebugMode) -> NodeDef:
+    """Return a node of TensorFlow's own op that returns the summary of a tensor, on its device."""
+    node = NodeDef(name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device)
+    node.attr["T"].type = op.tensor.dtype
+    node.attr["output_dtype"].type = tf.float64.as_datatype_enum
+    node.attr["tensor_debug_mode"].i = int(mode)
+    node.attr["tensor_id"].i = op.tensor.tensor_id
+    return node
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tensorflow.python.debug.lib import debug_events_writer
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, Options, keep_of
-from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp
+from tb_debugger_plugin.capture.sinks.protocol import Sink, WatchedTensor, WatchOp, summary_node
 from tb_debugger_plugin.capture.sinks.summaries import bytes_of, marked, summarized
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
 from tb_debugger_plugin.errors import RecordingError, UsageError
@@ -63,7 +63,7 @@ class StockSink(Sink):
         self._options = options
         self._rules = _possible(options.keep_values)
         self._run_id = run_id
-        self._counts = [0, 0]
+        self._num_executions = 0
         self._num_session_runs = 0
         try:
             self._writer = debug_events_writer.DebugEventsWriter(
@@ -105,7 +105,8 @@ class StockSink(Sink):
             elif kind == "debugged_graph":
                 self._writer.WriteDebuggedGraph(stock.debugged_graph)
             elif kind == "debugged_device":
-                self._register_device(stock.debugged_device.device_name)
+                # Its numbers count from 1 in order of appearance, as ours do.
+                self._writer.RegisterDeviceAndGetId(stock.debugged_device.device_name)
             elif event.WhichOneof("what") in _OURS or event.recording_counts.failure:
                 # Counts have no traces here, so they are only written with a failure.
                 self._write_ours(stock)
@@ -114,10 +115,6 @@ class StockSink(Sink):
         # TensorFlow's writer has no method for our own record kinds, but this function writes any event.
         self._writer._EnsureTimestampAdded(event)
         _to_graphs(self._options.dump_root, event)
-
-    def _register_device(self, name: str) -> None:
-        # Its numbers count from 1 in order of appearance, as ours do.
-        self._writer.RegisterDeviceAndGetId(name)
 
     def eager_op(
         self,
@@ -151,7 +148,7 @@ class StockSink(Sink):
         ]
         execution.tensor_protos.extend(map(tensor_pb2.TensorProto.FromString, protos))
         self._writer.WriteExecution(execution)
-        self._counts[0] += 1
+        self._num_executions += 1
         return 0
 
     def session_run(self, prefix: bytes, run: int, begin_time: float) -> int:
@@ -207,7 +204,7 @@ class StockSink(Sink):
         if mode is TensorDebugMode.NO_TENSOR:
             nodes, dtype = [_no_value_after(op)], _NO_VALUE.dtype
         elif mode in SUMMARY_COLUMNS:
-            nodes, dtype = [_summary_of(op, mode)], tf.float64.as_datatype_enum
+            nodes, dtype = [summary_node(op, mode)], tf.float64.as_datatype_enum
         write = NodeDef(name=op.name, op="DebugIdentityV2", device=op.device)
         write.input.append(nodes[0].name if nodes else op.source)
         write.attr["T"].type = dtype
@@ -226,7 +223,7 @@ class StockSink(Sink):
 
     def counts(self) -> tuple[int, int]:
         """Return the number of executions so far, and 0: TensorFlow does not count traces."""
-        return self._counts[0], self._counts[1]
+        return self._num_executions, 0
 
     def flush(self) -> None:
         """Write out buffered records."""
@@ -269,16 +266,6 @@ def _no_value_after(op: WatchOp) -> NodeDef:
     node.input.append(f"^{op.tensor.op_name}")
     node.attr["dtype"].type = _NO_VALUE.dtype
     node.attr["value"].tensor.CopyFrom(_NO_VALUE)
-    return node
-
-
-def _summary_of(op: WatchOp, mode: TensorDebugMode) -> NodeDef:
-    """Return a node that returns the summary of a tensor."""
-    node = NodeDef(name=f"{op.name}/summary", op="DebugNumericSummaryV2", input=[op.source], device=op.device)
-    node.attr["T"].type = op.tensor.dtype
-    node.attr["output_dtype"].type = tf.float64.as_datatype_enum
-    node.attr["tensor_debug_mode"].i = int(mode)
-    node.attr["tensor_id"].i = op.tensor.tensor_id
     return node
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
 
 
 def ipythons_label(filename: str) -> str | None:
@@ -30,14 +29,9 @@ def ipythons_label(filename: str) -> str | None:
 
 
 class Cells:
-    """The cells seen so far. Thread-safe.
+    """The cells seen so far. Thread-safe."""
 
-    Args:
-      label: Returns the name of a cell by its file name; None when the file is no cell.
-    """
-
-    def __init__(self, label: Callable[[str], str | None] = ipythons_label) -> None:
-        self._label = label
+    def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the following fields
         self._paths: dict[tuple[str, str], str] = {}  # by label and file name
         self._files: dict[str, str] = {}  # file names by path
@@ -48,7 +42,7 @@ class Cells:
         Args:
           filename: The file name of a code object.
         """
-        label = self._label(filename)
+        label = ipythons_label(filename)
         if label is None:
             return None
         path = self._paths.get((label, filename))

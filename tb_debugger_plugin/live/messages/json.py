@@ -19,6 +19,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message as AnyMessage
 
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.messages import is_repeated
 from tb_debugger_plugin.live.messages.messages import Message
 
 _MAX_TEXT: Final = 10_000
@@ -39,15 +40,8 @@ def to_json(message: Message) -> dict[str, Any]:
     return {field.name: _member(message, field) for field in message.DESCRIPTOR.fields}
 
 
-def _is_list(field: Any) -> bool:
-    try:
-        return bool(field.is_repeated)
-    except AttributeError:  # protobuf before 6.30
-        return bool(field.label == FieldDescriptor.LABEL_REPEATED)
-
-
 def _member(message: Message, field: Any) -> object:
-    if _is_list(field):
+    if is_repeated(field):
         return [_value(field, one) for one in getattr(message, field.name)]
     has_presence = field.message_type is not None or field.containing_oneof is not None
     if has_presence and not message.HasField(field.name):
@@ -131,7 +125,7 @@ def _check_alone(message: Message, field: Any, where: str) -> None:
 
 
 def _set(message: Message, field: Any, given: Any, where: str) -> None:
-    if _is_list(field):
+    if is_repeated(field):
         if not isinstance(given, list) or len(given) > _MAX_LIST:
             raise BadQueryError(f"{where} must be a list of at most {_MAX_LIST} values.")
         getattr(message, field.name).extend(_checked(field, one, where) for one in given)

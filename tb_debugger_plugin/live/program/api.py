@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.live.program.controller import Controller
 
 _log = logging.getLogger("tb_debugger_plugin")
-#: Makes the controller of a program.
-MakeController: TypeAlias = "Callable[[BreakpointSettings, Breakpoints], Controller]"
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
@@ -64,21 +62,13 @@ class Breakpoints(Observer):
       recording: The recording of the program.
       settings: What its debuggers may do.
       address: Where it listens; None for a free port of this machine.
-      make_controller: Makes what stops the program.
 
     Attributes:
       recording: The recording, which goes on as always.
       address: Where debuggers find the program; they read it from a file in the dump root.
     """
 
-    def __init__(
-        self,
-        recording: Recording,
-        settings: BreakpointSettings,
-        address: str | None,
-        *,
-        make_controller: MakeController,
-    ) -> None:
+    def __init__(self, recording: Recording, settings: BreakpointSettings, address: str | None) -> None:
         self.recording = recording
         self._settings = settings
         self._process = os.getpid()
@@ -86,7 +76,7 @@ class Breakpoints(Observer):
         self._is_on = True
         self._owns_recording = False
         self._calls: CallHooks | None = None
-        self._controller = make_controller(settings, self)
+        self._controller = _make_controller(settings, self)
         # Imported here: gRPC is needed only where something listens.
         from tb_debugger_plugin.live.program.server import Server
 
@@ -345,8 +335,6 @@ def begin(
     logdir: str | os.PathLike[str],
     settings: BreakpointSettings,
     address: str | None = None,
-    *,
-    make_controller: MakeController | None = None,
     **options: object,
 ) -> Breakpoints:
     """Enable breakpoints: see `enable_breakpoints`.
@@ -355,7 +343,6 @@ def begin(
       logdir: Folder for the event files.
       settings: What debuggers may do.
       address: Where to listen.
-      make_controller: Makes what stops the program; None for this package's own.
       **options: Arguments of `enable_dump_debug_info`.
     """
     global _current
@@ -381,9 +368,7 @@ def begin(
         if recording is before:
             recording.make_interactive()
         try:
-            made = Breakpoints(
-                recording, settings, address, make_controller=make_controller or _own_controller
-            )
+            made = Breakpoints(recording, settings, address)
         except BaseException:
             if recording is not before:
                 recording.close()
@@ -461,7 +446,7 @@ def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]
     return own
 
 
-def _own_controller(settings: BreakpointSettings, program: Breakpoints) -> Controller:
+def _make_controller(settings: BreakpointSettings, program: Breakpoints) -> Controller:
     # Imported here: most recordings are not interactive.
     from tb_debugger_plugin.live.program.controller import Controller
 

@@ -65,25 +65,6 @@ def _is_op(op_type: str) -> bool:
     return op_def_registry.get(op_type) is not None
 
 
-class EagerLines:
-    """The line at which the program stopped last: *step over* leaves it, where the program makes no call.
-
-    A line that runs many ops, in a library or in a loop of one line, is left as a whole. Not thread-safe: the
-    controller holds its lock.
-    """
-
-    def __init__(self) -> None:
-        self._last = ("", 0)
-
-    def stop_at(self, path: str, line: int) -> None:
-        """Note where the program stops."""
-        self._last = path, line
-
-    def is_next(self, path: str, line: int) -> bool:
-        """Whether a line is the next one: one of the program, and not the last one."""
-        return bool(path) and (path, line) != self._last
-
-
 class EagerStops:
     """Stops one program at eager ops.
 
@@ -97,7 +78,9 @@ class EagerStops:
         self._status = status
         self._pauses = pauses
         self._ops = ops
-        self._lines = EagerLines()
+        #: The line at which the program stopped last: *step over* leaves it, where the program makes no
+        #: call. A line that runs many ops, in a library or in a loop of one line, is left as a whole.
+        self._last_line = ("", 0)
 
     def before_first(self, op_type: str, frame: FrameType) -> None:
         """Take the first eager op of a program that is to wait there; may block.
@@ -111,7 +94,7 @@ class EagerStops:
         with status.lock:
             if status.is_off or status.has_begun:
                 return
-            self._lines.stop_at(path, line)
+            self._last_line = path, line
             why = Why(int(Pause.BEFORE_CALL))
             sentence = before_op(op_type, path, line)
             self._pauses.begin(why, Stop(), sentence=sentence, place=(path, line))
@@ -146,7 +129,7 @@ class EagerStops:
             found = self._why(entries, lines, inputs) or self._why_line(entries, path, line)
             if found is None:
                 return None
-            self._lines.stop_at(path, line)
+            self._last_line = path, line
             entry, why = found
             stop = self._pauses.begin(why, Stop(eager=entry), status.tensors.message_of_eager(entry))
         self._pauses.stay()
@@ -179,7 +162,8 @@ class EagerStops:
         status = self._status
         if not entries or status.call is not None or not status.aims.order.at_next_call:
             return None
-        return (entries[0], Why(status.aims.order.reason)) if self._lines.is_next(path, line) else None
+        is_next = path and (path, line) != self._last_line
+        return (entries[0], Why(status.aims.order.reason)) if is_next else None
 
     def _changed_outputs(self, stop: Stop, outputs: Sequence[object]) -> Sequence[object] | None:
         if stop.eager is None or stop.changed is None:

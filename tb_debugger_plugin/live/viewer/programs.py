@@ -13,7 +13,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,7 +62,6 @@ class Programs:
     Args:
       library: The runs of the logdir. It marks the folders with files of programs.
       follower: What follows the programs, for their logs.
-      find: Reads the files of programs in a folder.
       patience: Seconds after the last question until programs are left alone.
     """
 
@@ -71,12 +70,10 @@ class Programs:
         library: Library,
         *,
         follower: Follower = _TENSORBOARD,
-        find: Callable[[Path], list[LiveFile]] = discovery.find,
         patience: float = _PATIENCE_S,
     ) -> None:
         self._library = library
         self._follower = follower
-        self._find = find
         self._patience = patience
         self._changed = threading.Condition()  # guards all below but what is said otherwise
         # Not from 0: a page that asks another process than before must see that all has changed.
@@ -228,7 +225,7 @@ class Programs:
 
     def _files(self) -> Iterator[LiveFile]:
         for folder in self._library.marked_folders():
-            for file in self._find(folder):
+            for file in discovery.find(folder):
                 is_new = (file.path, file.problem) not in self._told
                 if file.problem and is_new and len(self._told) < _MAX_TOLD:
                     self._told.add((file.path, file.problem))

@@ -293,7 +293,9 @@ def _with_fake(folder: Path, **settings: bool) -> tuple[api.Breakpoints, FakeCon
         made.append(FakeController(given, program))  # type: ignore[arg-type]
         return made[0]
 
-    return api.begin(folder, BreakpointSettings(**{"wait": False, **settings}), make_controller=make), made[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "_make_controller", make)
+        return api.begin(folder, BreakpointSettings(**{"wait": False, **settings})), made[0]
 
 
 def test_calls_inside_calls_are_parts_and_failures_are_told(tmp_path: Path) -> None:

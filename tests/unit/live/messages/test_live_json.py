@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.messages import is_repeated
 from tb_debugger_plugin.live.messages import json, messages
 
 _STATE = messages.State(
@@ -132,7 +133,7 @@ def _messages(draw: Any, kind: Any) -> Any:
 
 def _fill(draw: Any, message: Any, field: Any) -> None:
     value = getattr(message, field.name)
-    if json._is_list(field):
+    if is_repeated(field):
         value.extend(_draw(draw, field) for _ in range(draw(st.integers(0, 2))))
     elif field.message_type is not None:
         value.CopyFrom(_draw(draw, field))
