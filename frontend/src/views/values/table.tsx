@@ -188,9 +188,9 @@ interface ElementProps {
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  nan: "value-bad",
-  inf: "value-bad",
-  "-inf": "value-bad",
+  nan: "bad",
+  inf: "bad",
+  "-inf": "bad",
 };
 
 function Element({ store, view, cell, place, only }: ElementProps) {
