@@ -29,3 +29,8 @@ function opText({ subject, op, graphExecution }: Store): string[] {
 function nameAt(graphExecution: number): string | undefined {
   return OPS[graphExecution % OPS.length]?.name;
 }
+
+/** Phrases as one text. */
+export function phrasesText(phrases: readonly { readonly text: string }[]): string {
+  return phrases.map(({ text }) => text).join("");
+}

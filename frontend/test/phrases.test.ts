@@ -2,9 +2,10 @@ import type { VNode } from "preact";
 import { describe, expect, test } from "vitest";
 import { diagnosis as check } from "../src/api/answers";
 import type { Target } from "../src/model/neighbourhood";
-import { phrasesOf, phrasesText, proseOf } from "../src/model/phrases";
+import { phrasesOf, proseOf } from "../src/model/phrases";
 import { firstCauseLabel } from "../src/model/verdict";
 import { PhraseWords } from "../src/views/numbers";
+import { phrasesText } from "./focus_text";
 
 const NOWHERE = { graph_id: null, op_name: null, graph_execution_index: null, execution_index: null };
 const LOG = { ...NOWHERE, graph_id: "g", op_name: "Log", graph_execution_index: 7 };

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { isBackward, NO_ROLE, type Role, roleWords } from "../src/model/role";
+import { isBackward, type Role, roleWords } from "../src/model/role";
+
+const NO_ROLE: Role = { layer: undefined, variable: undefined, gradientOf: [] };
 
 const of = (more: Partial<Role>): Role => ({ ...NO_ROLE, ...more });
 

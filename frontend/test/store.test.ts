@@ -13,14 +13,13 @@ import {
 } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import type { Link } from "../src/model/link";
-import { phrasesText } from "../src/model/phrases";
 import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
 import { createStore, type Store } from "../src/store/store";
 import { FakeTimer } from "./fake_timer";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
-import { focusText } from "./focus_text";
+import { focusText, phrasesText } from "./focus_text";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {

@@ -80,37 +80,23 @@ export function watchReturn(onReturn: () => void): () => void {
   return () => stop.abort();
 }
 
-/** A value from an earlier visit; undefined when there is none, or when the browser keeps nothing. */
-export function remembered(key: string): string | undefined {
+/** Where the browser keeps a value: for later visits, or until its tab is closed. */
+type Keeping = "localStorage" | "sessionStorage";
+
+/** A value that was kept earlier; undefined when there is none, or when the browser keeps nothing. */
+export function remembered(key: string, keeping: Keeping = "localStorage"): string | undefined {
   try {
-    return window.localStorage.getItem(`tb_debugger_plugin.${key}`) ?? undefined;
+    return window[keeping].getItem(`tb_debugger_plugin.${key}`) ?? undefined;
   } catch {
     return undefined;
   }
 }
 
-export function remember(key: string, value: string): void {
+export function remember(key: string, value: string, keeping: Keeping = "localStorage"): void {
   try {
-    window.localStorage.setItem(`tb_debugger_plugin.${key}`, value);
+    window[keeping].setItem(`tb_debugger_plugin.${key}`, value);
   } catch {
-    // A private window keeps nothing: the next visit has the default sizes.
-  }
-}
-
-/** A value of this tab of the browser; undefined when there is none, or when the browser keeps nothing. */
-export function rememberedForTab(key: string): string | undefined {
-  try {
-    return window.sessionStorage.getItem(`tb_debugger_plugin.${key}`) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function rememberForTab(key: string, value: string): void {
-  try {
-    window.sessionStorage.setItem(`tb_debugger_plugin.${key}`, value);
-  } catch {
-    // Until the page is loaded again, the caller knows it.
+    // A private window keeps nothing: what is loaded later has the default.
   }
 }
 

@@ -24,7 +24,3 @@ export function proseOf(sentences: string): readonly Phrase[] {
     .map((text, i): Phrase => ({ kind: i % 2 === 1 ? "code" : "text", text }))
     .filter(({ text }) => text !== "");
 }
-
-export function phrasesText(phrases: readonly { readonly text: string }[]): string {
-  return phrases.map(({ text }) => text).join("");
-}

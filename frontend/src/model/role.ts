@@ -9,8 +9,6 @@ export interface Role {
   readonly gradientOf: readonly string[];
 }
 
-export const NO_ROLE: Role = { layer: undefined, variable: undefined, gradientOf: [] };
-
 /** The scopes in which TensorFlow creates the ops of gradients, also inside scopes of the program. */
 const BACKWARD =
   /^(?:gradient_tape|gradients(?:_\d+)?)\/|\/gradients(?:_\d+)?\/(?:.*_grad(?:_\d+)?\/|AddN(?:_\d+)?$|grad_ys_\d+$)/;

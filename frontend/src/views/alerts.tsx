@@ -15,7 +15,7 @@ import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName } from "./numbers";
 import { ExpectedOrigins, OriginCard } from "./origin_card";
-import { Failure, Hint, Panel } from "./panel";
+import { Failure, Hint, IconButton, Panel } from "./panel";
 import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
 
@@ -41,26 +41,20 @@ function Steps({ store }: { readonly store: Store }) {
   return (
     <div class="tools">
       <span class="position">{at === undefined ? "" : `${grouped(at + 1)} of ${grouped(total)}`}</span>
-      <button
-        type="button"
-        class="icon"
+      <IconButton
+        label="Previous alert"
         title="Previous alert (p)"
-        aria-label="Previous alert"
-        disabled={at === 0}
-        onClick={store.previousAlert}
-      >
-        ↑
-      </button>
-      <button
-        type="button"
-        class="icon"
+        text="↑"
+        off={at === 0}
+        act={store.previousAlert}
+      />
+      <IconButton
+        label="Next alert"
         title="Next alert (n)"
-        aria-label="Next alert"
-        disabled={at === total - 1}
-        onClick={store.nextAlert}
-      >
-        ↓
-      </button>
+        text="↓"
+        off={at === total - 1}
+        act={store.nextAlert}
+      />
     </div>
   );
 }

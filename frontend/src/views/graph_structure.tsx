@@ -6,7 +6,7 @@ import { displayName, isFunctionName } from "../model/names";
 import type { Store } from "../store/store";
 import { ChainStrip } from "./chain";
 import { NO_SIZE } from "./hooks";
-import { Failure, Hint, Panel } from "./panel";
+import { Failure, Hint, IconButton, Panel } from "./panel";
 import { Picture } from "./picture";
 
 export function GraphStructure({ store }: { readonly store: Store }) {
@@ -61,26 +61,8 @@ function HistoryButtons({ store }: { readonly store: Store }) {
   const history = store.history.value;
   return (
     <div class="tools">
-      <button
-        type="button"
-        class="icon"
-        title="Back to the op before"
-        aria-label="Back to the op before"
-        disabled={!canMove(history, -1)}
-        onClick={store.back}
-      >
-        ←
-      </button>
-      <button
-        type="button"
-        class="icon"
-        title="Forward again"
-        aria-label="Forward again"
-        disabled={!canMove(history, 1)}
-        onClick={store.forward}
-      >
-        →
-      </button>
+      <IconButton label="Back to the op before" text="←" off={!canMove(history, -1)} act={store.back} />
+      <IconButton label="Forward again" text="→" off={!canMove(history, 1)} act={store.forward} />
     </div>
   );
 }

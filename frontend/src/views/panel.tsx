@@ -40,6 +40,33 @@ export function Failure({ message }: { readonly message: string }) {
   );
 }
 
+interface IconButtonProps {
+  readonly label: string;
+  /** The tooltip, where it differs from the label. */
+  readonly title?: string;
+  readonly text: string;
+  readonly off?: boolean;
+  readonly act: () => void;
+  readonly testId?: string;
+}
+
+/** A small button with a sign in place of words. */
+export function IconButton({ label, title = label, text, off, act, testId }: IconButtonProps) {
+  return (
+    <button
+      type="button"
+      class="icon"
+      title={title}
+      aria-label={label}
+      disabled={off}
+      data-testid={testId}
+      onClick={act}
+    >
+      {text}
+    </button>
+  );
+}
+
 interface SplitterProps {
   /** The CSS variable that holds the size in pixels. */
   readonly name: string;

@@ -16,7 +16,7 @@ import { ExecutionCard } from "./execution_card";
 import { BOX } from "./geometry";
 import { useChange, useSize } from "./hooks";
 import { Minimap } from "./minimap";
-import { Failure, Panel } from "./panel";
+import { Failure, IconButton, Panel } from "./panel";
 
 export function Timeline({ store }: { readonly store: Store }) {
   const total = store.lists.value?.executions.total.value ?? 0;
@@ -49,8 +49,8 @@ function Bar({ store, total }: BarProps) {
   const { begin, end } = window;
   return (
     <div class="timeline-bar">
-      <Nav label="Back one page" text="«" off={begin === 0} act={() => scroll(begin - fit)} />
-      <Nav label="Back one" text="‹" off={begin === 0} act={() => scroll(begin - 1)} />
+      <IconButton label="Back one page" text="«" off={begin === 0} act={() => scroll(begin - fit)} />
+      <IconButton label="Back one" text="‹" off={begin === 0} act={() => scroll(begin - 1)} />
       <div class="timeline-track" ref={track}>
         <Boxes store={store} total={total} window={window} fit={fit} scroll={scroll} />
         <Minimap
@@ -65,8 +65,8 @@ function Bar({ store, total }: BarProps) {
           onSeek={(row) => scroll(row - fit / 2)}
         />
       </div>
-      <Nav label="On one" text="›" off={end >= total} act={() => scroll(begin + 1)} />
-      <Nav label="On one page" text="»" off={end >= total} act={() => scroll(begin + fit)} />
+      <IconButton label="On one" text="›" off={end >= total} act={() => scroll(begin + 1)} />
+      <IconButton label="On one page" text="»" off={end >= total} act={() => scroll(begin + fit)} />
       <span class="position">
         {total === 0 ? "none" : `${grouped(begin)}–${grouped(end - 1)}`}
         <br />
@@ -197,24 +197,6 @@ function boxWords(index: number, row: ExecutionRow | undefined): string {
   const health =
     row.health === "bad" ? ", output has NaN or ∞" : row.callHealth === "bad" ? ", NaN or ∞ inside" : "";
   return `#${index} ${kind}${displayName(row.opType)}${health}`;
-}
-
-function Nav({
-  label,
-  text,
-  off,
-  act,
-}: {
-  readonly label: string;
-  readonly text: string;
-  readonly off: boolean;
-  readonly act: () => void;
-}) {
-  return (
-    <button type="button" class="icon" title={label} aria-label={label} disabled={off} onClick={act}>
-      {text}
-    </button>
-  );
 }
 
 function Legend({ isChanged }: { readonly isChanged: boolean }) {

@@ -4,7 +4,7 @@
  */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Keys } from "../../api/fetch";
-import { rememberedForTab, rememberForTab } from "../../base/host";
+import { remember, remembered } from "../../base/host";
 import { keyIn, withoutKey } from "../../model/link";
 
 /** What the reader is asked: for the key, or for another one because this TensorBoard has another. */
@@ -22,13 +22,13 @@ export interface Access extends Keys {
 const NAME = "key";
 
 export function createAccess(): Access {
-  let key = rememberedForTab(NAME);
+  let key = remembered(NAME, "sessionStorage");
   let answer: ((key: string | undefined) => void) | undefined;
   let asked: Promise<string | undefined> | undefined;
   const question = signal<KeyQuestion | undefined>(undefined);
   function keep(given: string): void {
     key = given;
-    rememberForTab(NAME, given);
+    remember(NAME, given, "sessionStorage");
   }
   return {
     question,

@@ -37,8 +37,6 @@ export function createListFacts() {
   };
 }
 
-export type RunLists = ReturnType<typeof createRunLists>;
-
 export function createRunLists(deps: Deps<ListedFacts>) {
   const { facts } = deps;
   const signals = createSignals();

@@ -6,7 +6,7 @@ import { counted } from "../../base/text";
 import { type Outcome, outcomeOf, toleranceTyped } from "../../model/comparison";
 import { titleOf } from "../../model/runs";
 import type { Store } from "../../store/store";
-import { Failure, Hint } from "../panel";
+import { Failure, Hint, IconButton } from "../panel";
 import { Changes, Tensors } from "./differences";
 import { FirstDifference } from "./first_difference";
 import { Part } from "./part";
@@ -55,20 +55,6 @@ function Bar({ store }: ComparisonProps) {
       <IconButton label="Go to the other run" text="⇄" act={turnRound} />
       <IconButton label="Close the comparison" text="×" act={() => compareWith(undefined)} />
     </div>
-  );
-}
-
-interface IconProps {
-  readonly label: string;
-  readonly text: string;
-  readonly act: () => void;
-}
-
-function IconButton({ label, text, act }: IconProps) {
-  return (
-    <button type="button" class="icon" aria-label={label} title={label} onClick={act}>
-      {text}
-    </button>
   );
 }
 

@@ -18,15 +18,13 @@ const SHOWN = 40;
 
 /** Ops that one run has, and ops with other types, constants or dtypes. */
 export function Changes({ store, answer: { changes, num_changes } }: ListProps) {
-  if (num_changes === 0) return null;
   return (
-    <section data-testid="comparison-changes">
-      <h3>{counted(num_changes, "change")} in the program</h3>
-      <Some
-        total={num_changes}
-        rows={changes.map((change, i) => <Change key={i} store={store} change={change} />)}
-      />
-    </section>
+    <Some
+      title={`${counted(num_changes, "change")} in the program`}
+      testId="comparison-changes"
+      total={num_changes}
+      rows={changes.map((change, i) => <Change key={i} store={store} change={change} />)}
+    />
   );
 }
 
@@ -66,15 +64,13 @@ function Place({ store, side, isHere }: PlaceProps) {
 
 /** The tensors that differ, in the order of time. */
 export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) {
-  if (num_tensors === 0) return null;
   return (
-    <section data-testid="comparison-tensors">
-      <h3>{counted(num_tensors, "tensor differs", "tensors differ")}</h3>
-      <Some
-        total={num_tensors}
-        rows={tensors.map((tensor, i) => <Tensor key={i} store={store} tensor={tensor} />)}
-      />
-    </section>
+    <Some
+      title={counted(num_tensors, "tensor differs", "tensors differ")}
+      testId="comparison-tensors"
+      total={num_tensors}
+      rows={tensors.map((tensor, i) => <Tensor key={i} store={store} tensor={tensor} />)}
+    />
   );
 }
 
@@ -105,29 +101,35 @@ function Tensor({ store, tensor }: { readonly store: Store; readonly tensor: Ten
 }
 
 interface SomeProps {
+  readonly title: string;
+  readonly testId: string;
   readonly rows: readonly ComponentChildren[];
   /** How many there are, of which the answer has the first ones. */
   readonly total: number;
 }
 
 /** A list of which the first rows are shown until the reader wants all that the answer has. */
-function Some({ rows, total }: SomeProps) {
+function Some({ title, testId, rows, total }: SomeProps) {
   const [isWhole, setWhole] = useState(false);
   const listed = isWhole ? rows : rows.slice(0, SHOWN);
   const left = total - rows.length;
+  if (total === 0) return null;
   return (
-    <ul class="compare-list">
-      {listed}
-      {listed.length < rows.length && (
-        <li>
-          <button type="button" class="link" onClick={() => setWhole(true)}>
-            … {grouped(rows.length - listed.length)} more
-          </button>
-        </li>
-      )}
-      {listed.length === rows.length && left > 0 && (
-        <li class="dim">{grouped(left)} more; tbdbg compare --json lists as many as the page.</li>
-      )}
-    </ul>
+    <section data-testid={testId}>
+      <h3>{title}</h3>
+      <ul class="compare-list">
+        {listed}
+        {listed.length < rows.length && (
+          <li>
+            <button type="button" class="link" onClick={() => setWhole(true)}>
+              … {grouped(rows.length - listed.length)} more
+            </button>
+          </li>
+        )}
+        {listed.length === rows.length && left > 0 && (
+          <li class="dim">{grouped(left)} more; tbdbg compare --json lists as many as the page.</li>
+        )}
+      </ul>
+    </section>
   );
 }

@@ -7,7 +7,7 @@ import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
-import { Hint } from "../panel";
+import { Hint, IconButton } from "../panel";
 import { BreakpointForm } from "./breakpoint_form";
 import { ConditionField, conditionOfDraft, draftOf, FirstOnly } from "./condition_field";
 import { NumberField } from "./number_field";
@@ -134,17 +134,14 @@ function RowTools({ store, breakpoint, mayChange, words, isEdited, setEdited }: 
       >
         {isEdited ? "Cancel" : "Change"}
       </button>
-      <button
-        type="button"
-        class="icon"
-        disabled={!mayChange}
-        aria-label={`Remove the breakpoint on ${words}`}
+      <IconButton
+        label={`Remove the breakpoint on ${words}`}
         title="Remove"
-        data-testid="breakpoint-remove"
-        onClick={() => void store.live.removeBreakpoint(breakpoint.number)}
-      >
-        ×
-      </button>
+        text="×"
+        off={!mayChange}
+        testId="breakpoint-remove"
+        act={() => void store.live.removeBreakpoint(breakpoint.number)}
+      />
     </span>
   );
 }

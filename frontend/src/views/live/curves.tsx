@@ -7,7 +7,7 @@ import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
 import { Choice, optionsOf } from "../choice";
 import { TensorName } from "../numbers";
-import { Hint } from "../panel";
+import { Hint, IconButton } from "../panel";
 import { CurvePicture } from "./live_curve";
 
 const WORDS: Readonly<Record<CurveNumber, string>> = {
@@ -65,17 +65,14 @@ function Curve({ store, watched }: { readonly store: Store; readonly watched: Wa
         <b class="ellipsis">
           <TensorName name={title} />
         </b>
-        <button
-          type="button"
-          class="icon"
-          disabled={!mayChange}
-          aria-label={`Stop watching ${title}`}
+        <IconButton
+          label={`Stop watching ${title}`}
           title="Stop watching"
-          data-testid="live-unwatch"
-          onClick={() => void store.live.unwatch(number)}
-        >
-          ×
-        </button>
+          text="×"
+          off={!mayChange}
+          testId="live-unwatch"
+          act={() => void store.live.unwatch(number)}
+        />
       </figcaption>
       <CurvePicture label={title} points={points} name={name} />
       <Ends points={points} name={name} />

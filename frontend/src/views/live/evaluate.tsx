@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { dtypeName, shapeText } from "../../model/names";
 import type { Evaluated } from "../../store/live/facts";
 import type { Store } from "../../store/store";
-import { Hint } from "../panel";
+import { Hint, IconButton } from "../panel";
 import { ChangeValue } from "./change_value";
 
 export function Evaluate({ store }: { readonly store: Store }) {
@@ -104,15 +104,12 @@ function Result({ store, evaluated }: ResultProps) {
             </button>
           </>
         )}
-        <button
-          type="button"
-          class="icon"
-          aria-label={`Forget ${expression}`}
+        <IconButton
+          label={`Forget ${expression}`}
           title="Forget"
-          onClick={() => store.livePanel.forgetEvaluated(evaluated.number)}
-        >
-          ×
-        </button>
+          text="×"
+          act={() => store.livePanel.forgetEvaluated(evaluated.number)}
+        />
       </span>
       <ResultText result={result} />
     </li>
@@ -121,13 +118,7 @@ function Result({ store, evaluated }: ResultProps) {
 
 function ResultText({ result }: Pick<Evaluated, "result">) {
   if (result.kind === "loading") return <span class="dim lp-answer">Evaluating …</span>;
-  if (result.kind === "failed")
-    return (
-      <span class="bad lp-answer" role="alert">
-        {result.message}
-      </span>
-    );
-  const { done, text } = result.value;
+  const { done, text } = result.kind === "failed" ? { done: false, text: result.message } : result.value;
   if (done) return <pre class="lp-answer">{text}</pre>;
   return (
     <span class="bad lp-answer" role="alert">

@@ -1,6 +1,7 @@
 /** The card that says how a program is joined, for a logdir in which none runs. */
 import { useEffect, useRef } from "preact/hooks";
 import type { Store } from "../../store/store";
+import { IconButton } from "../panel";
 
 interface Way {
   readonly title: string;
@@ -52,9 +53,7 @@ function Card({ logdir, close }: { readonly logdir: string; readonly close: () =
     >
       <header class="start-head">
         <h2 id="start-card">Debug a program while it runs</h2>
-        <button type="button" class="icon" aria-label="Close" title="Close" onClick={close}>
-          ×
-        </button>
+        <IconButton label="Close" text="×" act={close} />
       </header>
       <p>
         No program in this logdir waits for the debugger. Start one in any of these ways, in any order with

@@ -1,5 +1,6 @@
 /** The sentences of hits, in a region that screen readers read when they have nothing else to say. */
 import type { Store } from "../../store/store";
+import { IconButton } from "../panel";
 
 export function Toasts({ store }: { readonly store: Store }) {
   const { toasts, program, dismissToast } = store.live;
@@ -12,15 +13,7 @@ export function Toasts({ store }: { readonly store: Store }) {
       {toasts.value.map(({ number, sentence, kind }) => (
         <div key={number} class={`toast toast-${kind}`} data-testid="toast">
           <span>{sentence}</span>
-          <button
-            type="button"
-            class="icon"
-            aria-label="Dismiss"
-            title="Dismiss"
-            onClick={() => dismissToast(number)}
-          >
-            ×
-          </button>
+          <IconButton label="Dismiss" text="×" act={() => dismissToast(number)} />
         </div>
       ))}
     </div>

@@ -11,7 +11,7 @@ import { writeRef } from "../../model/values/value_ref";
 import type { ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
 import { useChange } from "../hooks";
-import { Failure } from "../panel";
+import { Failure, IconButton } from "../panel";
 
 interface HistoryProps {
   readonly store: Store;
@@ -53,7 +53,7 @@ export function OccurrenceSlider({ at, total, go, words, testId = "value-time" }
   if (total <= 1) return null;
   return (
     <div class="time-slider">
-      <StepButton label="Earlier occurrence" text="‹" off={at <= 0} act={() => go(at - 1)} />
+      <IconButton label="Earlier occurrence" text="‹" off={at <= 0} act={() => go(at - 1)} />
       <input
         type="range"
         min={0}
@@ -64,26 +64,11 @@ export function OccurrenceSlider({ at, total, go, words, testId = "value-time" }
         data-testid={testId}
         onInput={(event) => go(Number(event.currentTarget.value))}
       />
-      <StepButton label="Later occurrence" text="›" off={at >= total - 1} act={() => go(at + 1)} />
+      <IconButton label="Later occurrence" text="›" off={at >= total - 1} act={() => go(at + 1)} />
       <span class="position" data-testid="value-occurrence">
         {place}
       </span>
     </div>
-  );
-}
-
-interface StepProps {
-  readonly label: string;
-  readonly text: string;
-  readonly off: boolean;
-  readonly act: () => void;
-}
-
-function StepButton({ label, text, off, act }: StepProps) {
-  return (
-    <button type="button" class="icon" aria-label={label} title={label} disabled={off} onClick={act}>
-      {text}
-    </button>
   );
 }
 

@@ -15,7 +15,7 @@ import { textBlock, textOf } from "../../store/values/values";
 import { ChangedTag } from "../changed_tag";
 import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
-import { Failure, Hint, Panel } from "../panel";
+import { Failure, Hint, IconButton, Panel } from "../panel";
 import { HistoryPart, TimeSlider } from "./history";
 import { gradientOf, usePalette } from "./palette";
 import { Plot } from "./plot";
@@ -99,16 +99,13 @@ function Tools({ store, view }: ToolsProps) {
   return (
     <div class="tools">
       {view?.info.is_kept === true && <KeptTools store={store} view={view} />}
-      <button
-        type="button"
-        class="icon"
-        aria-label="Close the value"
+      <IconButton
+        label="Close the value"
         title="Close (Escape)"
-        data-testid="value-close"
-        onClick={store.closeValue}
-      >
-        ×
-      </button>
+        text="×"
+        testId="value-close"
+        act={store.closeValue}
+      />
     </div>
   );
 }
