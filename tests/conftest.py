@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import subprocess
 import sys
 import uuid
@@ -89,6 +90,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_stderr] = os.dup(2)  # the real one: while a test runs its output is caught
     config.pluginmanager.register(_fixtures)
+    # A shell's job in the background ignores it, and so would the programs that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Here, since modules of tests look at the environment when they are imported.
     os.environ[VARIABLE] = f"{os.environ.get(VARIABLE, '')} {_MARK}"
 
