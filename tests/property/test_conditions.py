@@ -20,7 +20,7 @@ def _python(text: str, numbers: dict[str, float]) -> bool:
     return bool(eval(text, {"__builtins__": {}}, names))  # the text is that of `conditions`
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(conditions, tensors)
 def test_a_condition_holds_when_python_says_so(text, numbers):
     try:

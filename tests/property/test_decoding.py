@@ -18,7 +18,7 @@ from tb_debugger_plugin.index.templates import MAX_TEMPLATES
 from tb_debugger_plugin.index.traces import TraceDecoder, parse_traces
 from tests.support.events import vector, whole
 
-_SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(suppress_health_check=[HealthCheck.too_slow])
 _PAYLOADS = st.lists(st.binary(max_size=40), max_size=12)
 
 

@@ -35,7 +35,7 @@ def _mutate(payload: bytes, mutations: list[tuple[str, int, int]]) -> bytes:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**16), st.lists(_MUTATION, min_size=1, max_size=3)), max_size=8))
-@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.too_slow])
 def test_no_content_of_a_record_keeps_a_route_from_answering(victims):
     with tempfile.TemporaryDirectory() as folder:
         small_program(Path(folder)).close()

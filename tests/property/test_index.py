@@ -33,7 +33,7 @@ _TRACE = st.tuples(st.just("trace"), st.sampled_from(_OPS), st.sampled_from(sort
 _EAGER = st.tuples(st.just("eager"), st.just("Add"), st.sampled_from(sorted(_VALUES)))
 _CALL = st.tuples(st.just("call"), st.just("__inference_f_1"), st.sampled_from(sorted(_VALUES)))
 _PROGRAM = st.lists(st.one_of(_TRACE, _TRACE, _EAGER, _CALL), max_size=40)
-_SETTINGS = settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass
@@ -155,7 +155,7 @@ def _is_truncated(snapshot) -> bool:
 
 
 @given(st.lists(_PROGRAM, min_size=2, max_size=4), st.booleans())
-@settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_kept_of_a_growing_run_is_what_a_new_look_finds(parts, described_late):
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording(Path(folder))

@@ -98,7 +98,7 @@ def _wrong(evaluated: Evaluated, *lacking: Any) -> list[Origin]:
             return [one for one in origins(snapshot) if one.category not in no_result]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_PROGRAMS)
 def test_origins_are_births_and_every_bad_result_has_one(program: _Program) -> None:
     evaluated = Evaluated(program)
@@ -115,7 +115,7 @@ def test_origins_are_births_and_every_bad_result_has_one(program: _Program) -> N
         assert not was_bad or len(inputs) == 1 or evaluated.types[tensor] == "RealDiv"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(_PROGRAMS, st.sets(st.integers(0, 9), max_size=4), st.none() | st.integers(0, 9))
 def test_whatever_a_recording_lacks_a_nan_that_is_returned_has_an_origin(
     program: _Program, unrecorded: set[int], turned: int | None

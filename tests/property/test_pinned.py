@@ -119,7 +119,7 @@ def check_kept(kept: list[int], ops: list[str], size: int) -> None:
     assert len(kept) <= size + most_pinned(size, len(ops))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     size=st.integers(1, 12),
     ops=st.lists(st.sampled_from(["good"] * 40 + ["a", "b", "c", "d"]), max_size=160),

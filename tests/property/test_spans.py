@@ -29,7 +29,7 @@ _EVENT = st.tuples(
     st.sampled_from([None, full_health([1.0]), full_health([math.nan])]),
 )
 _HOSTS = st.lists(st.lists(_EVENT, min_size=1, max_size=25), min_size=1, max_size=2)
-_SETTINGS = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+_SETTINGS = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _write(folder: Path, hosts) -> None:

@@ -131,7 +131,7 @@ PALETTES = st.sampled_from(["awkward", "any bits", "denormal", "training"])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 @given(size=SIZES, seed=st.integers(0, 2**32 - 1), palette=PALETTES, offset=st.integers(0, 9))
 @example(size=40_001, seed=0, palette="any bits", offset=1)
 @example(size=40_001, seed=0, palette="training", offset=3)
@@ -202,7 +202,7 @@ FLOAT8 = [Kind("float8_e5m2", 24, 8, 0x7C), Kind("float8_e4m3fn", 25, 8, 0x7F)]
 
 
 @pytest.mark.parametrize("kind", FLOAT8, ids=lambda kind: kind.name)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 @given(content=st.binary(max_size=1500))
 @example(content=bytes(range(256)) * 9)
 def test_numbers_of_one_byte_are_counted_like_the_floats_that_they_are(kind: Kind, content: bytes) -> None:
@@ -229,7 +229,7 @@ def test_numbers_of_one_byte_are_those_of_ml_dtypes(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("part_kind", "number"), [(KINDS[2], 8), (KINDS[3], 18)], ids=["complex64", "complex128"]
 )
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 @given(size=st.integers(0, 70), seed=st.integers(0, 2**32 - 1), palette=PALETTES, offset=st.integers(0, 9))
 def test_complex_numbers_are_of_the_kind_of_their_worse_part(
     part_kind: Kind, number: int, size: int, seed: int, palette: str, offset: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.messages import TensorProto
@@ -77,6 +77,5 @@ _INTEGERS.tensor_shape.dim.add(size=2)
 @given(st.lists(_RECORDED, min_size=1, max_size=8))
 @example([(_CURT, _UNSHAPED), (_CURT, _BY_ELEMENT)])
 @example([(_CURT, _INTEGERS), (_CURT, _BY_ELEMENT)])
-@settings(deadline=None)
 def test_a_tensor_is_read_the_same_whatever_was_recorded_beside_it(recorded):
     assert _rows(recorded) == [row for one in recorded for row in _rows([one])]

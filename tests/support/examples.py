@@ -12,6 +12,9 @@ from hypothesis import Phase, settings
 #: Hypothesis' own number of examples, and that of the profile "thorough", in which each test tries more.
 _USUAL: Final = 100
 THOROUGH: Final = 500
+# Timings decide no test.
+settings.register_profile("ours", deadline=None)
+settings.load_profile("ours")
 settings.register_profile("thorough", max_examples=THOROUGH)
 # Of a test that is to fail, the first example is enough.
 settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate))

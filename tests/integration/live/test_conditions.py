@@ -62,7 +62,7 @@ def _parsed(text) -> TensorCondition | None:
         return None  # it is too long
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.lists(conditions, min_size=20, max_size=40))
 def test_the_gate_counts_the_hits_that_python_counts(passing, texts):
     negated, gate, ids = passing

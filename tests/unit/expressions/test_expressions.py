@@ -217,7 +217,7 @@ _WORDS = st.sampled_from(
 
 
 @given(words=st.lists(_WORDS, min_size=1, max_size=12), between=st.sampled_from(["", " "]))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_whatever_is_typed_is_computed_or_refused(words, between):
     try:
         result = compute(between.join(words))

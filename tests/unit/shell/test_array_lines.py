@@ -29,7 +29,7 @@ def text(lines: ArrayLines) -> str:
 @example(array=np.array([1e3], np.float16))
 @example(array=np.array([1e-4], np.float32))
 @example(array=np.array([1e6 + 1e6j], np.complex64))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_an_array_looks_as_in_numpy(array):
     with np.printoptions(threshold=array.size):
         assert text(ArrayLines(array)) == _of_numpy(array)
@@ -71,7 +71,7 @@ def test_elements_that_are_left_out_are_known():
 
 
 @given(shape=arrays.array_shapes(min_dims=1, max_dims=3, max_side=9), are_edges=st.booleans())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_the_line_of_an_element_begins_at_most_at_that_element(shape, are_edges):
     array = np.arange(np.prod(shape)).reshape(shape)
     lines = ArrayLines(read_edges(shape, array.__getitem__) if are_edges else array, shape)

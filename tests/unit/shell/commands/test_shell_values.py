@@ -499,7 +499,7 @@ _TYPED = st.sampled_from(
 
 
 @given(command=st.sampled_from(["lt", "pt", "pf", "eval"]), words=st.lists(_TYPED, max_size=6))
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_typed_gets_an_answer(shell, command, words):
     answer = shell.answer(" ".join([command, *words]))
     shown = [text_of(line) for line in answer.lines[:50]]
