@@ -1,10 +1,11 @@
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { describe, expect, test } from "vitest";
 import { diagnosis as check } from "../src/api/answers";
 import type { Target } from "../src/model/neighbourhood";
 import { phrasesOf, proseOf } from "../src/model/phrases";
 import { firstCauseLabel } from "../src/model/verdict";
 import { PhraseWords } from "../src/views/numbers";
+import { Button } from "../src/views/panel";
 import { phrasesText } from "./focus_text";
 
 const NOWHERE = { graph_id: null, op_name: null, graph_execution_index: null, execution_index: null };
@@ -51,15 +52,15 @@ describe("the sentences of the server", () => {
     const elements = phrasesOf(answer(PHRASES).where).map(
       (phrase) => PhraseWords({ phrase, follow: (target) => followed.push(target) }) as VNode<ElementProps>,
     );
-    expect(elements.map(({ type, props }) => [typeof type === "string" ? type : "", props.class])).toEqual([
-      ["", undefined],
+    expect(elements.map(({ type, props }) => [type, props.class])).toEqual([
+      [Fragment, undefined],
       ["code", undefined],
       ["b", "bad"],
-      ["button", "link"],
-      ["button", "link"],
+      [Button, undefined],
+      [Button, undefined],
     ]);
     expect(elements.map(({ props }) => props.children)).toEqual(PHRASES.map(({ text }) => text));
-    elements[3]?.props.onClick?.();
+    elements[3]?.props.act?.();
     expect(followed).toEqual([{ kind: "op", graph: "g", opName: "Log", graphExecution: 7 }]);
   });
 
@@ -81,7 +82,7 @@ describe("the sentences of the server", () => {
 interface ElementProps {
   readonly class?: string;
   readonly children?: unknown;
-  readonly onClick?: () => void;
+  readonly act?: () => void;
 }
 
 test("the first cause is called the first bad value only where it is both", () => {

@@ -9,17 +9,17 @@ import { displayName, isFunctionName, tensorName } from "../model/names";
 import { processOf } from "../model/processes";
 import { roleOf, roleWords } from "../model/role";
 import { firstCauseLabel } from "../model/verdict";
-import type { Store } from "../store/store";
 import { Elements, Explanation } from "./cause_parts";
 import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName } from "./numbers";
 import { ExpectedOrigins, OriginCard } from "./origin_card";
-import { Failure, Hint, IconButton, Panel } from "./panel";
+import { Button, Failure, Hint, IconButton, Panel } from "./panel";
+import type { With } from "./props";
 import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
 
-export function Alerts({ store }: { readonly store: Store }) {
+export function Alerts({ store }: With) {
   const total = store.lists.value?.alerts.pages.total.value ?? 0;
   return (
     <Panel
@@ -35,7 +35,7 @@ export function Alerts({ store }: { readonly store: Store }) {
   );
 }
 
-function Steps({ store }: { readonly store: Store }) {
+function Steps({ store }: With) {
   const at = store.alert.value;
   const total = store.alertList.value?.pages.total.value ?? 0;
   return (
@@ -59,8 +59,7 @@ function Steps({ store }: { readonly store: Store }) {
   );
 }
 
-interface VerdictBoxProps {
-  readonly store: Store;
+interface VerdictBoxProps extends With {
   /** Whether no alert is listed below it. */
   readonly isAlone: boolean;
 }
@@ -86,7 +85,7 @@ function VerdictBox({ store, isAlone }: VerdictBoxProps) {
   );
 }
 
-function NotLookedAt({ store }: { readonly store: Store }) {
+function NotLookedAt({ store }: With) {
   const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
   if (gaps.length === 0) return null;
   return (
@@ -100,7 +99,7 @@ function NotLookedAt({ store }: { readonly store: Store }) {
 }
 
 /** What is not recorded: it may hold more alerts, and earlier ones. */
-function AlsoMissing({ store }: { readonly store: Store }) {
+function AlsoMissing({ store }: With) {
   const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
   const words = gapsWords(gaps);
   if (words === undefined) return null;
@@ -112,7 +111,7 @@ function AlsoMissing({ store }: { readonly store: Store }) {
   );
 }
 
-function Found({ store }: { readonly store: Store }) {
+function Found({ store }: With) {
   const pages = store.alertList.value?.pages;
   if (pages === undefined) return null;
   void pages.edition.value;
@@ -153,34 +152,28 @@ function Found({ store }: { readonly store: Store }) {
 }
 
 /** A button for each rule with alerts; a pressed one hides the alerts of the other rules. */
-function AlertTypes({ store }: { readonly store: Store }) {
+function AlertTypes({ store }: With) {
   const chosen = store.alertType.value;
   return (
     <div class="alert-types" role="group" aria-label="Alert rules">
       {store.alertTypes.value.map(({ id, title, description, isError, count }) => (
-        <button
+        <Button
           key={id}
-          type="button"
           class="alert-type"
           title={description}
           aria-pressed={id === chosen}
-          data-testid={`alert-type-${id}`}
-          onClick={() => void store.setAlertType(id === chosen ? undefined : id)}
+          testId={`alert-type-${id}`}
+          act={() => void store.setAlertType(id === chosen ? undefined : id)}
         >
           <span>{title}</span>
           <b class={isError ? "badge" : "badge badge-warning"}>{grouped(count)}</b>
-        </button>
+        </Button>
       ))}
     </div>
   );
 }
 
-interface AlertRowProps {
-  readonly store: Store;
-  readonly index: AlertIndex;
-  readonly alert: Alert | undefined;
-  readonly attributes: RowAttributes;
-}
+type AlertRowProps = With<{ index: AlertIndex; alert: Alert | undefined; attributes: RowAttributes }>;
 
 function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const selected = store.alert.value === index;
@@ -231,7 +224,7 @@ function alertDetails(alert: Alert): string {
   return role === undefined ? details : `${role} · ${details}`;
 }
 
-export function Cause({ store }: { readonly store: Store }) {
+export function Cause({ store }: With) {
   const loaded = store.originList.value;
   const { shown: origin, expected } = store.origins.value;
   if (origin !== undefined) return <OriginCard store={store} origin={origin} />;
@@ -247,7 +240,7 @@ export function Cause({ store }: { readonly store: Store }) {
 }
 
 /** Bad values that harm nothing, and no others. */
-function AllExpected({ store }: { readonly store: Store }) {
+function AllExpected({ store }: With) {
   return (
     <div class="all-expected" data-testid="all-expected">
       <ExpectedOrigins store={store} />
@@ -255,8 +248,7 @@ function AllExpected({ store }: { readonly store: Store }) {
   );
 }
 
-interface FirstCauseProps {
-  readonly store: Store;
+interface FirstCauseProps extends With {
   /** Whether bad values are explained already, so that only an alert of another kind is left. */
   readonly isBadExplained: boolean;
 }

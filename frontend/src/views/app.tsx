@@ -16,6 +16,7 @@ import { LiveBar } from "./live/live_bar";
 import { LiveButton, StartCard } from "./live/start_card";
 import { Toasts } from "./live/toasts";
 import { restoreSizes, Splitter } from "./panel";
+import type { With } from "./props";
 import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
@@ -37,7 +38,7 @@ const BARS = {
   value: { label: "Height of the value", axis: "y", sign: -1, section: ".value-frame", least: 240 },
 } as const;
 
-export function App({ store }: { readonly store: Store }) {
+export function App({ store }: With) {
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (root.current !== null) restoreSizes(root.current, Object.keys(BARS));
@@ -54,7 +55,7 @@ export function App({ store }: { readonly store: Store }) {
   );
 }
 
-function NoRun({ store }: { readonly store: Store }) {
+function NoRun({ store }: With) {
   if (store.live.program.value !== undefined)
     return (
       <>
@@ -67,7 +68,7 @@ function NoRun({ store }: { readonly store: Store }) {
   return <Empty logdir={store.logdir.value} failure={failure} live={<LiveButton store={store} />} />;
 }
 
-function Sections({ store }: { readonly store: Store }) {
+function Sections({ store }: With) {
   const isValueOpen = store.value.value !== undefined;
   return (
     <>

@@ -6,9 +6,10 @@ import { counted } from "../base/text";
 import type { Target } from "../model/neighbourhood";
 import type { Store } from "../store/store";
 import { Prose, Words } from "./numbers";
+import { Button } from "./panel";
+import type { With } from "./props";
 
-interface ExplanationProps {
-  readonly store: Store;
+interface ExplanationProps extends With {
   readonly diagnosis: Diagnosis;
   /** Words before the first sentence. */
   readonly label?: string;
@@ -72,20 +73,15 @@ export function Change({ example: { before, after } }: { readonly example: Examp
   );
 }
 
-interface ElementsProps {
-  readonly store: Store;
-  readonly loaded: Loaded<ValueRef | undefined> | undefined;
-}
-
 /** A link to the elements of a value, if they are on record. */
-export function Elements({ store, loaded }: ElementsProps) {
+export function Elements({ store, loaded }: With<{ loaded: Loaded<ValueRef | undefined> | undefined }>) {
   if (loaded?.kind !== "ready" || loaded.value === undefined) return null;
   const value = loaded.value;
   return (
     <p>
-      <button type="button" class="link" data-testid="first-bad-value" onClick={() => store.showValue(value)}>
+      <Button testId="first-bad-value" act={() => store.showValue(value)}>
         Show its elements
-      </button>
+      </Button>
     </p>
   );
 }

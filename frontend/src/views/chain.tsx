@@ -2,12 +2,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { counted } from "../base/text";
 import { type ChainStep, listedSteps } from "../model/origin";
-import type { Store } from "../store/store";
 import { follow } from "./cause_parts";
 import { TensorName } from "./numbers";
+import { Button } from "./panel";
+import type { With } from "./props";
 
 /** From the first bad value that the program shows back to the birth. */
-export function Chain({ store }: { readonly store: Store }) {
+export function Chain({ store }: With) {
   const [isWhole, setWhole] = useState(false);
   const steps = store.chain.value;
   if (steps.length < 2) return null;
@@ -19,9 +20,9 @@ export function Chain({ store }: { readonly store: Store }) {
         <Steps store={store} steps={begin} />
         {hidden > 0 && (
           <li>
-            <button type="button" class="link" data-testid="chain-more" onClick={() => setWhole(true)}>
+            <Button testId="chain-more" act={() => setWhole(true)}>
               … {hidden} more
-            </button>
+            </Button>
           </li>
         )}
         <Steps store={store} steps={end} />
@@ -30,17 +31,16 @@ export function Chain({ store }: { readonly store: Store }) {
   );
 }
 
-function Steps({ store, steps }: { readonly store: Store; readonly steps: readonly ChainStep[] }) {
+function Steps({ store, steps }: With<{ steps: readonly ChainStep[] }>) {
   return steps.map((step) => (
     <li key={step.position} value={step.position + 1}>
-      <button
-        type="button"
+      <Button
         class={`chain-step ${step.isBirth ? "chain-birth" : ""}`}
         title={stepTitle(step)}
-        data-testid="chain-step"
+        testId="chain-step"
         aria-current={step === store.chainStep.value ? "step" : undefined}
         disabled={step.target.kind === "nowhere"}
-        onClick={() => follow(store, step.target)}
+        act={() => follow(store, step.target)}
       >
         <span class="chain-head">
           <span class="chip">{step.opType}</span>
@@ -50,7 +50,7 @@ function Steps({ store, steps }: { readonly store: Store; readonly steps: readon
           <span>{step.relation}</span>
           <span>{step.place}</span>
         </span>
-      </button>
+      </Button>
     </li>
   ));
 }
@@ -61,7 +61,7 @@ function stepTitle({ title, relation, place, skipped }: ChainStep): string {
 }
 
 /** The steps from the birth on, as the graph structure flows, with the one in focus marked. */
-export function ChainStrip({ store }: { readonly store: Store }) {
+export function ChainStrip({ store }: With) {
   const steps = store.chain.value;
   const current = store.chainStep.value;
   const strip = useRef<HTMLDivElement>(null);
@@ -78,27 +78,20 @@ export function ChainStrip({ store }: { readonly store: Store }) {
   );
 }
 
-interface StripStepProps {
-  readonly store: Store;
-  readonly step: ChainStep;
-  readonly isCurrent: boolean;
-}
-
-function StripStep({ store, step, isCurrent }: StripStepProps) {
+function StripStep({ store, step, isCurrent }: With<{ step: ChainStep; isCurrent: boolean }>) {
   return (
     <>
       {!step.isBirth && <span aria-hidden="true">→</span>}
-      <button
-        type="button"
+      <Button
         class={`chain-chip ${step.isBirth ? "chain-birth" : ""}`}
         title={stepTitle(step)}
-        data-testid="chain-chip"
+        testId="chain-chip"
         aria-current={isCurrent ? "step" : undefined}
         disabled={step.target.kind === "nowhere"}
-        onClick={() => follow(store, step.target)}
+        act={() => follow(store, step.target)}
       >
         {step.opType}
-      </button>
+      </Button>
     </>
   );
 }

@@ -2,14 +2,9 @@
 import type { Status } from "../api/answers";
 import { counted } from "../base/text";
 import { changesOf, changesText, type Recorded } from "../model/changed_values";
-import type { Store } from "../store/store";
+import type { With } from "./props";
 
-interface TagProps {
-  readonly store: Store;
-  readonly of: Recorded;
-}
-
-export function ChangedTag({ store, of }: TagProps) {
+export function ChangedTag({ store, of }: With<{ of: Recorded }>) {
   const changes = changesOf(store.status.value?.changed_values ?? [], of);
   if (changes.length === 0) return null;
   return (

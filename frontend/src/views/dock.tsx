@@ -10,6 +10,8 @@ import type { DockName } from "../store/dock/dock";
 import type { Store } from "../store/store";
 import { ComparisonPanel } from "./comparison/comparison";
 import { PROGRAM_PANELS } from "./live/panels";
+import { Button } from "./panel";
+import type { With } from "./props";
 
 export interface DockPanel {
   readonly name: DockName;
@@ -18,7 +20,7 @@ export interface DockPanel {
   readonly isThere?: (store: Store) => boolean;
   /** A count beside the title. */
   readonly count?: (store: Store) => number | undefined;
-  readonly View: FunctionComponent<{ readonly store: Store }>;
+  readonly View: FunctionComponent<With>;
 }
 
 /** All panels, in the order of their tabs. */
@@ -35,8 +37,7 @@ const PANELS: readonly DockPanel[] = [
 
 const hasProgram = ({ live }: Store): boolean => live.program.value !== undefined;
 
-interface DockProps {
-  readonly store: Store;
+interface DockProps extends With {
   /** The recording's own sections. */
   readonly children: ComponentChildren;
 }
@@ -67,13 +68,7 @@ export function Dock({ store, children }: DockProps) {
   );
 }
 
-interface TabsProps {
-  readonly store: Store;
-  readonly panels: readonly DockPanel[];
-  readonly open: DockPanel | undefined;
-}
-
-function Tabs({ store, panels, open }: TabsProps) {
+function Tabs({ store, panels, open }: With<{ panels: readonly DockPanel[]; open: DockPanel | undefined }>) {
   const list = useRef<HTMLDivElement>(null);
   const names = [undefined, ...panels.map(({ name }) => name)];
   const onKey = (event: KeyboardEvent) => {
@@ -101,8 +96,7 @@ function Tabs({ store, panels, open }: TabsProps) {
   );
 }
 
-interface TabProps {
-  readonly store: Store;
+interface TabProps extends With {
   readonly name: DockName | undefined;
   readonly title: string;
   readonly count?: number | undefined;
@@ -111,19 +105,18 @@ interface TabProps {
 
 function Tab({ store, name, title, count, isOpen }: TabProps) {
   return (
-    <button
-      type="button"
+    <Button
       class="dock-tab"
       role="tab"
       id={`dock-tab-${name ?? "recording"}`}
       aria-selected={isOpen}
       aria-controls="dock-panel"
       tabIndex={isOpen ? 0 : -1}
-      data-testid={`dock-tab-${name ?? "recording"}`}
-      onClick={() => store.dock.show(name)}
+      testId={`dock-tab-${name ?? "recording"}`}
+      act={() => store.dock.show(name)}
     >
       {title}
       {count !== undefined && count > 0 && <span class="dock-count">{count}</span>}
-    </button>
+    </Button>
   );
 }

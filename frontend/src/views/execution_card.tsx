@@ -10,13 +10,14 @@ import { mayHoldValue } from "../model/values/value_ref";
 import type { Store } from "../store/store";
 import { ChangedTag } from "./changed_tag";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
-import { Failure, Hint } from "./panel";
+import { Button, Failure, Hint } from "./panel";
+import type { With } from "./props";
 import { ValueButton } from "./values/value_button";
 
 /** Longer lists of slots become their number. */
 const LONGEST_SLOTS = 16;
 
-export function ExecutionCard({ store }: { readonly store: Store }) {
+export function ExecutionCard({ store }: With) {
   const index = store.execution.value;
   const loaded = store.executionData.value;
   const data = shown(loaded);
@@ -120,21 +121,20 @@ function CardHead({
         {[clock(data.wall_time), shortDevice(device), data.host_name].filter(Boolean).join(" · ")}
       </span>
       {store.subject.value !== "execution" && (
-        <button
-          type="button"
+        <Button
           class="small"
           title="Stack trace, source and neighbours of this execution"
-          onClick={() => store.focusExecution(index)}
+          act={() => store.focusExecution(index)}
         >
           Show its stack
-        </button>
+        </Button>
       )}
     </div>
   );
 }
 
 /** The graph of a function, the graphs nested in it, and a button that leads to what ran inside. */
-function Inside({ store }: { readonly store: Store }) {
+function Inside({ store }: With) {
   const graph = shown(store.calledGraph.value);
   const nested = shown(store.nestedGraphs.value) ?? [];
   const located = shown(store.inside.value);
@@ -149,19 +149,15 @@ function Inside({ store }: { readonly store: Store }) {
         </span>
       )}
       {begin !== undefined && end !== undefined && end > begin && (
-        <button
-          type="button"
-          class="small"
-          onClick={() => void store.focusGraphExecution(graphExecutionIndex(begin))}
-        >
+        <Button class="small" act={() => void store.focusGraphExecution(graphExecutionIndex(begin))}>
           Go to the {counted(end - begin, "tensor")} inside
-        </button>
+        </Button>
       )}
     </>
   );
 }
 
-function Inputs({ store, data }: { readonly store: Store; readonly data: ExecutionData }) {
+function Inputs({ store, data }: With<{ data: ExecutionData }>) {
   const inputs = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
   const { known, unknown } = knownInputs(inputs);
   const slots = slotRanges(unknown);
@@ -187,18 +183,17 @@ function Inputs({ store, data }: { readonly store: Store; readonly data: Executi
   );
 }
 
-function InputOrigin({ store, input }: { readonly store: Store; readonly input: ExecutionInput }) {
+function InputOrigin({ store, input }: With<{ input: ExecutionInput }>) {
   const from = input.execution_index;
   if (from === undefined) return <span class="dim ellipsis">not made by a recorded op</span>;
   return (
-    <button
-      type="button"
+    <Button
       class="link ellipsis"
       title="Go to the execution that made it"
-      onClick={() => store.focusExecution(from)}
+      act={() => store.focusExecution(from)}
     >
       #{from} {displayName(input.op_type ?? "")}:{input.output_slot ?? 0}
-    </button>
+    </Button>
   );
 }
 
@@ -212,13 +207,7 @@ function unknownInput(tensorId: number): ExecutionInput {
   };
 }
 
-interface OutputsProps {
-  readonly store: Store;
-  readonly index: ExecutionIndex;
-  readonly data: ExecutionData;
-}
-
-function Outputs({ store, index, data }: OutputsProps) {
+function Outputs({ store, index, data }: With<{ index: ExecutionIndex; data: ExecutionData }>) {
   const outputs = outputSummaries(data);
   return (
     <div class="tensor-table" role="table" aria-label="Outputs">

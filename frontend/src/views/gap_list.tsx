@@ -2,12 +2,13 @@
 import { counted } from "../base/text";
 import type { Gap, Missing } from "../model/gaps";
 import { displayName } from "../model/names";
-import type { Store } from "../store/store";
+import { Button } from "./panel";
+import type { With } from "./props";
 
 const FEW_GAPS = 4;
 const FEW_NAMES = 5;
 
-export function GapList({ store, gaps }: { readonly store: Store; readonly gaps: readonly Gap[] }) {
+export function GapList({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
   const [first, rest] = [gaps.slice(0, FEW_GAPS), gaps.slice(FEW_GAPS)];
   return (
     <>
@@ -22,7 +23,7 @@ export function GapList({ store, gaps }: { readonly store: Store; readonly gaps:
   );
 }
 
-function Gaps({ store, gaps }: { readonly store: Store; readonly gaps: readonly Gap[] }) {
+function Gaps({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
   return (
     <ul class="gaps">
       {gaps.map(({ title, message, missing, hosts, severe }) => (
@@ -36,7 +37,7 @@ function Gaps({ store, gaps }: { readonly store: Store; readonly gaps: readonly 
   );
 }
 
-function Names({ store, missing }: { readonly store: Store; readonly missing: readonly Missing[] }) {
+function Names({ store, missing }: With<{ missing: readonly Missing[] }>) {
   if (missing.length === 0) return null;
   const [first, rest] = [missing.slice(0, FEW_NAMES), missing.slice(FEW_NAMES)];
   return (
@@ -61,16 +62,11 @@ function Names({ store, missing }: { readonly store: Store; readonly missing: re
 }
 
 /** A name, with a link to the calls of its graph when that is recorded. */
-function Name({ store, missing: { name, graph } }: { readonly store: Store; readonly missing: Missing }) {
+function Name({ store, missing: { name, graph } }: With<{ missing: Missing }>) {
   if (graph === undefined) return <code title={name}>{displayName(name)}</code>;
   return (
-    <button
-      type="button"
-      class="link"
-      title={`Go to a call of ${name}`}
-      onClick={() => void store.focusGraph(graph)}
-    >
+    <Button title={`Go to a call of ${name}`} act={() => void store.focusGraph(graph)}>
       <code>{displayName(name)}</code>
-    </button>
+    </Button>
   );
 }

@@ -4,10 +4,10 @@ import { tensorName } from "../model/names";
 import { roleWords } from "../model/role";
 import type { GraphExecutionRow } from "../model/rows";
 import { mayHoldValue } from "../model/values/value_ref";
-import type { Store } from "../store/store";
 import { ChangedTag } from "./changed_tag";
 import { shortDevice } from "./execution_card";
 import { CountHeads, Counts, TensorName } from "./numbers";
+import type { With } from "./props";
 import { ValueButton } from "./values/value_button";
 import type { RowAttributes } from "./virtual_list";
 
@@ -45,8 +45,7 @@ export function Header({ withDevice, withHost, withLayer }: Columns) {
   );
 }
 
-interface RowProps {
-  readonly store: Store;
+interface RowProps extends With {
   /** Undefined while it is loading. */
   readonly row: GraphExecutionRow | undefined;
   readonly attributes: RowAttributes;
@@ -90,13 +89,7 @@ function loadingRow(attributes: RowAttributes) {
   );
 }
 
-interface NameProps {
-  readonly store: Store;
-  readonly row: GraphExecutionRow;
-  readonly isInput: boolean;
-}
-
-function NameCell({ store, row, isInput }: NameProps) {
+function NameCell({ store, row, isInput }: With<{ row: GraphExecutionRow; isInput: boolean }>) {
   const name = tensorName(row.opName, row.slot);
   return (
     <span role="gridcell">

@@ -1,11 +1,10 @@
 /** What is above the list of graph executions: its filters, and a field that leads to a row. */
 import { graphExecutionIndex } from "../base/ids";
 import { processWords } from "../model/processes";
-import type { Store } from "../store/store";
 import { Choice, plainOptions } from "./choice";
+import type { With } from "./props";
 
-interface ToolsProps {
-  readonly store: Store;
+interface ToolsProps extends With {
   readonly total: number;
   readonly withLayer: boolean;
   /** Called when the reader goes to a row by its number. */
@@ -55,7 +54,7 @@ function rowOfForm(form: HTMLFormElement, all: number): number | undefined {
 }
 
 /** The processes of the run, if there are several. */
-function HostFilter({ store }: { readonly store: Store }) {
+function HostFilter({ store }: With) {
   const filter = store.filter.value;
   const hosts = store.status.value?.hosts ?? [];
   if (hosts.length <= 1) return null;
@@ -70,8 +69,7 @@ function HostFilter({ store }: { readonly store: Store }) {
   );
 }
 
-interface LayerFilterProps {
-  readonly store: Store;
+interface LayerFilterProps extends With {
   /** Whether the run has layers. */
   readonly withLayer: boolean;
 }

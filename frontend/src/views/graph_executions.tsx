@@ -13,9 +13,10 @@ import { Tools } from "./graph_execution_tools";
 import { useChange } from "./hooks";
 import { Minimap } from "./minimap";
 import { Failure, Hint, Panel } from "./panel";
+import type { With } from "./props";
 import { VirtualList } from "./virtual_list";
 
-export function GraphExecutions({ store }: { readonly store: Store }) {
+export function GraphExecutions({ store }: With) {
   const pages = store.graphExecutionPages.value;
   const total = pages?.total.value ?? 0;
   const all = store.status.value?.num_graph_executions ?? 0;
@@ -42,8 +43,7 @@ export function GraphExecutions({ store }: { readonly store: Store }) {
   );
 }
 
-interface ListProps {
-  readonly store: Store;
+interface ListProps extends With {
   /** The number of rows of the list, and of the run. */
   readonly total: number;
   readonly all: number;
@@ -127,8 +127,7 @@ function stepTo(store: Store, row: number): void {
   else if (!store.leftOut.value) void store.focusGraphExecution(graphExecutionIndex(row));
 }
 
-interface ListMinimapProps {
-  readonly store: Store;
+interface ListMinimapProps extends With {
   readonly total: number;
   readonly begin: number;
   readonly end: number;

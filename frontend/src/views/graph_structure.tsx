@@ -8,8 +8,9 @@ import { ChainStrip } from "./chain";
 import { NO_SIZE } from "./hooks";
 import { Failure, Hint, IconButton, Panel } from "./panel";
 import { Picture } from "./picture";
+import type { With } from "./props";
 
-export function GraphStructure({ store }: { readonly store: Store }) {
+export function GraphStructure({ store }: With) {
   const loaded = store.neighbourhood.value;
   const op = shown(loaded);
   const size = useRef(NO_SIZE);
@@ -42,7 +43,7 @@ function pictureKey(store: Store): string {
   return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
 }
 
-function Breadcrumb({ store }: { readonly store: Store }) {
+function Breadcrumb({ store }: With) {
   if (store.subject.value === "execution") {
     const data = shown(store.executionData.value);
     if (data === undefined) return null;
@@ -57,7 +58,7 @@ function Breadcrumb({ store }: { readonly store: Store }) {
   return <span title={text}>{text}</span>;
 }
 
-function HistoryButtons({ store }: { readonly store: Store }) {
+function HistoryButtons({ store }: With) {
   const history = store.history.value;
   return (
     <div class="tools">

@@ -2,14 +2,15 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Access, KeyQuestion } from "../store/link/access";
-import type { Store } from "../store/store";
+import { Button } from "./panel";
+import type { With } from "./props";
 
 const SENTENCE: Readonly<Record<KeyQuestion, string>> = {
   missing: "Commands need the key that TensorBoard printed when it started.",
   wrong: "That is not the key of this TensorBoard, which it printed when it started.",
 };
 
-export function KeyPrompt({ store }: { readonly store: Store }) {
+export function KeyPrompt({ store }: With) {
   const question = store.access.question.value;
   return question === undefined ? null : <Prompt access={store.access} question={question} />;
 }
@@ -62,9 +63,9 @@ function Row({ field, cancel }: RowProps) {
       <button type="submit" class="small" data-testid="key-give">
         OK
       </button>
-      <button type="button" class="small" data-testid="key-cancel" onClick={cancel}>
+      <Button class="small" testId="key-cancel" act={cancel}>
         Cancel
-      </button>
+      </Button>
     </span>
   );
 }

@@ -5,6 +5,7 @@ import { compact, counted, grouped } from "../base/text";
 import { badWords, KINDS, numericsWords, type Summary, shares, summaryWords } from "../model/health";
 import type { Target } from "../model/neighbourhood";
 import { type Phrase, phrasesOf, proseOf } from "../model/phrases";
+import { Button } from "./panel";
 
 /** A bar with a part for each kind of number, in proportion. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
@@ -146,9 +147,9 @@ export function PhraseWords({ phrase, follow }: PhraseProps) {
       return <b class="bad">{phrase.text}</b>;
     case "link":
       return (
-        <button type="button" class="link" data-testid="phrase-link" onClick={() => follow(phrase.target)}>
+        <Button testId="phrase-link" act={() => follow(phrase.target)}>
           {phrase.text}
-        </button>
+        </Button>
       );
     default:
       return never(phrase);

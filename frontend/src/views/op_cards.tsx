@@ -10,7 +10,9 @@ import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
 import { BreakDot, OpTools } from "./live/op_menu";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
+import { Button } from "./panel";
 import { MOST_OUTPUTS } from "./picture_layout";
+import type { With } from "./props";
 import { ValueButton } from "./values/value_button";
 
 export type Side = "input" | "consumer";
@@ -31,12 +33,7 @@ function cardTitle(card: Card, side: Side): string {
     .join(" · ");
 }
 
-interface NeighbourCardProps {
-  readonly store: Store;
-  readonly card: Card;
-  readonly side: Side;
-  readonly top: number;
-}
+type NeighbourCardProps = With<{ card: Card; side: Side; top: number }>;
 
 /** A card, and above it the button that shows the elements. */
 export function NeighbourCard(props: NeighbourCardProps) {
@@ -59,15 +56,14 @@ export function NeighbourCard(props: NeighbourCardProps) {
 
 function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
   return (
-    <button
-      type="button"
+    <Button
       class={cardClass(store, card, side)}
       style={{ top: `${top}px`, height: `${CARD.height}px` }}
-      data-testid={`graph-structure-${side}`}
+      testId={`graph-structure-${side}`}
       data-card={card.key}
       disabled={card.target.kind === "nowhere"}
       title={cardTitle(card, side)}
-      onClick={() => store.follow(card.target)}
+      act={() => store.follow(card.target)}
     >
       <span class="op-line">
         <TensorName name={card.title} />
@@ -83,7 +79,7 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
       ) : (
         <span class="dim ellipsis">{card.note}</span>
       )}
-    </button>
+    </Button>
   );
 }
 
@@ -122,14 +118,7 @@ function SameAs({ name }: { readonly name: string }) {
   );
 }
 
-interface CentreProps {
-  readonly store: Store;
-  readonly op: Neighbourhood;
-  readonly top: number;
-  readonly height: number;
-}
-
-export function Centre({ store, op, top, height }: CentreProps) {
+export function Centre({ store, op, top, height }: With<{ op: Neighbourhood; top: number; height: number }>) {
   const device = shortDevice(op.device);
   return (
     <div
@@ -156,27 +145,20 @@ export function Centre({ store, op, top, height }: CentreProps) {
   );
 }
 
-interface GraphsRunProps {
-  readonly store: Store;
-  readonly runs: Neighbourhood["runs"];
-}
-
-function GraphsRun({ store, runs }: GraphsRunProps) {
+function GraphsRun({ store, runs }: With<{ runs: Neighbourhood["runs"] }>) {
   return (
     <span class="op-runs dim ellipsis">
       runs{" "}
       {runs.map(({ graph, name }, i) => (
         <span key={graph}>
           {i > 0 && ", "}
-          <button
-            type="button"
-            class="link"
+          <Button
             title={`Go to what ${name} computed last here`}
-            data-testid="graph-structure-runs"
-            onClick={() => void store.focusGraph(graph)}
+            testId="graph-structure-runs"
+            act={() => void store.focusGraph(graph)}
           >
             {displayName(name)}
-          </button>
+          </Button>
         </span>
       ))}
     </span>
@@ -190,12 +172,7 @@ function outputValue(store: Store, summary: Summary, slot: number): ValueRef | u
   return index !== undefined && mayHoldValue(summary) ? { kind: "execution", index, slot } : undefined;
 }
 
-interface OutputsProps {
-  readonly store: Store;
-  readonly op: Neighbourhood;
-}
-
-function Outputs({ store, op }: OutputsProps) {
+function Outputs({ store, op }: With<{ op: Neighbourhood }>) {
   const { outputs } = op;
   const name = op.opName ?? displayName(op.opType);
   const isOne = outputs.length <= 1;
@@ -223,12 +200,6 @@ function Outputs({ store, op }: OutputsProps) {
   );
 }
 
-interface OutputButtonProps {
-  readonly store: Store;
-  readonly value: ValueRef | undefined;
-  readonly name: string;
-}
-
-function OutputButton({ store, value, name }: OutputButtonProps) {
+function OutputButton({ store, value, name }: With<{ value: ValueRef | undefined; name: string }>) {
   return value === undefined ? null : <ValueButton store={store} value={value} name={name} />;
 }

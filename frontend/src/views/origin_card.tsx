@@ -13,15 +13,13 @@ import {
   originLabel,
   placeTarget,
 } from "../model/origin";
-import type { Store } from "../store/store";
 import { Change, Elements, follow } from "./cause_parts";
 import { Chain } from "./chain";
 import { NumericsWords, Prose, TensorName, Verdict, Words } from "./numbers";
+import { Button } from "./panel";
+import type { With } from "./props";
 
-interface OriginProps {
-  readonly store: Store;
-  readonly origin: Origin;
-}
+type OriginProps = With<{ origin: Origin }>;
 
 export function OriginCard({ store, origin }: OriginProps) {
   return (
@@ -80,14 +78,9 @@ function GradientSource({ store, origin }: OriginProps) {
   return (
     <p data-testid="gradient-source">
       The gradient was asked for in{" "}
-      <button
-        type="button"
-        class="link"
-        title={source.path}
-        onClick={() => follow(store, placeTarget(origin))}
-      >
+      <Button title={source.path} act={() => follow(store, placeTarget(origin))}>
         {lineName(source)}
-      </button>
+      </Button>
     </p>
   );
 }
@@ -126,7 +119,7 @@ function Evidence({ origin }: { readonly origin: Origin }) {
 }
 
 /** The other origins that matter, as links. */
-function OtherOrigins({ store }: { readonly store: Store }) {
+function OtherOrigins({ store }: With) {
   const { others } = store.origins.value;
   if (others.length === 0) return null;
   return (
@@ -138,7 +131,7 @@ function OtherOrigins({ store }: { readonly store: Store }) {
 }
 
 /** Bad values that harm nothing, each with its reason. */
-export function ExpectedOrigins({ store }: { readonly store: Store }) {
+export function ExpectedOrigins({ store }: With) {
   const { expected } = store.origins.value;
   if (expected.length === 0) return null;
   return (
@@ -149,19 +142,14 @@ export function ExpectedOrigins({ store }: { readonly store: Store }) {
   );
 }
 
-function OriginList({ store, origins }: { readonly store: Store; readonly origins: readonly Origin[] }) {
+function OriginList({ store, origins }: With<{ origins: readonly Origin[] }>) {
   return (
     <ul>
       {origins.map((origin) => (
         <li key={originKey(origin)}>
-          <button
-            type="button"
-            class="link"
-            title="Explain this one"
-            onClick={() => store.chooseOrigin(origin)}
-          >
+          <Button title="Explain this one" act={() => store.chooseOrigin(origin)}>
             {origin.headline}
-          </button>{" "}
+          </Button>{" "}
           <b class="bad">{kindWords(origin)}</b>
           {["swallowed", "expected"].includes(origin.category) && (
             <p class="dim">

@@ -1,5 +1,5 @@
 /** The frame around each section, and the bars between them that can be dragged. */
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useRef } from "preact/hooks";
 import { remember, remembered } from "../base/host";
 import { drag } from "./hooks";
@@ -40,6 +40,16 @@ export function Failure({ message }: { readonly message: string }) {
   );
 }
 
+interface ButtonProps extends Omit<ComponentProps<"button">, "onClick"> {
+  readonly act: (event: MouseEvent) => unknown;
+  readonly testId?: string | undefined;
+}
+
+/** A button in words: a link in a text where no class says otherwise. */
+export function Button({ act, testId, class: look = "link", ...rest }: ButtonProps) {
+  return <button type="button" class={look} data-testid={testId} onClick={act} {...rest} />;
+}
+
 interface IconButtonProps {
   readonly label: string;
   /** The tooltip, where it differs from the label. */
@@ -53,17 +63,9 @@ interface IconButtonProps {
 /** A small button with a sign in place of words. */
 export function IconButton({ label, title = label, text, off, act, testId }: IconButtonProps) {
   return (
-    <button
-      type="button"
-      class="icon"
-      title={title}
-      aria-label={label}
-      disabled={off}
-      data-testid={testId}
-      onClick={act}
-    >
+    <Button class="icon" title={title} aria-label={label} disabled={off} testId={testId} act={act}>
       {text}
-    </button>
+    </Button>
   );
 }
 

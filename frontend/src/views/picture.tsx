@@ -3,7 +3,6 @@ import { useRef, useState } from "preact/hooks";
 import type { Forward } from "../api/answers";
 import { counted } from "../base/text";
 import { type Card, forwardTarget, type Neighbourhood } from "../model/neighbourhood";
-import type { Store } from "../store/store";
 import { Curves } from "./curves";
 import { CARD } from "./geometry";
 import { type Size, useSize } from "./hooks";
@@ -11,14 +10,14 @@ import { OpMenu } from "./live/op_menu";
 import { useOpMenu } from "./live/use_op_menu";
 import { Words } from "./numbers";
 import { Centre, isOnChain, NeighbourCard, type Side } from "./op_cards";
-import { Failure } from "./panel";
+import { Button, Failure } from "./panel";
 import { type Column, layoutOf, type PictureLayout } from "./picture_layout";
+import type { With } from "./props";
 
 /** The number of cards drawn at first, and added with each press of the button for more. */
 const CARDS = 60;
 
-interface PictureProps {
-  readonly store: Store;
+interface PictureProps extends With {
   readonly op: Neighbourhood;
   /** The size of the last picture, so that the next one is not drawn for another size first. */
   readonly size: { current: Size };
@@ -61,7 +60,7 @@ export function Picture({ store, op, size }: PictureProps) {
 }
 
 /** Why an output of the op is bad. */
-function Why({ store }: { readonly store: Store }) {
+function Why({ store }: With) {
   const loaded = store.explanation.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   // The sentences of another op are not shown while those of this one are loading.
@@ -86,13 +85,7 @@ function ColumnTitles({ op, layout }: { readonly op: Neighbourhood; readonly lay
   );
 }
 
-interface CardsProps {
-  readonly store: Store;
-  readonly side: Side;
-  readonly column: Column;
-}
-
-function Cards({ store, side, column }: CardsProps) {
+function Cards({ store, side, column }: With<{ side: Side; column: Column }>) {
   return column.cards.map((card, i) => (
     <NeighbourCard key={card.key} store={store} card={card} side={side} top={column.tops[i] ?? 0} />
   ));
@@ -116,32 +109,30 @@ function More({ side, column, act }: MoreProps) {
   if (left === 0 || top === undefined) return null;
   const n = Math.min(left, CARDS);
   return (
-    <button
-      type="button"
+    <Button
       class={`small more-cards op-${side}`}
       style={{ top: `${top + CARD.height + CARD.gap}px` }}
-      data-testid={`graph-structure-more-${side}`}
-      onClick={() => act(n)}
+      testId={`graph-structure-more-${side}`}
+      act={() => act(n)}
     >
       Show {n} more
-    </button>
+    </Button>
   );
 }
 
 /** A link from an op of a gradient, which a library creates, to the op in the user's own line. */
-function GradientOf({ store, forward }: { readonly store: Store; readonly forward: Forward }) {
+function GradientOf({ store, forward }: With<{ forward: Forward }>) {
   return (
     <p class="forward">
       Part of the gradient of{" "}
-      <button
-        type="button"
+      <Button
         class="link ellipsis"
-        data-testid="graph-structure-forward"
+        testId="graph-structure-forward"
         title={`Go to ${forward.op_name}`}
-        onClick={() => store.follow(forwardTarget(forward))}
+        act={() => store.follow(forwardTarget(forward))}
       >
         {forward.op_name}
-      </button>
+      </Button>
     </p>
   );
 }

@@ -10,9 +10,10 @@ import type { Store } from "../store/store";
 import { Explanation } from "./cause_parts";
 import { Choice, plainOptions } from "./choice";
 import { TensorName } from "./numbers";
-import { Failure, Hint } from "./panel";
+import { Button, Failure, Hint } from "./panel";
+import type { With } from "./props";
 
-export function Rules({ store }: { readonly store: Store }) {
+export function Rules({ store }: With) {
   const { isOpen, setOpen } = store.rules;
   return (
     <details
@@ -27,7 +28,7 @@ export function Rules({ store }: { readonly store: Store }) {
   );
 }
 
-function RuleList({ store }: { readonly store: Store }) {
+function RuleList({ store }: With) {
   const loaded = store.rules.rules.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   const rules = shown(loaded);
@@ -41,26 +42,22 @@ function RuleList({ store }: { readonly store: Store }) {
   );
 }
 
-interface RuleProps {
-  readonly store: Store;
-  readonly rule: Rule;
-}
+type RuleProps = With<{ rule: Rule }>;
 
 function RuleItem({ store, rule }: RuleProps) {
   const isChosen = store.rules.chosen.value === rule.alert_type;
   return (
     <li class="rule" data-testid={`rule-${rule.alert_type}`}>
-      <button
-        type="button"
+      <Button
         class="rule-head"
         title={rule.description}
         aria-expanded={isChosen}
         disabled={rule.missing !== undefined}
-        onClick={() => store.rules.choose(rule)}
+        act={() => store.rules.choose(rule)}
       >
         <span>{rule.title}</span>
         <Count rule={rule} />
-      </button>
+      </Button>
       {rule.missing !== undefined && <p class="dim">{rule.missing}</p>}
       {rule.missing === undefined &&
         rule.parameters.map((parameter) => (
@@ -148,7 +145,7 @@ function NumberField(props: FieldProps) {
   );
 }
 
-function Findings({ store }: { readonly store: Store }) {
+function Findings({ store }: With) {
   const loaded = store.rules.findings.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   const found = shown(loaded);
@@ -164,13 +161,7 @@ function Findings({ store }: { readonly store: Store }) {
   );
 }
 
-interface FindingProps {
-  readonly store: Store;
-  readonly finding: Finding;
-  readonly index: number;
-}
-
-function FindingItem({ store, finding, index }: FindingProps) {
+function FindingItem({ store, finding, index }: With<{ finding: Finding; index: number }>) {
   const [isAsking, setAsking] = useState(false);
   const isExplained = store.rules.explained.value === index;
   const { source, allowed, remark } = finding;
@@ -185,20 +176,13 @@ function FindingItem({ store, finding, index }: FindingProps) {
           .filter(Boolean)
           .join(" · ")}
       </span>
-      <button
-        type="button"
-        class="link"
-        aria-expanded={isExplained}
-        onClick={() => store.rules.explain(index)}
-      >
+      <Button aria-expanded={isExplained} act={() => store.rules.explain(index)}>
         Why
-      </button>
+      </Button>
       {allowed !== undefined ? (
         <span>meant: {allowed}</span>
       ) : (
-        <button type="button" class="link" onClick={() => setAsking(!isAsking)}>
-          Meant so …
-        </button>
+        <Button act={() => setAsking(!isAsking)}>Meant so …</Button>
       )}
       {remark !== undefined && <span class="dim">{remark}</span>}
       {isExplained && <Why store={store} />}
@@ -208,14 +192,14 @@ function FindingItem({ store, finding, index }: FindingProps) {
 }
 
 /** The tensor of an alert, what it is for, and how many others it is about. */
-function Tensors({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+function Tensors({ store, finding }: With<{ finding: Finding }>) {
   const { op_name: name, op_type: type, num_tensors: size } = finding;
   const whose = finding.variable ?? finding.gradient_of.join(", ");
   return (
     <>
-      <button type="button" class="link" onClick={() => focus(store, finding)}>
+      <Button act={() => focus(store, finding)}>
         <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
-      </button>
+      </Button>
       {whose !== "" && <span>for {whose}</span>}
       {size > 1 && <span title={finding.tensors.join("\n")}>and {grouped(size - 1)} more</span>}
     </>
@@ -223,7 +207,7 @@ function Tensors({ store, finding }: { readonly store: Store; readonly finding: 
 }
 
 /** Why the explained alert breaks its rule, and what helps. */
-function Why({ store }: { readonly store: Store }) {
+function Why({ store }: With) {
   const loaded = store.rules.explanation.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (loaded?.kind !== "ready") return <Hint>Loading …</Hint>;
@@ -243,7 +227,7 @@ function focus(
 }
 
 /** Why an alert is meant; it is kept in a file beside the run. */
-function Reason({ store, finding }: { readonly store: Store; readonly finding: Finding }) {
+function Reason({ store, finding }: With<{ finding: Finding }>) {
   const [reason, setReason] = useState("");
   const failure = store.rules.failure.value;
   return (

@@ -2,14 +2,14 @@
 import { useRef } from "preact/hooks";
 import { counted } from "../base/text";
 import type { Group, Match } from "../model/find";
-import type { Store } from "../store/store";
 import { useChange } from "./hooks";
+import type { With } from "./props";
 import { type SearchField, useSearchField } from "./search_field";
 
 const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
 
-export function Search({ store }: { readonly store: Store }) {
+export function Search({ store }: With) {
   const search = useSearchField(store);
   return (
     <search

@@ -11,9 +11,10 @@ import { filesOf } from "../model/stack";
 import type { Store } from "../store/store";
 import { useChange } from "./hooks";
 import { Failure, Hint, Panel } from "./panel";
+import type { With } from "./props";
 import type { SourceEditor } from "./source_editor";
 
-export function SourceCode({ store }: { readonly store: Store }) {
+export function SourceCode({ store }: With) {
   const position = store.sourceLine.value;
   const loaded = store.source.value;
   return (
@@ -57,7 +58,7 @@ function NotRecorded({ position }: { readonly position: SourceLine }) {
 }
 
 /** The files of the stack, the user's first; choosing one goes to its innermost frame. */
-function Files({ store }: { readonly store: Store }) {
+function Files({ store }: With) {
   const files = filesOf(shown(store.stack.value) ?? []);
   const here = files.find(({ path }) => path === store.sourceLine.value?.path);
   if (files.length < 2 || here === undefined) return null;
@@ -87,7 +88,7 @@ function Files({ store }: { readonly store: Store }) {
   );
 }
 
-function Editor({ store, position }: { readonly store: Store; readonly position: SourceLine }) {
+function Editor({ store, position }: With<{ position: SourceLine }>) {
   const parent = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<SourceEditor>();
   const [failure, setFailure] = useState<string>();

@@ -5,9 +5,10 @@ import { basename, counted } from "../base/text";
 import { displayName } from "../model/names";
 import { type Frame, foldStack } from "../model/stack";
 import type { Store } from "../store/store";
-import { Failure, Hint, Panel } from "./panel";
+import { Button, Failure, Hint, Panel } from "./panel";
+import type { With } from "./props";
 
-export function StackTrace({ store }: { readonly store: Store }) {
+export function StackTrace({ store }: With) {
   const loaded = store.stack.value;
   const frames = shown(loaded);
   return (
@@ -40,7 +41,7 @@ function emptyWords(store: Store): string {
   return kind === "loading" ? "Loading …" : "No stack was recorded for it.";
 }
 
-function Subject({ store }: { readonly store: Store }) {
+function Subject({ store }: With) {
   if (store.subject.value === "op") {
     const op = store.op.value;
     return op === undefined ? null : <span title={op.opName}>creation of {op.opName}</span>;
@@ -54,31 +55,30 @@ function Subject({ store }: { readonly store: Store }) {
   );
 }
 
-function Folded({ store, frames }: { readonly store: Store; readonly frames: readonly Frame[] }) {
+function Folded({ store, frames }: With<{ frames: readonly Frame[] }>) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <li>
-        <button type="button" class="folded" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Button class="folded" aria-expanded={open} act={() => setOpen(!open)}>
           <span aria-hidden="true">{open ? "▾" : "▸"}</span> {counted(frames.length, "library frame")}
-        </button>
+        </Button>
       </li>
       {open && frames.map((frame) => <StackFrame key={frame.id} store={store} frame={frame} />)}
     </>
   );
 }
 
-function StackFrame({ store, frame }: { readonly store: Store; readonly frame: Frame }) {
+function StackFrame({ store, frame }: With<{ frame: Frame }>) {
   const current = store.shownFrame.value?.id === frame.id;
   return (
     <li>
-      <button
-        type="button"
+      <Button
         class={`frame ${frame.isLibrary ? "frame-library" : ""}`}
         aria-current={current ? "true" : undefined}
-        data-testid="stack-frame"
+        testId="stack-frame"
         title={`${frame.path}:${frame.line}`}
-        onClick={() => store.focusFrame(frame.id)}
+        act={() => store.focusFrame(frame.id)}
       >
         <span class="frame-place">
           <b>{frame.func}</b>
@@ -89,7 +89,7 @@ function StackFrame({ store, frame }: { readonly store: Store; readonly frame: F
         {frame.text !== undefined && frame.text.trim() !== "" && (
           <code class="line-text">{frame.text.trim()}</code>
         )}
-      </button>
+      </Button>
     </li>
   );
 }

@@ -7,15 +7,15 @@ import { gapsCount, gapsOf } from "../model/gaps";
 import { countedProcesses } from "../model/processes";
 import { type RunTitle, runTitles } from "../model/runs";
 import { stateOf } from "../model/verdict";
-import type { Store } from "../store/store";
 import { ChangedCount } from "./changed_tag";
 import { Choice, type Option } from "./choice";
 import { GapList } from "./gap_list";
 import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
+import type { With } from "./props";
 import { Search } from "./search";
 
-export function StatusBar({ store }: { readonly store: Store }) {
+export function StatusBar({ store }: With) {
   const status = store.status.value;
   return (
     <header class="status">
@@ -43,7 +43,7 @@ export function StatusBar({ store }: { readonly store: Store }) {
   );
 }
 
-function RunSelector({ store }: { readonly store: Store }) {
+function RunSelector({ store }: With) {
   const runs = runTitles(shown(store.runs.value));
   if (runs.length === 0) return null;
   if (runs.length === 1) return <b class="run">{runs[0]?.title}</b>;
@@ -69,13 +69,8 @@ function optionOf({ name, title, mark }: RunTitle): Option<RunName> {
   return { value: name, title: mark + title };
 }
 
-interface OtherRunProps {
-  readonly store: Store;
-  readonly runs: readonly RunTitle[];
-}
-
 /** Chooses the run that the run in focus is compared with. */
-function OtherRun({ store, runs }: OtherRunProps) {
+function OtherRun({ store, runs }: With<{ runs: readonly RunTitle[] }>) {
   const others = runs.filter(({ name }) => name !== store.run.value);
   const other = store.comparison.other.value;
   const isListed = other === undefined || others.some(({ name }) => name === other);
@@ -163,7 +158,7 @@ function Dropped({ status }: { readonly status: Status }) {
   );
 }
 
-function Problem({ store }: { readonly store: Store }) {
+function Problem({ store }: With) {
   const { program, connection } = store.live;
   // The bar of the program says so too, and stands below.
   const isSaid = program.value !== undefined && connection.value !== undefined;
@@ -176,7 +171,7 @@ function Problem({ store }: { readonly store: Store }) {
   );
 }
 
-function NotRecorded({ store, status }: { readonly store: Store; readonly status: Status }) {
+function NotRecorded({ store, status }: With<{ status: Status }>) {
   const gaps = gapsOf(status);
   if (gaps.length === 0) return null;
   return (

@@ -17,8 +17,9 @@ import { BOX } from "./geometry";
 import { useChange, useSize } from "./hooks";
 import { Minimap } from "./minimap";
 import { Failure, IconButton, Panel } from "./panel";
+import type { With } from "./props";
 
-export function Timeline({ store }: { readonly store: Store }) {
+export function Timeline({ store }: With) {
   const total = store.lists.value?.executions.total.value ?? 0;
   const failure = store.lists.value?.executions.failure.value;
   const isChanged = (store.status.value?.changed_values.length ?? 0) > 0;
@@ -36,10 +37,7 @@ export function Timeline({ store }: { readonly store: Store }) {
   );
 }
 
-interface BarProps {
-  readonly store: Store;
-  readonly total: number;
-}
+type BarProps = With<{ total: number }>;
 
 /** The boxes between the buttons that scroll them. */
 function Bar({ store, total }: BarProps) {

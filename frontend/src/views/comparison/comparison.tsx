@@ -5,22 +5,14 @@ import { shown } from "../../base/loaded";
 import { counted } from "../../base/text";
 import { type Outcome, outcomeOf, toleranceTyped } from "../../model/comparison";
 import { titleOf } from "../../model/runs";
-import type { Store } from "../../store/store";
-import { Failure, Hint, IconButton } from "../panel";
+import { Button, Failure, Hint, IconButton } from "../panel";
+import type { With } from "../props";
 import { Changes, Tensors } from "./differences";
 import { FirstDifference } from "./first_difference";
 import { Part } from "./part";
 import { TensorInFocus } from "./tensor_in_focus";
 
-interface ComparisonProps {
-  readonly store: Store;
-}
-
-interface AnswerProps extends ComparisonProps {
-  readonly answer: Comparison;
-}
-
-export function ComparisonPanel({ store }: ComparisonProps) {
+export function ComparisonPanel({ store }: With) {
   const loaded = store.comparison.compared.value;
   return (
     <>
@@ -35,7 +27,7 @@ export function ComparisonPanel({ store }: ComparisonProps) {
 }
 
 /** Which runs are compared, how much of them is aligned, how they are compared, and the ways out. */
-function Bar({ store }: ComparisonProps) {
+function Bar({ store }: With) {
   const { compared, compareAgain, compareWith, turnRound } = store.comparison;
   const found = shown(compared.value);
   const answer = found?.answer;
@@ -48,9 +40,9 @@ function Bar({ store }: ComparisonProps) {
       </span>
       <Tolerance store={store} />
       {found?.isFinal === false && (
-        <button type="button" class="small" title="A run may have grown since" onClick={compareAgain}>
+        <Button class="small" title="A run may have grown since" act={compareAgain}>
           Compare again
-        </button>
+        </Button>
       )}
       <IconButton label="Go to the other run" text="⇄" act={turnRound} />
       <IconButton label="Close the comparison" text="×" act={() => compareWith(undefined)} />
@@ -59,7 +51,7 @@ function Bar({ store }: ComparisonProps) {
 }
 
 /** The relative difference that is allowed; an empty field leaves it to the server. */
-function Tolerance({ store }: ComparisonProps) {
+function Tolerance({ store }: With) {
   const { tolerance, allow } = store.comparison;
   const [typed, setTyped] = useState(tolerance.value === undefined ? "" : String(tolerance.value));
   const isWrong = toleranceTyped(typed) === "wrong";
@@ -87,7 +79,7 @@ function Tolerance({ store }: ComparisonProps) {
   );
 }
 
-function RunTitles({ store }: ComparisonProps) {
+function RunTitles({ store }: With) {
   const [run, other] = [store.run.value, store.comparison.other.value];
   const runs = shown(store.runs.value);
   if (run === undefined || other === undefined) return null;
@@ -99,7 +91,7 @@ function RunTitles({ store }: ComparisonProps) {
 }
 
 /** A comparison begins when both runs are read. */
-function Waiting({ store }: ComparisonProps) {
+function Waiting({ store }: With) {
   const reading = store.comparison.reading.value;
   if (reading === undefined) return <Hint>Comparing …</Hint>;
   const title = titleOf(shown(store.runs.value), reading.run);
@@ -108,9 +100,7 @@ function Waiting({ store }: ComparisonProps) {
       The run {title} is still being read. It is compared as soon as that is done.{" "}
       <progress value={reading.share} max={1} aria-label={`Reading ${title}`} />{" "}
       {reading.share !== undefined && (
-        <button type="button" class="link" onClick={store.comparison.hurry}>
-          Compare what is read until now
-        </button>
+        <Button act={store.comparison.hurry}>Compare what is read until now</Button>
       )}
     </div>
   );
@@ -124,7 +114,7 @@ const SIGNS: Readonly<Record<Outcome, { readonly sign: string; readonly look: st
   nothing: { sign: "?", look: "warning" },
 };
 
-function Answer({ store, answer }: AnswerProps) {
+function Answer({ store, answer }: With<{ answer: Comparison }>) {
   const outcome = outcomeOf(answer);
   const { sign, look } = SIGNS[outcome];
   const first = answer.first_difference;

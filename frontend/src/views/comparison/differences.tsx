@@ -5,13 +5,11 @@ import type { Comparison, ProgramChange, Side, TensorDifference } from "../../ap
 import { counted, grouped } from "../../base/text";
 import { changeSide, differenceWords, shareWords, sideName, sideTarget } from "../../model/comparison";
 import { lineName } from "../../model/origin";
-import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
+import { Button } from "../panel";
+import type { With } from "../props";
 
-interface ListProps {
-  readonly store: Store;
-  readonly answer: Comparison;
-}
+type ListProps = With<{ answer: Comparison }>;
 
 /** The rows that are shown at first. */
 const SHOWN = 40;
@@ -28,7 +26,7 @@ export function Changes({ store, answer: { changes, num_changes } }: ListProps) 
   );
 }
 
-function Change({ store, change }: { readonly store: Store; readonly change: ProgramChange }) {
+function Change({ store, change }: With<{ change: ProgramChange }>) {
   const side = changeSide(change);
   return (
     <li>
@@ -38,8 +36,7 @@ function Change({ store, change }: { readonly store: Store; readonly change: Pro
   );
 }
 
-interface PlaceProps {
-  readonly store: Store;
+interface PlaceProps extends With {
   readonly side: Side;
   /** Whether the run in focus has it. */
   readonly isHere: boolean;
@@ -51,9 +48,7 @@ function Place({ store, side, isHere }: PlaceProps) {
   return (
     <span class="compare-place">
       {isHere && sideTarget(side).kind !== "nowhere" ? (
-        <button type="button" class="link" onClick={() => store.comparison.goTo(side)}>
-          {name}
-        </button>
+        <Button act={() => store.comparison.goTo(side)}>{name}</Button>
       ) : (
         name
       )}
@@ -74,17 +69,16 @@ export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) 
   );
 }
 
-function Tensor({ store, tensor }: { readonly store: Store; readonly tensor: TensorDifference }) {
+function Tensor({ store, tensor }: With<{ tensor: TensorDifference }>) {
   const { first, what, inherited } = tensor;
   const isCurrent = store.comparison.inFocus.value === tensor;
   return (
     <li>
-      <button
-        type="button"
+      <Button
         class="compare-tensor"
         aria-current={isCurrent ? "true" : undefined}
-        data-testid="comparison-tensor"
-        onClick={() => store.comparison.goTo(first)}
+        testId="comparison-tensor"
+        act={() => store.comparison.goTo(first)}
       >
         <span class="chain-head">
           <TensorName name={sideName(first)} />
@@ -95,7 +89,7 @@ function Tensor({ store, tensor }: { readonly store: Store; readonly tensor: Ten
           <span>{inherited === undefined ? "" : `${shareWords(inherited)} inherited`}</span>
         </span>
         <span class="unseen">{differenceWords(tensor)}</span>
-      </button>
+      </Button>
     </li>
   );
 }
@@ -121,9 +115,7 @@ function Some({ title, testId, rows, total }: SomeProps) {
         {listed}
         {listed.length < rows.length && (
           <li>
-            <button type="button" class="link" onClick={() => setWhole(true)}>
-              … {grouped(rows.length - listed.length)} more
-            </button>
+            <Button act={() => setWhole(true)}>… {grouped(rows.length - listed.length)} more</Button>
           </li>
         )}
         {listed.length === rows.length && left > 0 && (

@@ -13,14 +13,12 @@ import {
 } from "../../model/comparison";
 import { displayName } from "../../model/names";
 import { lineName, placeKey } from "../../model/origin";
-import type { Store } from "../../store/store";
 import { Prose, TensorName } from "../numbers";
+import { Button } from "../panel";
+import type { With } from "../props";
 import { Part } from "./part";
 
-interface FirstProps {
-  readonly store: Store;
-  readonly first: First;
-}
+type FirstProps = With<{ first: First }>;
 
 export function FirstDifference({ store, first }: FirstProps) {
   return (
@@ -44,35 +42,24 @@ function Name({ store, first: { first } }: FirstProps) {
       <span class="chip">{displayName(first.op_type)}</span>
       {first.op_name !== undefined && <TensorName name={sideName(first)} />}
       {!isInFocus && (
-        <button
-          type="button"
-          class="small"
-          data-testid="show-first"
-          onClick={() => store.comparison.goTo(first)}
-        >
+        <Button class="small" testId="show-first" act={() => store.comparison.goTo(first)}>
           Show it
-        </button>
+        </Button>
       )}
     </p>
   );
 }
 
 /** The line of the user's own code; a click opens the source at it. */
-function SourceLine({ store, side }: { readonly store: Store; readonly side: Side }) {
+function SourceLine({ store, side }: With<{ side: Side }>) {
   const { source } = side;
   if (source === undefined) return null;
   return (
     <p class="where">
-      <button
-        type="button"
-        class="link"
-        title={source.path}
-        data-testid="difference-line"
-        onClick={() => store.comparison.showLine(side)}
-      >
+      <Button title={source.path} testId="difference-line" act={() => store.comparison.showLine(side)}>
         {lineName(source)}
         {source.function !== undefined && ` in ${source.function}`}
-      </button>
+      </Button>
       {source.text !== undefined && <code>{source.text}</code>}
     </p>
   );
@@ -113,13 +100,8 @@ function elementWords({ size, num_different, max_absolute }: NonNullable<First["
   return `${grouped(num_different)} of ${counted(size, "element")} differ${largest}`;
 }
 
-interface InputsProps {
-  readonly store: Store;
-  readonly inputs: readonly InputOfFirst[];
-}
-
 /** What the op takes: whether it differed already. */
-function Inputs({ store, inputs }: InputsProps) {
+function Inputs({ store, inputs }: With<{ inputs: readonly InputOfFirst[] }>) {
   if (inputs.length === 0) return null;
   return (
     <section data-testid="difference-inputs">
@@ -133,16 +115,16 @@ function Inputs({ store, inputs }: InputsProps) {
   );
 }
 
-function Input({ store, input }: { readonly store: Store; readonly input: InputOfFirst }) {
+function Input({ store, input }: With<{ input: InputOfFirst }>) {
   const side = input.first ?? input.second;
   if (side === undefined) return null;
   const { first } = input;
   return (
     <li class="compare-input">
       {first !== undefined && sideTarget(first).kind !== "nowhere" ? (
-        <button type="button" class="link" onClick={() => store.comparison.goTo(first)}>
+        <Button act={() => store.comparison.goTo(first)}>
           <TensorName name={sideName(first)} />
-        </button>
+        </Button>
       ) : (
         <span>
           <TensorName name={sideName(side)} /> <span class="dim">only in the other run</span>

@@ -4,13 +4,9 @@ import { shown } from "../../base/loaded";
 import { numberRows, placeRows, type SideRow } from "../../model/comparison";
 import { lineName } from "../../model/origin";
 import { titleOf } from "../../model/runs";
-import type { Store } from "../../store/store";
+import type { With } from "../props";
 
-interface SidesProps {
-  readonly store: Store;
-  readonly first: Side;
-  readonly second: Side;
-}
+type SidesProps = With<{ first: Side; second: Side }>;
 
 export function Sides({ store, first, second }: SidesProps) {
   const runs = shown(store.runs.value);

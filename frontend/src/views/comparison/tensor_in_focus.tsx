@@ -16,10 +16,10 @@ import {
   rowInFocus,
   twoCurves,
 } from "../../model/two_histories";
-import type { Store } from "../../store/store";
 import { Choice } from "../choice";
 import { TensorName } from "../numbers";
 import { Failure, Hint } from "../panel";
+import type { With } from "../props";
 import { OccurrenceSlider } from "../values/history";
 import { Part } from "./part";
 import { Sides } from "./sides";
@@ -27,7 +27,7 @@ import { Sides } from "./sides";
 const SIZE = { width: 400, height: 84 } as const;
 const LOW = { width: 400, height: 40 } as const;
 
-export function TensorInFocus({ store }: { readonly store: Store }) {
+export function TensorInFocus({ store }: With) {
   const loaded = store.comparison.histories.value;
   const histories = shown(loaded);
   return (
@@ -40,10 +40,7 @@ export function TensorInFocus({ store }: { readonly store: Store }) {
   );
 }
 
-interface BothProps {
-  readonly store: Store;
-  readonly histories: Histories;
-}
+type BothProps = With<{ histories: Histories }>;
 
 function Both({ store, histories }: BothProps) {
   const { first, second } = histories;
@@ -99,11 +96,7 @@ function Pictures({ store, histories }: BothProps) {
   );
 }
 
-interface ChoiceProps {
-  readonly store: Store;
-  readonly numbers: readonly HistoryNumber[];
-  readonly name: HistoryNumber;
-}
+type ChoiceProps = With<{ numbers: readonly HistoryNumber[]; name: HistoryNumber }>;
 
 function NumberChoice({ store, numbers, name }: ChoiceProps) {
   return (
@@ -145,7 +138,7 @@ function Curves({ store, histories, name }: CurvesProps) {
   );
 }
 
-function Legend({ store }: { readonly store: Store }) {
+function Legend({ store }: With) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (

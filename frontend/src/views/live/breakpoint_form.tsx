@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import type { Where } from "../../api/live";
 import { isCarried } from "../../model/live/conditions";
 import { newBreakpoint, place } from "../../model/live/places";
-import type { Store } from "../../store/store";
 import { Choice } from "../choice";
+import type { With } from "../props";
 import {
   type ConditionDraft,
   ConditionField,
@@ -83,12 +83,7 @@ function whereOf(kind: Kind, text: string): Where | undefined {
   return kind.field !== undefined && Object.keys(parts).length === 0 ? undefined : place(parts);
 }
 
-interface BreakpointFormProps {
-  readonly store: Store;
-  readonly mayChange: boolean;
-}
-
-export function BreakpointForm({ store, mayChange }: BreakpointFormProps) {
+export function BreakpointForm({ store, mayChange }: With<{ mayChange: boolean }>) {
   const [kind, setKind] = useState(KINDS[0] as Kind);
   const [text, setText] = useState("");
   const [draft, setDraft] = useState(NO_CONDITION);

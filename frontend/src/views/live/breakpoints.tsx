@@ -7,12 +7,13 @@ import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
 import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
-import { Hint, IconButton } from "../panel";
+import { Button, Hint, IconButton } from "../panel";
+import type { With } from "../props";
 import { BreakpointForm } from "./breakpoint_form";
 import { ConditionField, conditionOfDraft, draftOf, FirstOnly } from "./condition_field";
 import { NumberField } from "./number_field";
 
-export function Breakpoints({ store }: { readonly store: Store }) {
+export function Breakpoints({ store }: With) {
   const { program, readOnly, state } = store.live;
   const mayChange = mayEdit(program.value, readOnly.value);
   const all = state.value?.breakpoints ?? [];
@@ -34,11 +35,7 @@ export function Breakpoints({ store }: { readonly store: Store }) {
   );
 }
 
-interface RowProps {
-  readonly store: Store;
-  readonly breakpoint: Breakpoint;
-  readonly mayChange: boolean;
-}
+type RowProps = With<{ breakpoint: Breakpoint; mayChange: boolean }>;
 
 function Row(props: RowProps) {
   const { store, breakpoint, mayChange } = props;
@@ -83,15 +80,14 @@ function What({
   return (
     <span class="breakpoint-what">
       {isOnePlace(where) ? (
-        <button
-          type="button"
+        <Button
           class="link ellipsis"
           title={`Go to ${words}`}
-          data-testid="breakpoint-go"
-          onClick={() => goTo(store, where)}
+          testId="breakpoint-go"
+          act={() => goTo(store, where)}
         >
           <Words where={where} words={words} />
-        </button>
+        </Button>
       ) : (
         <span class="ellipsis" title={words}>
           {words}
@@ -123,17 +119,16 @@ interface RowToolsProps extends RowProps {
 function RowTools({ store, breakpoint, mayChange, words, isEdited, setEdited }: RowToolsProps) {
   return (
     <span class="breakpoint-tools">
-      <button
-        type="button"
+      <Button
         class="small"
         disabled={!mayChange}
         aria-expanded={isEdited}
         aria-label={`Change the breakpoint on ${words}`}
-        data-testid="breakpoint-edit"
-        onClick={() => setEdited(!isEdited)}
+        testId="breakpoint-edit"
+        act={() => setEdited(!isEdited)}
       >
         {isEdited ? "Cancel" : "Change"}
-      </button>
+      </Button>
       <IconButton
         label={`Remove the breakpoint on ${words}`}
         title="Remove"
@@ -167,13 +162,7 @@ export function goTo(store: Store, { path, line, op_name, function_regex }: Wher
   else if (op_name !== "") void store.focusOpNamed(op_name, function_regex);
 }
 
-interface EditorProps {
-  readonly store: Store;
-  readonly breakpoint: Breakpoint;
-  readonly close: () => void;
-}
-
-export function Editor({ store, breakpoint, close }: EditorProps) {
+export function Editor({ store, breakpoint, close }: With<{ breakpoint: Breakpoint; close: () => void }>) {
   const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
   const [ignore, setIgnore] = useState(breakpoint.ignore);
   const [first_only, setFirst] = useState(breakpoint.first_only);

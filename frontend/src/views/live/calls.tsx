@@ -3,9 +3,9 @@ import type { CallCount } from "../../api/live";
 import { basename, grouped } from "../../base/text";
 import { threadRows } from "../../model/live/program";
 import { displayName } from "../../model/names";
-import type { Store } from "../../store/store";
 import { shortDevice } from "../execution_card";
-import { Hint } from "../panel";
+import { Button, Hint } from "../panel";
+import type { With } from "../props";
 
 const KINDS: Readonly<Record<CallCount["kind"], string>> = {
   function: "function",
@@ -24,7 +24,7 @@ const COLUMNS = [
 
 type Columns = readonly (typeof COLUMNS)[number][];
 
-export function Calls({ store }: { readonly store: Store }) {
+export function Calls({ store }: With) {
   const state = store.live.state.value;
   const calls = state?.calls ?? [];
   if (calls.length === 0) return <Hint>The program has made no call yet.</Hint>;
@@ -60,7 +60,7 @@ export function Calls({ store }: { readonly store: Store }) {
 }
 
 /** The threads that are inside of calls, where there are others than the main one. */
-function Threads({ store }: { readonly store: Store }) {
+function Threads({ store }: With) {
   const rows = threadRows(store.live.state.value);
   if (rows.length === 0) return null;
   return (
@@ -89,8 +89,7 @@ function Threads({ store }: { readonly store: Store }) {
   );
 }
 
-interface RowProps {
-  readonly store: Store;
+interface RowProps extends With {
   readonly call: CallCount;
   readonly columns: Columns;
   /** Whether it is the current call. */
@@ -130,7 +129,7 @@ function devicesText(devices: readonly string[]): string {
 
 const SHOWN = 6;
 
-function Names({ store, names }: { readonly store: Store; readonly names: readonly string[] }) {
+function Names({ store, names }: With<{ names: readonly string[] }>) {
   return (
     <td class="lp-names" title={names.join("\n")}>
       {names.slice(0, SHOWN).map((name, i) => (
@@ -143,8 +142,7 @@ function Names({ store, names }: { readonly store: Store; readonly names: readon
   );
 }
 
-interface NameProps {
-  readonly store: Store;
+interface NameProps extends With {
   /** A tensor "x:0", an argument "x: float32 [2]", or a function. */
   readonly name: string;
   readonly text: string;
@@ -153,14 +151,13 @@ interface NameProps {
 /** The name as a way to what it names, if the recording has it. */
 function NameButton({ store, name, text }: NameProps) {
   return (
-    <button
-      type="button"
+    <Button
       class="link ellipsis"
       title={`Go to ${text}`}
-      data-testid="live-call-name"
-      onClick={() => void store.livePanel.focusName(name)}
+      testId="live-call-name"
+      act={() => void store.livePanel.focusName(name)}
     >
       {text}
-    </button>
+    </Button>
   );
 }

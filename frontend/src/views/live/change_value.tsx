@@ -4,11 +4,11 @@ import type { LiveProgram, Pause } from "../../api/live";
 import { CHANGES, type ChangeName, expressionOfChange } from "../../model/live/changes";
 import { readOnlyWords } from "../../model/live/program";
 import { nameOf, summaryOf } from "../../model/live/tensor_rows";
-import type { Store } from "../../store/store";
 import { Choice } from "../choice";
 import { ShapeWords, Verdict } from "../numbers";
+import type { With } from "../props";
 
-export function ChangeValue({ store }: { readonly store: Store }) {
+export function ChangeValue({ store }: With) {
   const program = store.live.program.value;
   const why = whyNot(program, store.live.readOnly.value);
   const pause = program?.state?.pause;
@@ -56,7 +56,7 @@ function Paused({ pause: { tensor } }: { readonly pause: Pause }) {
   );
 }
 
-function ChangeForm({ store }: { readonly store: Store }) {
+function ChangeForm({ store }: With) {
   const [name, setName] = useState<ChangeName>("nan");
   const [text, setText] = useState<string>(CHANGES[0].initial);
   const expression = expressionOfChange(name, text);
@@ -108,7 +108,7 @@ function KindChoice({ name, choose }: KindProps) {
 }
 
 /** What came of the last change at this pause. */
-function LastChange({ store }: { readonly store: Store }) {
+function LastChange({ store }: With) {
   const changed = store.livePanel.changed.value;
   if (changed === undefined || changed.pause !== store.live.state.value?.pause?.number) return null;
   return (

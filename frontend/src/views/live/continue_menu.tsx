@@ -1,7 +1,7 @@
 /** The ways to continue: over some calls, until a condition holds for any watched tensor, or on. */
 import { useState } from "preact/hooks";
 import type { Continuation } from "../../api/live";
-import type { Store } from "../../store/store";
+import type { With } from "../props";
 import { type ConditionDraft, ConditionField, conditionOfDraft, FIRST_PRESET } from "./condition_field";
 import { NumberField } from "./number_field";
 import { Popover } from "./popover";
@@ -9,8 +9,7 @@ import { Popover } from "./popover";
 /** The calls that TensorBoard's first debugger offered. */
 const CALLS = 5;
 
-interface ContinueMenuProps {
-  readonly store: Store;
+interface ContinueMenuProps extends With {
   /** Why the program cannot continue now. */
   readonly why: string | undefined;
 }

@@ -4,10 +4,10 @@ import { compact, grouped, shortNumber } from "../../base/text";
 import { type CurveNumber, liveCurve } from "../../model/live/curves";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
-import type { Store } from "../../store/store";
 import { Choice, optionsOf } from "../choice";
 import { TensorName } from "../numbers";
 import { Hint, IconButton } from "../panel";
+import type { With } from "../props";
 import { CurvePicture } from "./live_curve";
 
 const WORDS: Readonly<Record<CurveNumber, string>> = {
@@ -21,7 +21,7 @@ const WORDS: Readonly<Record<CurveNumber, string>> = {
   zero: "number of zeros",
 };
 
-export function CurvesTools({ store }: { readonly store: Store }) {
+export function CurvesTools({ store }: With) {
   const { curveNumber, setCurveNumber } = store.livePanel;
   return (
     <label class="lp-label">
@@ -36,7 +36,7 @@ export function CurvesTools({ store }: { readonly store: Store }) {
   );
 }
 
-export function Curves({ store }: { readonly store: Store }) {
+export function Curves({ store }: With) {
   const watched = store.live.state.value?.watched ?? [];
   if (watched.length === 0)
     return (
@@ -54,7 +54,7 @@ export function Curves({ store }: { readonly store: Store }) {
   );
 }
 
-function Curve({ store, watched }: { readonly store: Store; readonly watched: Watched }) {
+function Curve({ store, watched }: With<{ watched: Watched }>) {
   const { where, number, points } = watched;
   const name = store.livePanel.curveNumber.value;
   const title = placeWords(where);

@@ -2,11 +2,11 @@
 import { useRef, useState } from "preact/hooks";
 import { dtypeName, shapeText } from "../../model/names";
 import type { Evaluated } from "../../store/live/facts";
-import type { Store } from "../../store/store";
-import { Hint, IconButton } from "../panel";
+import { Button, Hint, IconButton } from "../panel";
+import type { With } from "../props";
 import { ChangeValue } from "./change_value";
 
-export function Evaluate({ store }: { readonly store: Store }) {
+export function Evaluate({ store }: With) {
   return (
     <div class="lp-evaluate lp-scroll">
       <section class="lp-part" aria-label="Evaluate">
@@ -21,7 +21,7 @@ export function Evaluate({ store }: { readonly store: Store }) {
 const HINT =
   "NumPy over tensors in backticks, such as np.max(np.abs(`Log:0`)). Enter evaluates, the arrows up and down bring earlier expressions.";
 
-function ExpressionBox({ store }: { readonly store: Store }) {
+function ExpressionBox({ store }: With) {
   const panel = store.livePanel;
   const [text, setText] = useState("");
   const back = useRef(-1);
@@ -62,7 +62,7 @@ function ExpressionBox({ store }: { readonly store: Store }) {
   );
 }
 
-function Results({ store }: { readonly store: Store }) {
+function Results({ store }: With) {
   const all = store.livePanel.evaluated.value;
   if (all.length === 0) return <Hint>{HINT}</Hint>;
   return (
@@ -74,12 +74,7 @@ function Results({ store }: { readonly store: Store }) {
   );
 }
 
-interface ResultProps {
-  readonly store: Store;
-  readonly evaluated: Evaluated;
-}
-
-function Result({ store, evaluated }: ResultProps) {
+function Result({ store, evaluated }: With<{ evaluated: Evaluated }>) {
   const { expression, result } = evaluated;
   const value = result.kind === "ready" ? result.value : undefined;
   const hasElements = value?.done === true && value.tensor > 0;
@@ -94,14 +89,9 @@ function Result({ store, evaluated }: ResultProps) {
             <span class="dim">
               {dtypeName(value.dtype)} {shapeText(value.shape)}
             </span>
-            <button
-              type="button"
-              class="small"
-              data-testid="live-result-view"
-              onClick={() => store.livePanel.showResult(evaluated)}
-            >
+            <Button class="small" testId="live-result-view" act={() => store.livePanel.showResult(evaluated)}>
               view
-            </button>
+            </Button>
           </>
         )}
         <IconButton

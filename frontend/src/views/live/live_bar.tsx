@@ -15,11 +15,13 @@ import {
 } from "../../model/live/program";
 import type { Store } from "../../store/store";
 import { Choice } from "../choice";
+import { Button } from "../panel";
+import type { With } from "../props";
 import { ContinueMenu } from "./continue_menu";
 import { KEY_OF } from "./keys";
 import { Popover } from "./popover";
 
-export function LiveBar({ store }: { readonly store: Store }) {
+export function LiveBar({ store }: With) {
   const program = store.live.program.value;
   if (program === undefined) return null;
   const situation = situationOf(program);
@@ -41,9 +43,9 @@ export function LiveBar({ store }: { readonly store: Store }) {
       <Details store={store} program={program} />
       <Chooser store={store} program={program} />
       {situation === "ended" ? (
-        <button type="button" class="small" data-testid="live-close" onClick={store.live.closeEnded}>
+        <Button class="small" testId="live-close" act={store.live.closeEnded}>
           Close
-        </button>
+        </Button>
       ) : (
         <Buttons store={store} program={program} />
       )}
@@ -51,10 +53,7 @@ export function LiveBar({ store }: { readonly store: Store }) {
   );
 }
 
-interface BarProps {
-  readonly store: Store;
-  readonly program: LiveProgram;
-}
+type BarProps = With<{ program: LiveProgram }>;
 
 /** Says so before a button is tried. */
 function ReadOnly({ store, program }: BarProps) {
@@ -163,18 +162,17 @@ function Buttons({ store, program }: BarProps) {
     <div class="live-buttons" role="toolbar" aria-label="Control of the program">
       {ACTIONS.map(({ action, label, title, act }) => (
         <span key={action} class="live-action">
-          <button
-            type="button"
+          <Button
             class={`live-button live-button-${action}`}
             aria-disabled={why[action] !== undefined}
             aria-keyshortcuts={KEY_OF[action]}
             title={why[action] ?? title}
-            data-testid={`live-${action}`}
-            onClick={() => why[action] === undefined && act(store)}
+            testId={`live-${action}`}
+            act={() => why[action] === undefined && act(store)}
           >
             {label}
             {KEY_OF[action] !== undefined && <kbd>{KEY_OF[action]}</kbd>}
-          </button>
+          </Button>
           {action === "continue" && <ContinueMenu store={store} why={why.continue} />}
         </span>
       ))}
@@ -184,7 +182,7 @@ function Buttons({ store, program }: BarProps) {
 }
 
 /** The button that ends the program, which asks back. */
-function Stop({ store, why }: { readonly store: Store; readonly why: string | undefined }) {
+function Stop({ store, why }: With<{ why: string | undefined }>) {
   return (
     <Popover
       label="Stop"
@@ -197,20 +195,19 @@ function Stop({ store, why }: { readonly store: Store; readonly why: string | un
         <div class="live-question">
           <p>End the program? What it has not saved is lost.</p>
           <div class="live-answers">
-            <button type="button" class="small" onClick={close}>
+            <Button class="small" act={close}>
               Keep it
-            </button>
-            <button
-              type="button"
+            </Button>
+            <Button
               class="small live-danger"
-              data-testid="live-stop-now"
-              onClick={() => {
+              testId="live-stop-now"
+              act={() => {
                 close();
                 void store.live.stopProgram();
               }}
             >
               End it
-            </button>
+            </Button>
           </div>
         </div>
       )}

@@ -1,13 +1,14 @@
 /** In the value view of a program's tensor: which time of it is shown, and its numbers over all times seen. */
 import { significant } from "../../base/text";
 import { numberOf } from "../../model/live/tensor_rows";
-import type { Store } from "../../store/store";
+import { Button } from "../panel";
+import type { With } from "../props";
 import { OccurrenceSlider } from "../values/history";
 import { CurvesTools } from "./curves";
 import { CurvePicture } from "./live_curve";
 
 /** "call 12, time 2 in it", a slider through the times, and the way back to the newest one. */
-export function LiveTimes({ store }: { readonly store: Store }) {
+export function LiveTimes({ store }: With) {
   const panel = store.livePanel;
   const now = panel.liveValue.value;
   const shown = now?.seen[now.at];
@@ -26,15 +27,15 @@ export function LiveTimes({ store }: { readonly store: Store }) {
       </span>
       <OccurrenceSlider at={now.at} total={now.seen.length} go={go} />
       {!panel.isFollowing.value && (
-        <button type="button" class="small" data-testid="live-follow" onClick={() => go(last)}>
+        <Button class="small" testId="live-follow" act={() => go(last)}>
           Newest
-        </button>
+        </Button>
       )}
     </div>
   );
 }
 
-export function LiveHistory({ store }: { readonly store: Store }) {
+export function LiveHistory({ store }: With) {
   const panel = store.livePanel;
   const now = panel.liveValue.value;
   if (now === undefined || now.seen.length <= 1) return null;

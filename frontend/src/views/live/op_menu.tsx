@@ -6,6 +6,8 @@ import { atOp, breakpointAt, placeWords } from "../../model/live/places";
 import { mayEdit, refusals } from "../../model/live/program";
 import type { Target } from "../../model/neighbourhood";
 import type { Store } from "../../store/store";
+import { Button } from "../panel";
+import type { With } from "../props";
 import { focusedOp } from "./focused_place";
 
 interface OpState {
@@ -26,7 +28,7 @@ function opState({ live }: Store, where: Where): OpState | undefined {
 }
 
 /** The buttons on the card of the op in focus. */
-export function OpTools({ store }: { readonly store: Store }) {
+export function OpTools({ store }: With) {
   const where = focusedOp(store);
   const now = where && opState(store, where);
   if (where === undefined || now === undefined) return null;
@@ -34,38 +36,36 @@ export function OpTools({ store }: { readonly store: Store }) {
   const label = `${now.isSet ? "Remove the breakpoint on" : "Break on"} ${name}`;
   return (
     <span class="op-tools">
-      <button
-        type="button"
+      <Button
         class="op-tool"
         aria-pressed={now.isSet}
         aria-label={label}
         aria-keyshortcuts="F9"
         title={`${label} (F9)`}
         disabled={!now.mayChange}
-        data-testid="op-breakpoint"
-        onClick={() => void store.live.toggle(where)}
+        testId="op-breakpoint"
+        act={() => void store.live.toggle(where)}
       >
         <span class={now.isSet ? "dot dot-on" : "dot"} aria-hidden="true" />
-      </button>
+      </Button>
       {!where.calls && (
-        <button
-          type="button"
+        <Button
           class="op-tool"
           aria-label={`Continue to ${name}`}
           title={`Continue to ${name}`}
           disabled={!now.mayContinue}
-          data-testid="op-continue"
-          onClick={() => void store.live.continueUntil({ tensor: where })}
+          testId="op-continue"
+          act={() => void store.live.continueUntil({ tensor: where })}
         >
           ⇥
-        </button>
+        </Button>
       )}
     </span>
   );
 }
 
 /** Marks the card of an op that has a breakpoint. */
-export function BreakDot({ store, target }: { readonly store: Store; readonly target: Target }) {
+export function BreakDot({ store, target }: With<{ target: Target }>) {
   if (store.live.program.value === undefined || target.kind !== "op") return null;
   const where = atOp(target.opName, shown(store.opInfo.value)?.graph_name);
   const found = breakpointAt(store.live.state.value?.breakpoints ?? [], where);
@@ -89,13 +89,7 @@ export interface MenuRequest {
   readonly owner: HTMLElement;
 }
 
-interface OpMenuProps {
-  readonly store: Store;
-  readonly request: MenuRequest;
-  readonly close: () => void;
-}
-
-export function OpMenu({ store, request, close }: OpMenuProps) {
+export function OpMenu({ store, request, close }: With<{ request: MenuRequest; close: () => void }>) {
   const menu = useRef<HTMLDivElement>(null);
   useStayInside(menu, request);
   useClickElsewhere(menu, close);
@@ -116,16 +110,15 @@ export function OpMenu({ store, request, close }: OpMenuProps) {
       onKeyDown={(event) => takeMenuKey(event, menu.current, () => done(() => {}))}
     >
       {itemsOf(store, request, now).map(({ label, isOff, act }) => (
-        <button
+        <Button
           key={label}
-          type="button"
           role="menuitem"
           tabIndex={-1}
           aria-disabled={isOff}
-          onClick={() => !isOff && done(act)}
+          act={() => !isOff && done(act)}
         >
           {label}
-        </button>
+        </Button>
       ))}
     </div>
   );

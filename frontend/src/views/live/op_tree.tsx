@@ -18,12 +18,13 @@ import { Choice, optionsOf } from "../choice";
 import { shortDevice } from "../execution_card";
 import { GRAPH_EXECUTION_ROW } from "../geometry";
 import { Failure, Hint } from "../panel";
+import type { With } from "../props";
 import { type RowAttributes, VirtualList } from "../virtual_list";
 import { NameFilterFields } from "./name_filter";
 
 const WORDS: Readonly<Record<Grouping, string>> = { scope: "Scope", layer: "Layer", device: "Device" };
 
-export function OpsTools({ store }: { readonly store: Store }) {
+export function OpsTools({ store }: With) {
   const panel = store.livePanel;
   return (
     <>
@@ -42,7 +43,7 @@ export function OpsTools({ store }: { readonly store: Store }) {
   );
 }
 
-export function OpsNote({ store }: { readonly store: Store }) {
+export function OpsNote({ store }: With) {
   const ops = store.livePanel.ops.value;
   if (ops?.kind !== "ready") return null;
   const shown = filteredOps(ops.value, store.livePanel.opFilter.value).length;
@@ -57,7 +58,7 @@ export function OpsNote({ store }: { readonly store: Store }) {
   return <span>{shown === ops.value.length ? all : `${grouped(shown)} of ${all}`}</span>;
 }
 
-export function Ops({ store }: { readonly store: Store }) {
+export function Ops({ store }: With) {
   const loaded = store.livePanel.ops.value;
   const filter = store.livePanel.opFilter.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
@@ -68,7 +69,7 @@ export function Ops({ store }: { readonly store: Store }) {
   return <Tree store={store} all={loaded.value} />;
 }
 
-function Tree({ store, all }: { readonly store: Store; readonly all: readonly ListedOp[] }) {
+function Tree({ store, all }: With<{ all: readonly ListedOp[] }>) {
   const panel = store.livePanel;
   const [grouping, filter] = [panel.grouping.value, panel.opFilter.value];
   const tree = useMemo(() => opTree(filteredOps(all, filter), grouping), [all, filter, grouping]);
@@ -80,13 +81,7 @@ function Tree({ store, all }: { readonly store: Store; readonly all: readonly Li
   return <Nodes store={store} tree={tree} open={open} marks={marks} rows={rows} />;
 }
 
-interface NodesProps {
-  readonly store: Store;
-  readonly tree: OpTree;
-  readonly open: ReadonlySet<string>;
-  readonly marks: Marks;
-  readonly rows: readonly TreeRow[];
-}
+type NodesProps = With<{ tree: OpTree; open: ReadonlySet<string>; marks: Marks; rows: readonly TreeRow[] }>;
 
 function Nodes({ store, tree, open, marks, rows }: NodesProps) {
   const [focus, setFocus] = useState(0);
@@ -156,8 +151,7 @@ function takeKey(store: Store, tree: OpTree, open: ReadonlySet<string>, row: Tre
   return true;
 }
 
-interface NodeProps {
-  readonly store: Store;
+interface NodeProps extends With {
   readonly tree: OpTree;
   readonly row: TreeRow;
   readonly marks: Marks;

@@ -1,7 +1,7 @@
 /** The panels of a program that runs: each but its breakpoints with a bar of what it shows and its tools. */
 import type { FunctionComponent } from "preact";
-import type { Store } from "../../store/store";
 import type { DockPanel } from "../dock";
+import type { With } from "../props";
 import { Breakpoints } from "./breakpoints";
 import { Calls } from "./calls";
 import { Curves, CurvesTools } from "./curves";
@@ -9,7 +9,7 @@ import { Evaluate } from "./evaluate";
 import { Ops, OpsNote, OpsTools } from "./op_tree";
 import { Tensors, TensorsNote, TensorsTools } from "./tensors";
 
-type View = FunctionComponent<{ readonly store: Store }>;
+type View = FunctionComponent<With>;
 
 /** The view below a bar with a note at its left end and tools at its right end. */
 function withBar(Note: View, Tools: View, Body: View): View {

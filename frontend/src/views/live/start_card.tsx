@@ -1,7 +1,7 @@
 /** The card that says how a program is joined, for a logdir in which none runs. */
 import { useEffect, useRef } from "preact/hooks";
-import type { Store } from "../../store/store";
-import { IconButton } from "../panel";
+import { Button, IconButton } from "../panel";
+import type { With } from "../props";
 
 interface Way {
   readonly title: string;
@@ -34,7 +34,7 @@ function shellWord(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function StartCard({ store }: { readonly store: Store }) {
+export function StartCard({ store }: With) {
   const { isCardOpen, program, setCardOpen } = store.live;
   if (!isCardOpen.value || program.value !== undefined) return null;
   return <Card logdir={store.logdir.value?.logdir ?? "logdir"} close={() => setCardOpen(false)} />;
@@ -72,18 +72,17 @@ function Card({ logdir, close }: { readonly logdir: string; readonly close: () =
 }
 
 /** Opens the card; only while no program runs. */
-export function LiveButton({ store }: { readonly store: Store }) {
+export function LiveButton({ store }: With) {
   const { program, setCardOpen } = store.live;
   if (program.value !== undefined) return null;
   return (
-    <button
-      type="button"
+    <Button
       class="small"
       title="Debug a program while it runs: breakpoints, steps, values"
-      data-testid="live-open"
-      onClick={() => setCardOpen(true)}
+      testId="live-open"
+      act={() => setCardOpen(true)}
     >
       Live …
-    </button>
+    </Button>
   );
 }

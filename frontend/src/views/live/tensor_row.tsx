@@ -6,9 +6,10 @@ import { badWords, isBad, type Summary, summaryWords } from "../../model/health"
 import { nameOf, summaryOf } from "../../model/live/tensor_rows";
 import { displayName } from "../../model/names";
 import { isSameRef } from "../../model/values/value_ref";
-import type { Store } from "../../store/store";
 import { shortDevice } from "../execution_card";
 import { HealthBar, TensorName } from "../numbers";
+import { Button } from "../panel";
+import type { With } from "../props";
 import type { RowAttributes } from "../virtual_list";
 
 const HEADS = [
@@ -36,8 +37,7 @@ export function TensorHeads() {
   );
 }
 
-interface RowProps {
-  readonly store: Store;
+interface RowProps extends With {
   readonly tensor: LiveTensor;
   readonly attributes: RowAttributes;
   /** Whether the program is paused at it. */
@@ -95,7 +95,7 @@ function Name({ tensor, isCurrent }: { readonly tensor: LiveTensor; readonly isC
 }
 
 /** The value itself when it is small, else the button that shows it. */
-function Value({ store, tensor }: { readonly store: Store; readonly tensor: LiveTensor }) {
+function Value({ store, tensor }: With<{ tensor: LiveTensor }>) {
   if (!tensor.has_value)
     return (
       <span role="gridcell" class="dim ellipsis" title={tensor.no_value}>
@@ -107,21 +107,20 @@ function Value({ store, tensor }: { readonly store: Store; readonly tensor: Live
   const ref = program && ({ kind: "live", program, tensor: liveTensorNumber(tensor.number) } as const);
   return (
     <span role="gridcell" class="lp-value">
-      <button
-        type="button"
+      <Button
         class={tensor.text === "" ? "small" : "link ellipsis lp-inline"}
         tabIndex={-1}
         title={`Show the elements of ${nameOf(tensor)} (v)`}
         aria-label={`Show the elements of ${nameOf(tensor)}${tensor.text && `: ${tensor.text}`}`}
         aria-pressed={isSameRef(open, ref)}
-        data-testid="live-view"
-        onClick={(event) => {
+        testId="live-view"
+        act={(event) => {
           event.stopPropagation();
           store.livePanel.showLiveValue(tensor.number);
         }}
       >
         {tensor.text || "view"}
-      </button>
+      </Button>
     </span>
   );
 }
@@ -161,7 +160,7 @@ function Line({ tensor: { path, line } }: { readonly tensor: LiveTensor }) {
   );
 }
 
-function Actions({ store, tensor }: { readonly store: Store; readonly tensor: LiveTensor }) {
+function Actions({ store, tensor }: With<{ tensor: LiveTensor }>) {
   const panel = store.livePanel;
   const name = nameOf(tensor);
   const mayGoOn = store.live.state.value?.phase === "paused" || store.live.state.value?.phase === "waiting";
@@ -207,21 +206,20 @@ interface ButtonProps {
 
 function RowButton({ label, title, text, isOn, isOff, act, name }: ButtonProps) {
   return (
-    <button
-      type="button"
+    <Button
       class={`lp-action ${name}`}
       tabIndex={-1}
       aria-label={label}
       title={title}
       aria-pressed={isOn}
       disabled={isOff}
-      data-testid={name}
-      onClick={(event) => {
+      testId={name}
+      act={(event) => {
         event.stopPropagation();
         act();
       }}
     >
       {text}
-    </button>
+    </Button>
   );
 }

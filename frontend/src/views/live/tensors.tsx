@@ -8,12 +8,13 @@ import { tensorName } from "../../model/names";
 import type { Store } from "../../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { Failure, Hint } from "../panel";
+import type { With } from "../props";
 import { type RowAttributes, VirtualList } from "../virtual_list";
 import { NameFilterFields } from "./name_filter";
 import { TensorHeads, TensorRow } from "./tensor_row";
 
 /** "train_step (call 3) · 1,204 tensors · 12 MB held", and what is not held any more. */
-export function TensorsNote({ store }: { readonly store: Store }) {
+export function TensorsNote({ store }: With) {
   const state = store.live.state.value;
   const { rows, total, call: of } = store.livePanel.rows.value;
   if (state === undefined) return null;
@@ -66,12 +67,12 @@ function valueWords(tensor: LiveTensor): readonly (string | undefined)[] {
   return [dtype, shape, tensor.text && `= ${tensor.text}`];
 }
 
-export function TensorsTools({ store }: { readonly store: Store }) {
+export function TensorsTools({ store }: With) {
   const { tensorFilter, setTensorFilter } = store.livePanel;
   return <NameFilterFields what="tensors" filter={tensorFilter.value} set={setTensorFilter} />;
 }
 
-export function Tensors({ store }: { readonly store: Store }) {
+export function Tensors({ store }: With) {
   const panel = store.livePanel;
   const [listed, state] = [panel.rows.value, store.live.state.value];
   const [now, current] = [state?.call?.number, state?.pause?.tensor];
@@ -105,12 +106,7 @@ function emptyWords(store: Store): string {
   return "No tensor was computed yet in this call: step to the next one.";
 }
 
-interface ListProps {
-  readonly store: Store;
-  readonly rows: readonly LiveTensor[];
-}
-
-function TensorList({ store, rows }: ListProps) {
+function TensorList({ store, rows }: With<{ rows: readonly LiveTensor[] }>) {
   const panel = store.livePanel;
   const pause = store.live.state.value?.pause;
   const current = pause?.tensor?.number;

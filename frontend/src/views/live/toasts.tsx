@@ -1,8 +1,8 @@
 /** The sentences of hits, in a region that screen readers read when they have nothing else to say. */
-import type { Store } from "../../store/store";
 import { IconButton } from "../panel";
+import type { With } from "../props";
 
-export function Toasts({ store }: { readonly store: Store }) {
+export function Toasts({ store }: With) {
   const { toasts, program, dismissToast } = store.live;
   const { pause } = program.value?.state ?? {};
   const isToasted = toasts.value.some(({ sentence }) => sentence === pause?.sentence);

@@ -12,11 +12,9 @@ import type { ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
 import { useChange } from "../hooks";
 import { Failure, IconButton } from "../panel";
+import type { With } from "../props";
 
-interface HistoryProps {
-  readonly store: Store;
-  readonly view: ValueView;
-}
+type HistoryProps = With<{ view: ValueView }>;
 
 /** The slider. It shows where the reader drags it, also while that occurrence is loading. */
 export function TimeSlider({ store, view }: HistoryProps) {

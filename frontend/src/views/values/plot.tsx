@@ -7,6 +7,7 @@ import type { Store } from "../../store/store";
 import type { ValuePicture } from "../../store/values/values";
 import { textBlock, textOf } from "../../store/values/values";
 import { drag, useSize } from "../hooks";
+import type { With } from "../props";
 import { drawCurve } from "./draw_curve";
 import { drawMap } from "./draw_map";
 import { usePalette } from "./palette";
@@ -14,10 +15,7 @@ import { PlotCanvas } from "./plot_canvas";
 import { useRange } from "./range";
 import { areaOf, kindOf } from "./scene";
 
-interface PlotProps {
-  readonly store: Store;
-  readonly picture: ValuePicture;
-}
+type PlotProps = With<{ picture: ValuePicture }>;
 
 const DRAWINGS = { map: drawMap, curve: drawCurve } as const;
 const WORDS = { map: "Heat map", curve: "Curve" } as const;

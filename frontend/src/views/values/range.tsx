@@ -5,6 +5,7 @@ import { counted, grouped } from "../../base/text";
 import type { NumberRange } from "../../model/values/grid";
 import { rangeTyped } from "../../model/values/view";
 import type { Store } from "../../store/store";
+import type { With } from "../props";
 
 /** The range that the reader typed, without a part that is no number; the same object while it is the same. */
 export function useRange(store: Store): NumberRange | undefined {
@@ -16,7 +17,7 @@ export function useRange(store: Store): NumberRange | undefined {
   }, [low, high]);
 }
 
-export function RangeFields({ store }: { readonly store: Store }) {
+export function RangeFields({ store }: With) {
   const range = store.range.value;
   const isWrong = rangeTyped(range) === "wrong";
   return (

@@ -5,14 +5,13 @@ import { type Axis, shownAxes, withIndex, withShown, writeSlicing } from "../../
 import { isComplex, type ValueView } from "../../model/values/view";
 import type { Store } from "../../store/store";
 import { Choice, type Option, plainOptions } from "../choice";
+import { Button } from "../panel";
+import type { With } from "../props";
 
 /** The sliders that are there at first; a tensor may have 254 dimensions. */
 const MOST_SLIDERS = 12;
 
-interface BarProps {
-  readonly store: Store;
-  readonly view: ValueView;
-}
+type BarProps = With<{ view: ValueView }>;
 
 export function SliceBar({ store, view }: BarProps) {
   const rank = view.info.shape?.length ?? 0;
@@ -23,9 +22,9 @@ export function SliceBar({ store, view }: BarProps) {
         {rank > 0 && <SliceField store={store} view={view} isWrong={problem !== undefined} />}
         {rank > 2 && view.axes !== undefined && <Dimensions store={store} view={view} axes={view.axes} />}
         {view.plane?.rows !== undefined && (
-          <button type="button" class="small" data-testid="value-swap" onClick={store.swapAxes}>
+          <Button class="small" testId="value-swap" act={store.swapAxes}>
             Swap axes
-          </button>
+          </Button>
         )}
         {isComplex(view.info.dtype) && <PartChoice store={store} />}
       </div>
@@ -124,7 +123,7 @@ function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
   );
 }
 
-function PartChoice({ store }: { readonly store: Store }) {
+function PartChoice({ store }: With) {
   return (
     <label class="slice-label">
       <span class="dim">part</span>

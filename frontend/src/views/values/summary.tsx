@@ -3,10 +3,10 @@ import type { ValueSummary } from "../../api/values";
 import { shown } from "../../base/loaded";
 import { counted, grouped, significant } from "../../base/text";
 import { KINDS } from "../../model/health";
-import type { Store } from "../../store/store";
 import { Failure, Hint } from "../panel";
+import type { With } from "../props";
 
-export function SummaryPart({ store }: { readonly store: Store }) {
+export function SummaryPart({ store }: With) {
   const loaded = store.valueSummary.value;
   const summary = shown(loaded);
   // What is wrong with the slice is said below its field.

@@ -9,14 +9,9 @@ import type { Store } from "../../store/store";
 import { textBlocks, textOf } from "../../store/values/values";
 import { VALUE_CELL } from "../geometry";
 import { Failure } from "../panel";
+import type { With } from "../props";
 import { useVirtualScroll, type VirtualScroll } from "../virtual_scroll";
 import { useRange } from "./range";
-
-interface TableProps {
-  readonly store: Store;
-  readonly view: ValueView;
-  readonly plane: Plane;
-}
 
 /** A table of the plane, or of the plane on its side. */
 interface Layout {
@@ -67,7 +62,7 @@ function useScroll(scroller: RefObject<HTMLElement | null>, { rows, columns }: L
   };
 }
 
-export function ValueTable({ store, view, plane }: TableProps) {
+export function ValueTable({ store, view, plane }: With<{ view: ValueView; plane: Plane }>) {
   const scroller = useRef<HTMLDivElement>(null);
   const layout = layoutOf(plane);
   const scroll = useScroll(scroller, layout);
@@ -118,15 +113,8 @@ function useTexts(store: Store, view: ValueView, layout: Layout, { rows, columns
   }, [run, view, rows.begin, rows.end, columns.begin, columns.end]);
 }
 
-interface CellsProps {
-  readonly store: Store;
-  readonly view: ValueView;
-  readonly layout: Layout;
-  readonly scroll: Scroll;
-}
-
 /** The cells that are seen, with the positions of their rows and columns at the edges. */
-function Cells({ store, view, layout, scroll }: CellsProps) {
+function Cells({ store, view, layout, scroll }: With<{ view: ValueView; layout: Layout; scroll: Scroll }>) {
   const { down, across, rows, columns } = scroll;
   const only = useRange(store);
   const head = hasNumbers(view.info) ? "value-head num" : "value-head";
@@ -178,8 +166,7 @@ function positionIn(line: Line | undefined, at: number): string {
   return line === undefined ? "" : String(line.first + at * line.step);
 }
 
-interface ElementProps {
-  readonly store: Store;
+interface ElementProps extends With {
   readonly view: ValueView;
   readonly cell: Cell;
   /** Attributes for its place in the table. */

@@ -1,10 +1,10 @@
 /** The button that opens the value view. */
 import type { ValueRef } from "../../api/values";
 import { isSameRef } from "../../model/values/value_ref";
-import type { Store } from "../../store/store";
+import { Button } from "../panel";
+import type { With } from "../props";
 
-interface ButtonProps {
-  readonly store: Store;
+interface ButtonProps extends With {
   readonly value: ValueRef;
   /** The name of the tensor. */
   readonly name: string;
@@ -16,21 +16,20 @@ interface ButtonProps {
 
 export function ValueButton({ store, value, name, isInList = false, className = "", style }: ButtonProps) {
   return (
-    <button
-      type="button"
+    <Button
       class={`value-button ${className}`}
       style={style}
       title={`Show the elements of ${name}${isInList ? " (v)" : ""}`}
       aria-label={`Show the elements of ${name}`}
       aria-pressed={isSameRef(store.value.value, value)}
       tabIndex={isInList ? -1 : 0}
-      data-testid="value-button"
-      onClick={(event) => {
+      testId="value-button"
+      act={(event) => {
         event.stopPropagation();
         store.showValue(value);
       }}
     >
       ▦
-    </button>
+    </Button>
   );
 }

@@ -9,13 +9,13 @@ import { displayName, shapeText } from "../../model/names";
 import { scaleOf } from "../../model/values/colours";
 import { NAN, NEG_INF, POS_INF } from "../../model/values/grid";
 import { hasNumbers, type ValueView } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import type { ValuePicture } from "../../store/values/values";
 import { textBlock, textOf } from "../../store/values/values";
 import { ChangedTag } from "../changed_tag";
 import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
-import { Failure, Hint, IconButton, Panel } from "../panel";
+import { Button, Failure, Hint, IconButton, Panel } from "../panel";
+import type { With } from "../props";
 import { HistoryPart, TimeSlider } from "./history";
 import { gradientOf, usePalette } from "./palette";
 import { Plot } from "./plot";
@@ -25,7 +25,7 @@ import { SliceBar } from "./slice_bar";
 import { SummaryPart } from "./summary";
 import { ValueTable } from "./table";
 
-export function ValueSection({ store }: { readonly store: Store }) {
+export function ValueSection({ store }: With) {
   const frame = useRef<HTMLDivElement>(null);
   const isOpen = store.value.value !== undefined;
   useFocus(frame, isOpen);
@@ -66,7 +66,7 @@ function useFocus(frame: { readonly current: HTMLElement | null }, isOpen: boole
 }
 
 /** What the tensor is. */
-function Head({ store, view: { info, ref } }: { readonly store: Store; readonly view: ValueView }) {
+function Head({ store, view: { info, ref } }: With<{ view: ValueView }>) {
   const place = info.function === undefined ? undefined : `in ${displayName(info.function)}`;
   const size = [
     info.size === undefined ? undefined : counted(info.size, "element"),
@@ -90,12 +90,7 @@ const TABS = [
   { tab: "table", title: "Table" },
 ] as const;
 
-interface ToolsProps {
-  readonly store: Store;
-  readonly view: ValueView | undefined;
-}
-
-function Tools({ store, view }: ToolsProps) {
+function Tools({ store, view }: With<{ view: ValueView | undefined }>) {
   return (
     <div class="tools">
       {view?.info.is_kept === true && <KeptTools store={store} view={view} />}
@@ -117,16 +112,15 @@ function KeptTools({ store, view }: BodyProps) {
     <>
       {hasNumbers(view.info) &&
         TABS.map(({ tab, title }) => (
-          <button
+          <Button
             key={tab}
-            type="button"
             class="small value-tab"
             aria-pressed={store.valueTab.value === tab}
-            data-testid={`value-tab-${tab}`}
-            onClick={() => store.setValueTab(tab)}
+            testId={`value-tab-${tab}`}
+            act={() => store.setValueTab(tab)}
           >
             {title}
-          </button>
+          </Button>
         ))}
       {run !== undefined && (
         <a
@@ -143,10 +137,7 @@ function KeptTools({ store, view }: BodyProps) {
   );
 }
 
-interface BodyProps {
-  readonly store: Store;
-  readonly view: ValueView;
-}
+type BodyProps = With<{ view: ValueView }>;
 
 function Body({ store, view }: BodyProps) {
   if (!view.info.is_kept) return <NotKept store={store} view={view} />;
@@ -261,7 +252,7 @@ export function Legend({ picture }: { readonly picture: ValuePicture }) {
 
 const ONLY = { row: 0, column: 0 } as const;
 
-export function Scalar({ store, view }: { readonly store: Store; readonly view: ValueView }) {
+export function Scalar({ store, view }: With<{ view: ValueView }>) {
   const run = store.run.value;
   void store.valueTexts.edition.value;
   const failure = store.valueTexts.failure.value;
