@@ -59,7 +59,9 @@ describe("the sentences of the server", () => {
       [Button, undefined],
       [Button, undefined],
     ]);
-    expect(elements.map(({ props }) => props.children)).toEqual(PHRASES.map(({ text }) => text));
+    expect(elements.map(({ props }) => props.text ?? props.children)).toEqual(
+      PHRASES.map(({ text }) => text),
+    );
     elements[3]?.props.act?.();
     expect(followed).toEqual([{ kind: "op", graph: "g", opName: "Log", graphExecution: 7 }]);
   });
@@ -82,6 +84,7 @@ describe("the sentences of the server", () => {
 interface ElementProps {
   readonly class?: string;
   readonly children?: unknown;
+  readonly text?: unknown;
   readonly act?: () => void;
 }
 

@@ -155,11 +155,11 @@ function Found({ store }: With) {
 function AlertTypes({ store }: With) {
   const chosen = store.alertType.value;
   return (
-    <div class="alert-types" role="group" aria-label="Alert rules">
+    <div class="fixed ruled" role="group" aria-label="Alert rules">
       {store.alertTypes.value.map(({ id, title, description, isError, count }) => (
         <Button
           key={id}
-          class="alert-type"
+          class="alert-type ends"
           title={description}
           aria-pressed={id === chosen}
           testId={`alert-type-${id}`}
@@ -179,7 +179,7 @@ function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const selected = store.alert.value === index;
   if (alert === undefined)
     return (
-      <div {...attributes} role="row" class="row alert-row" aria-selected={selected}>
+      <div {...attributes} role="row" class="row alert-row pile" aria-selected={selected}>
         <span role="gridcell" class="dim">
           Loading …
         </span>
@@ -195,15 +195,15 @@ function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
     <div
       {...attributes}
       role="row"
-      class="row alert-row"
+      class="row alert-row pile"
       aria-selected={selected}
       onClick={() => void store.focusAlert(index)}
     >
-      <span role="gridcell" class="alert-what">
+      <span role="gridcell" class="alert-what line ends nowrap">
         <TensorName name={name} />
         <span class={isError ? "bad" : "warning"}>{alert.measured}</span>
       </span>
-      <span role="gridcell" class="alert-where dim">
+      <span role="gridcell" class="alert-where line ends nowrap dim">
         <span class="ellipsis" title={details}>
           {details}
         </span>

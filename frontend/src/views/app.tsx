@@ -46,7 +46,7 @@ export function App({ store }: With) {
   useEffect(() => shortcuts(store), [store]);
   const noRun = store.run.value === undefined;
   return (
-    <div class="app" ref={root}>
+    <div class="app pile" ref={root}>
       {noRun ? <NoRun store={store} /> : <Sections store={store} />}
       <StartCard store={store} />
       <KeyPrompt store={store} />
@@ -74,7 +74,7 @@ function Sections({ store }: With) {
     <>
       <StatusBar store={store} />
       <LiveBar store={store} />
-      <main class={isValueOpen ? "sections with-value" : "sections"}>
+      <main class={isValueOpen ? "sections grow with-value" : "sections grow"}>
         <Alerts store={store} />
         <SizeBar name="left" />
         <Dock store={store}>

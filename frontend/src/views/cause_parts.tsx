@@ -79,9 +79,7 @@ export function Elements({ store, loaded }: With<{ loaded: Loaded<ValueRef | und
   const value = loaded.value;
   return (
     <p>
-      <Button testId="first-bad-value" act={() => store.showValue(value)}>
-        Show its elements
-      </Button>
+      <Button testId="first-bad-value" act={() => store.showValue(value)} text="Show its elements" />
     </p>
   );
 }

@@ -20,9 +20,7 @@ export function Chain({ store }: With) {
         <Steps store={store} steps={begin} />
         {hidden > 0 && (
           <li>
-            <Button testId="chain-more" act={() => setWhole(true)}>
-              … {hidden} more
-            </Button>
+            <Button testId="chain-more" act={() => setWhole(true)} text={`… ${hidden} more`} />
           </li>
         )}
         <Steps store={store} steps={end} />
@@ -35,18 +33,18 @@ function Steps({ store, steps }: With<{ steps: readonly ChainStep[] }>) {
   return steps.map((step) => (
     <li key={step.position} value={step.position + 1}>
       <Button
-        class={`chain-step ${step.isBirth ? "chain-birth" : ""}`}
+        class={`chain-step ${step.isBirth ? "bold" : ""}`}
         title={stepTitle(step)}
         testId="chain-step"
         aria-current={step === store.chainStep.value ? "step" : undefined}
         disabled={step.target.kind === "nowhere"}
         act={() => follow(store, step.target)}
       >
-        <span class="chain-head">
+        <span class="chain-head line">
           <span class="chip">{step.opType}</span>
           {step.title !== step.opType && <TensorName name={step.title} />}
         </span>
-        <span class="chain-note dim">
+        <span class="chain-note line ends dim">
           <span>{step.relation}</span>
           <span>{step.place}</span>
         </span>
@@ -83,15 +81,14 @@ function StripStep({ store, step, isCurrent }: With<{ step: ChainStep; isCurrent
     <>
       {!step.isBirth && <span aria-hidden="true">→</span>}
       <Button
-        class={`chain-chip ${step.isBirth ? "chain-birth" : ""}`}
+        class={`chain-chip ${step.isBirth ? "bold" : ""}`}
         title={stepTitle(step)}
         testId="chain-chip"
         aria-current={isCurrent ? "step" : undefined}
         disabled={step.target.kind === "nowhere"}
         act={() => follow(store, step.target)}
-      >
-        {step.opType}
-      </Button>
+        text={step.opType}
+      />
     </>
   );
 }

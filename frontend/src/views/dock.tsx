@@ -47,7 +47,7 @@ export function Dock({ store, children }: DockProps) {
   if (panels.length === 0) return <div class="middle">{children}</div>;
   const open = panels.find(({ name }) => name === store.dock.open.value);
   return (
-    <div class="dock">
+    <div class="dock pile">
       <Tabs store={store} panels={panels} open={open} />
       {open === undefined ? (
         <div class="middle" id="dock-panel" role="tabpanel" aria-labelledby="dock-tab-recording">
@@ -80,7 +80,7 @@ function Tabs({ store, panels, open }: With<{ panels: readonly DockPanel[]; open
     list.current?.querySelectorAll<HTMLElement>("[role=tab]")[to]?.focus();
   };
   return (
-    <div ref={list} class="dock-tabs" role="tablist" aria-label="Upper sections" onKeyDown={onKey}>
+    <div ref={list} class="dock-tabs fixed" role="tablist" aria-label="Upper sections" onKeyDown={onKey}>
       <Tab store={store} name={undefined} title="Recording" isOpen={open === undefined} />
       {panels.map((panel) => (
         <Tab
@@ -106,7 +106,7 @@ interface TabProps extends With {
 function Tab({ store, name, title, count, isOpen }: TabProps) {
   return (
     <Button
-      class="dock-tab"
+      class="dock-tab fixed"
       role="tab"
       id={`dock-tab-${name ?? "recording"}`}
       aria-selected={isOpen}

@@ -27,9 +27,9 @@ export function ExecutionCard({ store }: With) {
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (data === undefined) return <Hint>Loading …</Hint>;
   return (
-    <div class="card" data-testid="execution-card" data-index={index}>
+    <div class="card pile grow" data-testid="execution-card" data-index={index}>
       <CardHead store={store} index={index} data={data} />
-      <div class="card-tables">
+      <div class="card-tables grow">
         <Inputs store={store} data={data} />
         <Outputs store={store} index={index} data={data} />
       </div>
@@ -42,13 +42,13 @@ function Sessions({ runs }: { readonly runs: SessionRuns }) {
   const { session_runs: rows, num_session_runs: total, requests } = runs;
   const severalSessions = rows.some(({ session }) => session !== rows[0]?.session);
   return (
-    <div class="card" data-testid="session-runs">
-      <div class="card-head">
+    <div class="card pile grow" data-testid="session-runs">
+      <div class="card-head line fixed nowrap">
         <b>{counted(total, "run of a session", "runs of sessions")}</b>
         {rows.length < total && <span class="dim">the last {grouped(rows.length)}</span>}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it takes the focus */}
-      <section class="card-tables" tabIndex={0} aria-label="Runs of sessions">
+      <section class="card-tables grow" tabIndex={0} aria-label="Runs of sessions">
         <table class="card-table">
           <thead>
             <tr>
@@ -109,7 +109,7 @@ function CardHead({
   const isFunction = isFunctionName(data.op_type) || Boolean(data.graph_id);
   const device = data.device_names.find((name) => name !== undefined);
   return (
-    <div class="card-head">
+    <div class="card-head line fixed nowrap">
       <span class="num dim">#{index}</span>
       <b class={isFunction ? "chip chip-function" : "chip"} title={data.op_type}>
         {displayName(data.op_type)}
@@ -117,7 +117,7 @@ function CardHead({
       <span class="dim">{isFunction ? "function call" : "eager op"}</span>
       <ChangedTag store={store} of={{ execution: index }} />
       <Inside store={store} />
-      <span class="card-facts dim">
+      <span class="card-facts cut grow dim">
         {[clock(data.wall_time), shortDevice(device), data.host_name].filter(Boolean).join(" · ")}
       </span>
       {store.subject.value !== "execution" && (
@@ -125,9 +125,8 @@ function CardHead({
           class="small"
           title="Stack trace, source and neighbours of this execution"
           act={() => store.focusExecution(index)}
-        >
-          Show its stack
-        </Button>
+          text="Show its stack"
+        />
       )}
     </div>
   );
@@ -231,7 +230,7 @@ function Outputs({ store, index, data }: With<{ index: ExecutionIndex; data: Exe
 
 function TableHead({ title }: { readonly title: string }) {
   return (
-    <div class="tensor-row tensor-head" role="row">
+    <div class="tensor-row tensor-head ruled" role="row">
       <span role="columnheader">{title}</span>
       <span role="columnheader">size</span>
       <CountHeads />
@@ -248,7 +247,7 @@ interface RowProps {
 function TableRow({ slots, summary, children }: RowProps) {
   return (
     <div class="tensor-row" role="row">
-      <span role="cell" class="tensor-what">
+      <span role="cell" class="tensor-what nowrap">
         <span class="num dim">{slots}</span>
         {children}
       </span>

@@ -42,7 +42,7 @@ function Names({ store, missing }: With<{ missing: readonly Missing[] }>) {
   const [first, rest] = [missing.slice(0, FEW_NAMES), missing.slice(FEW_NAMES)];
   return (
     <>
-      <span class="gap-names">
+      <span class="gap-names wrap">
         {first.map((missing, i) => (
           <Name key={i} store={store} missing={missing} />
         ))}
@@ -50,7 +50,7 @@ function Names({ store, missing }: With<{ missing: readonly Missing[] }>) {
       {rest.length > 0 && (
         <details class="more">
           <summary>and {rest.length} more</summary>
-          <span class="gap-names">
+          <span class="gap-names wrap">
             {rest.map((missing, i) => (
               <Name key={i} store={store} missing={missing} />
             ))}

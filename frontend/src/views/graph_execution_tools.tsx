@@ -34,7 +34,7 @@ export function Tools({ store, total, withLayer, onJump }: ToolsProps) {
       </label>
       <form onSubmit={jump}>
         <input
-          class="jump"
+          class="jump framed"
           name="row"
           inputMode="numeric"
           placeholder="Go to #"
@@ -79,7 +79,7 @@ function LayerFilter({ store, withLayer }: LayerFilterProps) {
   if (!withLayer && filter.layer === undefined) return null;
   return (
     <input
-      class="filter"
+      class="filter framed"
       placeholder="Layer"
       aria-label="Only layers whose path holds this (a regular expression)"
       title="Only layers whose path holds this (a regular expression)"

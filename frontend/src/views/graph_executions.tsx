@@ -144,7 +144,7 @@ function ListMinimap({ store, total, begin, end, viewport, seek }: ListMinimapPr
   }, [viewport]);
   if (store.leftOut.value) return null;
   return (
-    <div class="minimap-column" style={{ paddingTop: `${LIST_HEADER}px` }}>
+    <div class="minimap-column fixed" style={{ paddingTop: `${LIST_HEADER}px` }}>
       <Minimap
         label="Part of the list that is seen"
         axis="y"

@@ -63,9 +63,7 @@ function Row({ field, cancel }: RowProps) {
       <button type="submit" class="small" data-testid="key-give">
         OK
       </button>
-      <Button class="small" testId="key-cancel" act={cancel}>
-        Cancel
-      </Button>
+      <Button class="small" testId="key-cancel" act={cancel} text="Cancel" />
     </span>
   );
 }

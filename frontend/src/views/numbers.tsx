@@ -26,13 +26,13 @@ export function Counts({ summary }: { readonly summary: Summary }) {
   if (!known) {
     const text = summary.bad === true ? "NaN or ∞" : summary.bad === false ? "no NaN or ∞" : "not measured";
     return (
-      <span class={`counts counts-none ${summary.bad ? "bad" : ""}`} role="gridcell">
+      <span class={`counts nowrap counts-none ${summary.bad ? "bad" : ""}`} role="gridcell">
         {text}
       </span>
     );
   }
   return (
-    <span class="counts" role="gridcell" title={summaryWords(summary)}>
+    <span class="counts nowrap" role="gridcell" title={summaryWords(summary)}>
       {KINDS.map(({ name, bad }) => (
         <Count key={name} n={summary.counts[name]} bad={bad} />
       ))}
@@ -51,7 +51,7 @@ function Count({ n, bad }: { readonly n: number | undefined; readonly bad: boole
 export function CountHeads() {
   return (
     <span
-      class="counts"
+      class="counts nowrap"
       role="columnheader"
       aria-label="How many values are −∞, negative, 0, positive, +∞, NaN"
     >
@@ -104,7 +104,7 @@ function GoodWords({ summary }: { readonly summary: Summary }) {
   const zeros = summary.counts.zero ?? 0;
   const all = zeros > 0 && zeros === summary.size;
   if (zeros === 0) return <span class="good">finite</span>;
-  return <span class="zeros">{all ? "all zero" : counted(zeros, "zero")}</span>;
+  return <span class="zeros bold">{all ? "all zero" : counted(zeros, "zero")}</span>;
 }
 
 interface WordsProps {
@@ -146,11 +146,7 @@ export function PhraseWords({ phrase, follow }: PhraseProps) {
     case "number":
       return <b class="bad">{phrase.text}</b>;
     case "link":
-      return (
-        <Button testId="phrase-link" act={() => follow(phrase.target)}>
-          {phrase.text}
-        </Button>
-      );
+      return <Button testId="phrase-link" act={() => follow(phrase.target)} text={phrase.text} />;
     default:
       return never(phrase);
   }

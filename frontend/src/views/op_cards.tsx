@@ -65,12 +65,12 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
       title={cardTitle(card, side)}
       act={() => store.follow(card.target)}
     >
-      <span class="op-line">
+      <span class="op-line line ends nowrap">
         <TensorName name={card.title} />
         <BreakDot store={store} target={card.target} />
-        {card.takenAs !== undefined && <span class="taken-as dim">in {card.takenAs}</span>}
+        {card.takenAs !== undefined && <span class="taken-as fixed dim">in {card.takenAs}</span>}
       </span>
-      <span class="op-line">
+      <span class="op-line line ends nowrap">
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
         <CardMark card={card} />
       </span>
@@ -85,7 +85,7 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
 
 function cardClass(store: Store, card: Card, side: Side): string {
   const isOnWay = isOnChain(store, card);
-  return `op-card op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""} ${isOnWay ? "op-chain" : ""}`;
+  return `op-card pile op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""} ${isOnWay ? "op-chain" : ""}`;
 }
 
 /** Whether the op is on the way of the bad value that is explained. */
@@ -122,18 +122,18 @@ export function Centre({ store, op, top, height }: With<{ op: Neighbourhood; top
   const device = shortDevice(op.device);
   return (
     <div
-      class={`op-card op-centre ${op.outputs.some(isBad) ? "op-bad" : ""} ${store.chainStep.value ? "op-chain" : ""}`}
+      class={`op-card pile op-centre ${op.outputs.some(isBad) ? "op-bad" : ""} ${store.chainStep.value ? "op-chain" : ""}`}
       style={{ top: `${top}px`, minHeight: `${height}px` }}
       data-testid="graph-structure-op"
       aria-current="true"
     >
       <OpTools store={store} />
-      <span class="op-line">
+      <span class="op-line line ends nowrap">
         <b>
           <TensorName name={op.opName ?? displayName(op.opType)} />
         </b>
       </span>
-      <span class="op-line">
+      <span class="op-line line ends nowrap">
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
@@ -156,9 +156,8 @@ function GraphsRun({ store, runs }: With<{ runs: Neighbourhood["runs"] }>) {
             title={`Go to what ${name} computed last here`}
             testId="graph-structure-runs"
             act={() => void store.focusGraph(graph)}
-          >
-            {displayName(name)}
-          </Button>
+            text={displayName(name)}
+          />
         </span>
       ))}
     </span>
@@ -181,7 +180,7 @@ function Outputs({ store, op }: With<{ op: Neighbourhood }>) {
       {outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
         <span key={slot} class={isOne ? "op-output" : "op-output op-output-slot"}>
           {!isOne && <span class="dim num">:{slot}</span>}
-          <span class="op-line">
+          <span class="op-line line ends nowrap">
             <ShapeWords summary={summary} />
             <OutputButton
               store={store}

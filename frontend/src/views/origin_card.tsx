@@ -78,9 +78,7 @@ function GradientSource({ store, origin }: OriginProps) {
   return (
     <p data-testid="gradient-source">
       The gradient was asked for in{" "}
-      <Button title={source.path} act={() => follow(store, placeTarget(origin))}>
-        {lineName(source)}
-      </Button>
+      <Button title={source.path} act={() => follow(store, placeTarget(origin))} text={lineName(source)} />
     </p>
   );
 }
@@ -147,9 +145,7 @@ function OriginList({ store, origins }: With<{ origins: readonly Origin[] }>) {
     <ul>
       {origins.map((origin) => (
         <li key={originKey(origin)}>
-          <Button title="Explain this one" act={() => store.chooseOrigin(origin)}>
-            {origin.headline}
-          </Button>{" "}
+          <Button title="Explain this one" act={() => store.chooseOrigin(origin)} text={origin.headline} />{" "}
           <b class="bad">{kindWords(origin)}</b>
           {["swallowed", "expected"].includes(origin.category) && (
             <p class="dim">

@@ -42,12 +42,18 @@ export function Failure({ message }: { readonly message: string }) {
 
 interface ButtonProps extends Omit<ComponentProps<"button">, "onClick"> {
   readonly act: (event: MouseEvent) => unknown;
+  /** What stands on it, if that is only words. */
+  readonly text?: ComponentChildren;
   readonly testId?: string | undefined;
 }
 
 /** A button in words: a link in a text where no class says otherwise. */
-export function Button({ act, testId, class: look = "link", ...rest }: ButtonProps) {
-  return <button type="button" class={look} data-testid={testId} onClick={act} {...rest} />;
+export function Button({ act, text, testId, class: look = "link", children = text, ...rest }: ButtonProps) {
+  return (
+    <button type="button" class={look} data-testid={testId} onClick={act} {...rest}>
+      {children}
+    </button>
+  );
 }
 
 interface IconButtonProps {
@@ -63,9 +69,15 @@ interface IconButtonProps {
 /** A small button with a sign in place of words. */
 export function IconButton({ label, title = label, text, off, act, testId }: IconButtonProps) {
   return (
-    <Button class="icon" title={title} aria-label={label} disabled={off} testId={testId} act={act}>
-      {text}
-    </Button>
+    <Button
+      class="icon"
+      title={title}
+      aria-label={label}
+      disabled={off}
+      testId={testId}
+      act={act}
+      text={text}
+    />
   );
 }
 

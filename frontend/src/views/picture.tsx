@@ -66,7 +66,7 @@ function Why({ store }: With) {
   // The sentences of another op are not shown while those of this one are loading.
   if (loaded?.kind !== "ready" || loaded.value === undefined || loaded.value.why.length === 0) return null;
   return (
-    <p class="why">
+    <p class="why fixed ruled">
       <Words phrases={loaded.value.why} follow={store.follow} />
     </p>
   );
@@ -114,25 +114,23 @@ function More({ side, column, act }: MoreProps) {
       style={{ top: `${top + CARD.height + CARD.gap}px` }}
       testId={`graph-structure-more-${side}`}
       act={() => act(n)}
-    >
-      Show {n} more
-    </Button>
+      text={`Show ${n} more`}
+    />
   );
 }
 
 /** A link from an op of a gradient, which a library creates, to the op in the user's own line. */
 function GradientOf({ store, forward }: With<{ forward: Forward }>) {
   return (
-    <p class="forward">
+    <p class="forward fixed ruled nowrap">
       Part of the gradient of{" "}
       <Button
         class="link ellipsis"
         testId="graph-structure-forward"
         title={`Go to ${forward.op_name}`}
         act={() => store.follow(forwardTarget(forward))}
-      >
-        {forward.op_name}
-      </Button>
+        text={forward.op_name}
+      />
     </p>
   );
 }

@@ -49,7 +49,7 @@ function RuleItem({ store, rule }: RuleProps) {
   return (
     <li class="rule" data-testid={`rule-${rule.alert_type}`}>
       <Button
-        class="rule-head"
+        class="rule-head ends"
         title={rule.description}
         aria-expanded={isChosen}
         disabled={rule.missing !== undefined}
@@ -168,7 +168,7 @@ function FindingItem({ store, finding, index }: With<{ finding: Finding; index: 
   const process = processOf(store.status.value?.hosts ?? [], finding.process);
   const line = source && `${source.path.replaceAll("\\", "/").split("/").pop()}:${source.line}`;
   return (
-    <li class={allowed === undefined ? "finding" : "finding dim"}>
+    <li class={allowed === undefined ? "finding wrap" : "finding wrap dim"}>
       <Tensors store={store} finding={finding} />
       <span class={finding.severity === "critical" ? "bad" : "warning"}>{finding.measured}</span>
       <span class="dim">
@@ -176,13 +176,11 @@ function FindingItem({ store, finding, index }: With<{ finding: Finding; index: 
           .filter(Boolean)
           .join(" · ")}
       </span>
-      <Button aria-expanded={isExplained} act={() => store.rules.explain(index)}>
-        Why
-      </Button>
+      <Button aria-expanded={isExplained} act={() => store.rules.explain(index)} text="Why" />
       {allowed !== undefined ? (
         <span>meant: {allowed}</span>
       ) : (
-        <Button act={() => setAsking(!isAsking)}>Meant so …</Button>
+        <Button act={() => setAsking(!isAsking)} text="Meant so …" />
       )}
       {remark !== undefined && <span class="dim">{remark}</span>}
       {isExplained && <Why store={store} />}

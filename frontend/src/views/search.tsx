@@ -31,7 +31,7 @@ function Field({ search }: FieldProps) {
   return (
     <input
       ref={field}
-      class="search-field"
+      class="search-field framed"
       role="combobox"
       aria-label="Find"
       aria-autocomplete="list"
@@ -120,7 +120,7 @@ function FoundOption({ index, match, isActive, choose }: OptionProps) {
     <div
       ref={element}
       id={`${ID}-${index}`}
-      class="found"
+      class="found line ends"
       role="option"
       aria-selected={isActive}
       tabIndex={-1}
@@ -130,8 +130,8 @@ function FoundOption({ index, match, isActive, choose }: OptionProps) {
       onMouseDown={(event) => event.preventDefault()}
       onClick={() => choose(match)}
     >
-      <span class="found-title">{match.title}</span>
-      <span class="found-note">{match.note}</span>
+      <span class="found-title cut nowrap">{match.title}</span>
+      <span class="found-note cut nowrap">{match.note}</span>
     </div>
   );
 }

@@ -23,7 +23,7 @@ export function SourceCode({ store }: With) {
       className="source"
       note={
         position !== undefined && (
-          <span class="path" data-testid="source-path" title={position.path}>
+          <span class="path cut" data-testid="source-path" title={position.path}>
             <bdi>{position.path}</bdi>
           </span>
         )
@@ -122,7 +122,7 @@ function Editor({ store, position }: With<{ position: SourceLine }>) {
   useBreakpoints(store, position, editor);
 
   return failure === undefined ? (
-    <div class="editor" ref={parent} />
+    <div class="editor grow" ref={parent} />
   ) : (
     <Failure message={`The source view could not be loaded. ${failure}`} />
   );

@@ -18,7 +18,7 @@ export function StackTrace({ store }: With) {
       ) : frames === undefined ? (
         <Hint>{emptyWords(store)}</Hint>
       ) : (
-        <ol class="frames">
+        <ol class="frames grow scroll">
           {foldStack(frames).map((part) =>
             part.kind === "frame" ? (
               <StackFrame key={part.frame.id} store={store} frame={part.frame} />
@@ -80,9 +80,9 @@ function StackFrame({ store, frame }: With<{ frame: Frame }>) {
         title={`${frame.path}:${frame.line}`}
         act={() => store.focusFrame(frame.id)}
       >
-        <span class="frame-place">
+        <span class="frame-place ends nowrap">
           <b>{frame.func}</b>
-          <span class="frame-file">
+          <span class="frame-file cut">
             {basename(frame.path)}:{frame.line}
           </span>
         </span>

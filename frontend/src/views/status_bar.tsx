@@ -33,7 +33,7 @@ export function StatusBar({ store }: With) {
       )}
       {status !== undefined && <Dropped status={status} />}
       {status !== undefined && <ChangedCount status={status} />}
-      <span class="spring" />
+      <span class="spring grow" />
       <Problem store={store} />
       {status !== undefined && <NotRecorded store={store} status={status} />}
       {status !== undefined && <Notices status={status} />}
@@ -165,7 +165,7 @@ function Problem({ store }: With) {
   const text = (isSaid ? undefined : store.connection.value) ?? store.problem.value;
   if (text === undefined) return null;
   return (
-    <span class="problem" role="alert" title={text}>
+    <span class="problem cut" role="alert" title={text}>
       {text}
     </span>
   );

@@ -46,10 +46,10 @@ function Bar({ store, total }: BarProps) {
   const { window, fit, scroll } = useWindow(store, width, total);
   const { begin, end } = window;
   return (
-    <div class="timeline-bar">
+    <div class="timeline-bar fixed">
       <IconButton label="Back one page" text="«" off={begin === 0} act={() => scroll(begin - fit)} />
       <IconButton label="Back one" text="‹" off={begin === 0} act={() => scroll(begin - 1)} />
-      <div class="timeline-track" ref={track}>
+      <div class="timeline-track grow" ref={track}>
         <Boxes store={store} total={total} window={window} fit={fit} scroll={scroll} />
         <Minimap
           label="Part of the timeline that is seen"
@@ -174,7 +174,7 @@ function Box({ index, row, changes, focused, host, act }: BoxProps) {
   return (
     <div
       id={`box-${index}`}
-      class={`box box-${kind} ${health} ${changes.length > 0 ? "box-changed" : ""} ${host !== undefined && row?.host !== host ? "box-other" : ""}`}
+      class={`box fixed box-${kind} ${health} ${changes.length > 0 ? "box-changed" : ""} ${host !== undefined && row?.host !== host ? "box-other" : ""}`}
       role="option"
       aria-selected={focused}
       tabIndex={-1}
@@ -199,22 +199,22 @@ function boxWords(index: number, row: ExecutionRow | undefined): string {
 
 function Legend({ isChanged }: { readonly isChanged: boolean }) {
   return (
-    <div class="legend dim" aria-hidden="true">
+    <div class="legend nowrap dim" aria-hidden="true">
       <span>
-        <i class="box box-op" /> op
+        <i class="box fixed box-op" /> op
       </span>
       <span>
-        <i class="box box-function" /> function
+        <i class="box fixed box-function" /> function
       </span>
       <span>
-        <i class="box box-function box-inner-bad" /> NaN/∞ inside
+        <i class="box fixed box-function box-inner-bad" /> NaN/∞ inside
       </span>
       <span>
-        <i class="box box-op box-bad" /> NaN/∞ output
+        <i class="box fixed box-op box-bad" /> NaN/∞ output
       </span>
       {isChanged && (
         <span>
-          <i class="box box-op box-changed" /> value changed
+          <i class="box fixed box-op box-changed" /> value changed
         </span>
       )}
     </div>

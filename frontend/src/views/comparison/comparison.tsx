@@ -32,17 +32,15 @@ function Bar({ store }: With) {
   const found = shown(compared.value);
   const answer = found?.answer;
   return (
-    <div class="lp-bar">
-      <span class="lp-note ellipsis" data-testid="comparison-aligned">
+    <div class="lp-bar line wrap fixed ruled">
+      <span class="lp-note grow ellipsis" data-testid="comparison-aligned">
         <RunTitles store={store} />
         {answer !== undefined &&
           ` · ${counted(answer.num_compared, "value")} of ${counted(answer.num_compared_tensors, "tensor")} compared`}
       </span>
       <Tolerance store={store} />
       {found?.isFinal === false && (
-        <Button class="small" title="A run may have grown since" act={compareAgain}>
-          Compare again
-        </Button>
+        <Button class="small" title="A run may have grown since" act={compareAgain} text="Compare again" />
       )}
       <IconButton label="Go to the other run" text="⇄" act={turnRound} />
       <IconButton label="Close the comparison" text="×" act={() => compareWith(undefined)} />
@@ -61,10 +59,10 @@ function Tolerance({ store }: With) {
     if (value !== "wrong") allow(value);
   };
   return (
-    <label class="compare-tolerance">
+    <label class="compare-tolerance fixed">
       Tolerance{" "}
       <input
-        class="value-number"
+        class="value-number framed mono"
         inputMode="decimal"
         autocomplete="off"
         spellcheck={false}
@@ -100,7 +98,7 @@ function Waiting({ store }: With) {
       The run {title} is still being read. It is compared as soon as that is done.{" "}
       <progress value={reading.share} max={1} aria-label={`Reading ${title}`} />{" "}
       {reading.share !== undefined && (
-        <Button act={store.comparison.hurry}>Compare what is read until now</Button>
+        <Button act={store.comparison.hurry} text="Compare what is read until now" />
       )}
     </div>
   );
@@ -120,13 +118,17 @@ function Answer({ store, answer }: With<{ answer: Comparison }>) {
   const first = answer.first_difference;
   return (
     <>
-      <p class={`compare-verdict compare-${outcome}`} role="status" data-testid="comparison-verdict">
+      <p
+        class={`compare-verdict fixed ruled compare-${outcome}`}
+        role="status"
+        data-testid="comparison-verdict"
+      >
         <b class={look} aria-hidden="true">
           {sign}
         </b>{" "}
         <b>{answer.headline}</b>
       </p>
-      <div class="compare-parts">
+      <div class="compare-parts grow">
         {first !== undefined && <FirstDifference store={store} first={first} />}
         <TensorInFocus store={store} />
         {hasLists(answer) && (

@@ -48,7 +48,7 @@ function Place({ store, side, isHere }: PlaceProps) {
   return (
     <span class="compare-place">
       {isHere && sideTarget(side).kind !== "nowhere" ? (
-        <Button act={() => store.comparison.goTo(side)}>{name}</Button>
+        <Button act={() => store.comparison.goTo(side)} text={name} />
       ) : (
         name
       )}
@@ -75,16 +75,16 @@ function Tensor({ store, tensor }: With<{ tensor: TensorDifference }>) {
   return (
     <li>
       <Button
-        class="compare-tensor"
+        class="compare-tensor pile"
         aria-current={isCurrent ? "true" : undefined}
         testId="comparison-tensor"
         act={() => store.comparison.goTo(first)}
       >
-        <span class="chain-head">
+        <span class="chain-head line">
           <TensorName name={sideName(first)} />
           <span class="dim">{first.source && lineName(first.source)}</span>
         </span>
-        <span class="chain-note dim">
+        <span class="chain-note line ends dim">
           <span>{what}</span>
           <span>{inherited === undefined ? "" : `${shareWords(inherited)} inherited`}</span>
         </span>
@@ -115,7 +115,7 @@ function Some({ title, testId, rows, total }: SomeProps) {
         {listed}
         {listed.length < rows.length && (
           <li>
-            <Button act={() => setWhole(true)}>… {grouped(rows.length - listed.length)} more</Button>
+            <Button act={() => setWhole(true)} text={`… ${grouped(rows.length - listed.length)} more`} />
           </li>
         )}
         {listed.length === rows.length && left > 0 && (

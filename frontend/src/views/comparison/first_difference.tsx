@@ -38,13 +38,11 @@ export function FirstDifference({ store, first }: FirstProps) {
 function Name({ store, first: { first } }: FirstProps) {
   const isInFocus = placeKey(store.focusTarget.value) === placeKey(sideTarget(first));
   return (
-    <p class="compare-name">
+    <p class="compare-name line">
       <span class="chip">{displayName(first.op_type)}</span>
       {first.op_name !== undefined && <TensorName name={sideName(first)} />}
       {!isInFocus && (
-        <Button class="small" testId="show-first" act={() => store.comparison.goTo(first)}>
-          Show it
-        </Button>
+        <Button class="small" testId="show-first" act={() => store.comparison.goTo(first)} text="Show it" />
       )}
     </p>
   );

@@ -65,7 +65,7 @@ function Both({ store, histories }: BothProps) {
 
 function Head({ name, children }: { readonly name: string; readonly children?: ComponentChildren }) {
   return (
-    <header class="compare-head">
+    <header class="compare-head line ends">
       <h3>
         <TensorName name={name} />
       </h3>
@@ -142,7 +142,7 @@ function Legend({ store }: With) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (
-    <span class="two-legend">
+    <span class="two-legend wrap">
       <span class="run-first">━ {run && titleOf(runs, run)}</span>
       <span class="run-second">┅ {other && titleOf(runs, other)}</span>
     </span>

@@ -11,6 +11,7 @@ import {
   conditionOfDraft,
   FirstOnly,
   NO_CONDITION,
+  Refused,
 } from "./condition_field";
 
 interface Kind {
@@ -99,7 +100,11 @@ export function BreakpointForm({ store, mayChange }: With<{ mayChange: boolean }
     if (isAdded) setText("");
   };
   return (
-    <form class="breakpoint-form" aria-label="Add a breakpoint" onSubmit={(event) => void add(event)}>
+    <form
+      class="breakpoint-form wrap fixed ruled"
+      aria-label="Add a breakpoint"
+      onSubmit={(event) => void add(event)}
+    >
       <Place kind={kind} setKind={setKind} text={text} setText={setText} />
       <If kind={kind} draft={draft} setDraft={setDraft} />
       {condition !== undefined && condition !== "" && (
@@ -113,11 +118,7 @@ export function BreakpointForm({ store, mayChange }: With<{ mayChange: boolean }
       >
         Add
       </button>
-      {failure !== undefined && (
-        <span class="failure" role="alert" data-testid="breakpoint-failure">
-          {failure}
-        </span>
-      )}
+      <Refused why={failure} testId="breakpoint-failure" />
     </form>
   );
 }
@@ -143,7 +144,7 @@ function Place({ kind, setKind, text, setText }: PlaceProps) {
       </label>
       {kind.field !== undefined && (
         <input
-          class="field field-text"
+          class="field framed field-text"
           aria-label={kind.field}
           title={kind.field}
           placeholder={kind.example}

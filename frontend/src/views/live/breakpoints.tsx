@@ -10,7 +10,7 @@ import { TensorName } from "../numbers";
 import { Button, Hint, IconButton } from "../panel";
 import type { With } from "../props";
 import { BreakpointForm } from "./breakpoint_form";
-import { ConditionField, conditionOfDraft, draftOf, FirstOnly } from "./condition_field";
+import { ConditionField, conditionOfDraft, draftOf, FirstOnly, Refused } from "./condition_field";
 import { NumberField } from "./number_field";
 
 export function Breakpoints({ store }: With) {
@@ -25,7 +25,7 @@ export function Breakpoints({ store }: With) {
           No breakpoints yet. Add one above, click beside a line of the source code, or press F9 on an op.
         </Hint>
       ) : (
-        <ul class="breakpoint-list" aria-label="Breakpoints">
+        <ul class="breakpoint-list grow" aria-label="Breakpoints">
           {all.map((breakpoint) => (
             <Row key={breakpoint.number} store={store} breakpoint={breakpoint} mayChange={mayChange} />
           ))}
@@ -78,7 +78,7 @@ function What({
   withCondition,
 }: WhatProps) {
   return (
-    <span class="breakpoint-what">
+    <span class="breakpoint-what wrap">
       {isOnePlace(where) ? (
         <Button
           class="link ellipsis"
@@ -126,9 +126,8 @@ function RowTools({ store, breakpoint, mayChange, words, isEdited, setEdited }: 
         aria-label={`Change the breakpoint on ${words}`}
         testId="breakpoint-edit"
         act={() => setEdited(!isEdited)}
-      >
-        {isEdited ? "Cancel" : "Change"}
-      </Button>
+        text={isEdited ? "Cancel" : "Change"}
+      />
       <IconButton
         label={`Remove the breakpoint on ${words}`}
         title="Remove"
@@ -175,7 +174,7 @@ export function Editor({ store, breakpoint, close }: With<{ breakpoint: Breakpoi
     else setFailure(store.live.refusal.peek());
   };
   return (
-    <form class="breakpoint-editor" onSubmit={(event) => void save(event)}>
+    <form class="breakpoint-editor wrap fixed" onSubmit={(event) => void save(event)}>
       {!breakpoint.where.calls && (
         <>
           <span>if</span>
@@ -189,11 +188,7 @@ export function Editor({ store, breakpoint, close }: With<{ breakpoint: Breakpoi
       <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
         Save
       </button>
-      {failure !== undefined && (
-        <span class="failure" role="alert" data-testid="edit-failure">
-          {failure}
-        </span>
-      )}
+      <Refused why={failure} testId="edit-failure" />
     </form>
   );
 }

@@ -31,7 +31,7 @@ export function Calls({ store }: With) {
   const columns = COLUMNS.filter(({ part }) => calls.some((call) => call[part].length > 0));
   const heads = ["what", ...columns.map(({ title }) => title), "count"];
   return (
-    <div class="lp-scroll">
+    <div class="lp-scroll grow">
       <Threads store={store} />
       <table class="lp-calls" data-testid="live-calls">
         <thead>
@@ -156,8 +156,7 @@ function NameButton({ store, name, text }: NameProps) {
       title={`Go to ${text}`}
       testId="live-call-name"
       act={() => void store.livePanel.focusName(name)}
-    >
-      {text}
-    </Button>
+      text={text}
+    />
   );
 }

@@ -47,7 +47,7 @@ function Paused({ pause: { tensor } }: { readonly pause: Pause }) {
   if (tensor === undefined) return null;
   const summary = summaryOf(tensor);
   return (
-    <p class="lp-paused-at">
+    <p class="lp-paused-at line">
       <b class="ellipsis">{nameOf(tensor)}</b>
       <ShapeWords summary={summary} />
       {tensor.was_changed && <span class="tag">changed</span>}
@@ -70,10 +70,10 @@ function ChangeForm({ store }: With) {
     setText(next.initial);
   };
   return (
-    <form class="lp-form lp-change" onSubmit={submit}>
+    <form class="line wrap lp-change" onSubmit={submit}>
       <KindChoice name={name} choose={choose} />
       <input
-        class={`slice-field ${name === "free" ? "lp-expression" : "lp-number"}`}
+        class={`slice-field framed mono ${name === "free" ? "lp-expression grow" : "lp-number"}`}
         aria-label={CHANGES.find((one) => one.name === name)?.field}
         aria-invalid={expression === undefined}
         autocomplete="off"

@@ -84,12 +84,22 @@ export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
   );
 }
 
+/** Why the program refused what a form asked for. */
+export function Refused({ why, testId }: { readonly why: string | undefined; readonly testId: string }) {
+  if (why === undefined) return null;
+  return (
+    <span class="failure" role="alert" data-testid={testId}>
+      {why}
+    </span>
+  );
+}
+
 type FieldProps = Omit<ConditionFieldProps, "mayBeAlways">;
 
 function ValueField({ draft, change, testId }: FieldProps) {
   return (
     <input
-      class="field field-number"
+      class="field framed field-number"
       inputMode="decimal"
       autocomplete="off"
       aria-label="Value to compare with"
@@ -109,7 +119,7 @@ function FreeField({ draft, change, testId }: FieldProps) {
   return (
     <>
       <input
-        class="field field-text"
+        class="field framed field-text"
         autocomplete="off"
         spellcheck={false}
         maxLength={500}

@@ -46,7 +46,7 @@ export function Curves({ store }: With) {
       </Hint>
     );
   return (
-    <div class="lp-curves lp-scroll">
+    <div class="lp-curves lp-scroll grow">
       {watched.map((one) => (
         <Curve key={one.number} store={store} watched={one} />
       ))}

@@ -8,7 +8,7 @@ import { ChangeValue } from "./change_value";
 
 export function Evaluate({ store }: With) {
   return (
-    <div class="lp-evaluate lp-scroll">
+    <div class="lp-evaluate lp-scroll grow">
       <section class="lp-part" aria-label="Evaluate">
         <ExpressionBox store={store} />
         <Results store={store} />
@@ -42,9 +42,9 @@ function ExpressionBox({ store }: With) {
     setText(all[back.current]?.expression ?? "");
   };
   return (
-    <form class="lp-form" onSubmit={submit}>
+    <form class="line wrap" onSubmit={submit}>
       <input
-        class="slice-field lp-expression"
+        class="slice-field framed mono lp-expression grow"
         aria-label="Expression"
         title={HINT}
         placeholder="np.mean(`Log:0`)"
@@ -83,15 +83,18 @@ function Result({ store, evaluated }: With<{ evaluated: Evaluated }>) {
       <code class="ellipsis lp-asked" title={expression}>
         {expression}
       </code>
-      <span class="lp-result-tools">
+      <span class="line">
         {hasElements && (
           <>
             <span class="dim">
               {dtypeName(value.dtype)} {shapeText(value.shape)}
             </span>
-            <Button class="small" testId="live-result-view" act={() => store.livePanel.showResult(evaluated)}>
-              view
-            </Button>
+            <Button
+              class="small"
+              testId="live-result-view"
+              act={() => store.livePanel.showResult(evaluated)}
+              text="view"
+            />
           </>
         )}
         <IconButton

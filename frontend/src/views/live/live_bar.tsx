@@ -43,9 +43,7 @@ export function LiveBar({ store }: With) {
       <Details store={store} program={program} />
       <Chooser store={store} program={program} />
       {situation === "ended" ? (
-        <Button class="small" testId="live-close" act={store.live.closeEnded}>
-          Close
-        </Button>
+        <Button class="small" testId="live-close" act={store.live.closeEnded} text="Close" />
       ) : (
         <Buttons store={store} program={program} />
       )}
@@ -72,7 +70,7 @@ function Details({ store, program }: BarProps) {
   const problem = connection.value ?? refusal.value;
   if (problem !== undefined)
     return (
-      <span class="problem" role="alert" title={problem} data-testid="live-problem">
+      <span class="problem cut" role="alert" title={problem} data-testid="live-problem">
         {problem}
       </span>
     );
@@ -159,7 +157,7 @@ const ACTIONS: readonly ActionButton[] = [
 function Buttons({ store, program }: BarProps) {
   const why = refusals(program, store.live.readOnly.value);
   return (
-    <div class="live-buttons" role="toolbar" aria-label="Control of the program">
+    <div class="live-buttons fixed" role="toolbar" aria-label="Control of the program">
       {ACTIONS.map(({ action, label, title, act }) => (
         <span key={action} class="live-action">
           <Button
@@ -195,9 +193,7 @@ function Stop({ store, why }: With<{ why: string | undefined }>) {
         <div class="live-question">
           <p>End the program? What it has not saved is lost.</p>
           <div class="live-answers">
-            <Button class="small" act={close}>
-              Keep it
-            </Button>
+            <Button class="small" act={close} text="Keep it" />
             <Button
               class="small live-danger"
               testId="live-stop-now"
@@ -205,9 +201,8 @@ function Stop({ store, why }: With<{ why: string | undefined }>) {
                 close();
                 void store.live.stopProgram();
               }}
-            >
-              End it
-            </Button>
+              text="End it"
+            />
           </div>
         </div>
       )}

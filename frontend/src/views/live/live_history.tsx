@@ -19,7 +19,7 @@ export function LiveTimes({ store }: With) {
     if (tensor !== undefined) panel.showSeen(tensor.number, now.ref.program, to === last);
   };
   return (
-    <div class="lp-times">
+    <div class="lp-times line wrap">
       <span data-testid="live-value-call">
         <b>call {shown.call}</b>
         {shown.tensor.occurrence > 1 && <span class="dim"> · time {shown.tensor.occurrence} in it</span>}
@@ -27,9 +27,7 @@ export function LiveTimes({ store }: With) {
       </span>
       <OccurrenceSlider at={now.at} total={now.seen.length} go={go} />
       {!panel.isFollowing.value && (
-        <Button class="small" testId="live-follow" act={() => go(last)}>
-          Newest
-        </Button>
+        <Button class="small" testId="live-follow" act={() => go(last)} text="Newest" />
       )}
     </div>
   );

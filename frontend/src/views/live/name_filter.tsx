@@ -22,7 +22,7 @@ export function NameFilterFields({ what, filter, set }: FilterProps) {
         label={`Filter ${what} by`}
       />
       <input
-        class="filter"
+        class="filter framed"
         type="search"
         placeholder="Filter"
         aria-label={`Only ${what} whose ${filter.by} holds this (a regular expression)`}

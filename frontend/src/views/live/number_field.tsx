@@ -13,7 +13,7 @@ const MOST = 1_000_000_000;
 export function NumberField({ label, value, least, change, testId }: NumberFieldProps) {
   return (
     <input
-      class="field field-number"
+      class="field framed field-number"
       type="number"
       aria-label={label}
       min={least}

@@ -37,7 +37,7 @@ export function OpTools({ store }: With) {
   return (
     <span class="op-tools">
       <Button
-        class="op-tool"
+        class="op-tool framed"
         aria-pressed={now.isSet}
         aria-label={label}
         aria-keyshortcuts="F9"
@@ -46,19 +46,18 @@ export function OpTools({ store }: With) {
         testId="op-breakpoint"
         act={() => void store.live.toggle(where)}
       >
-        <span class={now.isSet ? "dot dot-on" : "dot"} aria-hidden="true" />
+        <span class={now.isSet ? "dot fixed dot-on" : "dot fixed"} aria-hidden="true" />
       </Button>
       {!where.calls && (
         <Button
-          class="op-tool"
+          class="op-tool framed"
           aria-label={`Continue to ${name}`}
           title={`Continue to ${name}`}
           disabled={!now.mayContinue}
           testId="op-continue"
           act={() => void store.live.continueUntil({ tensor: where })}
-        >
-          ⇥
-        </Button>
+          text="⇥"
+        />
       )}
     </span>
   );
@@ -72,7 +71,7 @@ export function BreakDot({ store, target }: With<{ target: Target }>) {
   if (found === undefined) return null;
   return (
     <span
-      class={found.enabled ? "dot dot-on" : "dot"}
+      class={found.enabled ? "dot fixed dot-on" : "dot fixed"}
       role="img"
       aria-label="has a breakpoint"
       title="has a breakpoint"
@@ -116,9 +115,8 @@ export function OpMenu({ store, request, close }: With<{ request: MenuRequest; c
           tabIndex={-1}
           aria-disabled={isOff}
           act={() => !isOff && done(act)}
-        >
-          {label}
-        </Button>
+          text={label}
+        />
       ))}
     </div>
   );

@@ -170,7 +170,7 @@ function NodeRow({ store, tree, row, marks, attributes, isFocused, choose }: Nod
     <div
       {...attributes}
       role="row"
-      class={`row lp-op ${isFocused ? "lp-op-focused" : ""}`}
+      class={`row lp-op nowrap ${isFocused ? "lp-op-focused" : ""}`}
       aria-level={depth + 1}
       aria-expanded={node.op === undefined ? isOpen : undefined}
       aria-selected={isFocused}
@@ -180,9 +180,9 @@ function NodeRow({ store, tree, row, marks, attributes, isFocused, choose }: Nod
       data-testid={node.op === undefined ? "op-group" : "op-leaf"}
       onClick={choose}
     >
-      <span role="gridcell" class="lp-op-cell">
-        <span class="lp-indent" style={{ width: `${depth * INDENT}px` }} />
-        <span class="lp-twist" aria-hidden="true">
+      <span role="gridcell" class="lp-op-cell line">
+        <span class="fixed" style={{ width: `${depth * INDENT}px` }} />
+        <span class="lp-twist fixed" aria-hidden="true">
           {node.op === undefined ? (isOpen ? "▾" : "▸") : ""}
         </span>
         <Box store={store} tree={tree} row={row} marks={marks} />
@@ -220,7 +220,7 @@ function Box({ store, tree, row: { node }, marks }: Pick<NodeProps, "store" | "t
     <input
       ref={box}
       type="checkbox"
-      class={`lp-box lp-box-${state}`}
+      class={`lp-box fixed lp-box-${state}`}
       tabIndex={-1}
       checked={state === "all"}
       disabled={!mayChange}

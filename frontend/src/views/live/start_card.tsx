@@ -51,7 +51,7 @@ function Card({ logdir, close }: { readonly logdir: string; readonly close: () =
       data-testid="start-card"
       onClose={close}
     >
-      <header class="start-head">
+      <header class="start-head ends">
         <h2 id="start-card">Debug a program while it runs</h2>
         <IconButton label="Close" text="×" act={close} />
       </header>
@@ -81,8 +81,7 @@ export function LiveButton({ store }: With) {
       title="Debug a program while it runs: breakpoints, steps, values"
       testId="live-open"
       act={() => setCardOpen(true)}
-    >
-      Live …
-    </Button>
+      text="Live …"
+    />
   );
 }

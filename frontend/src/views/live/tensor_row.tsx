@@ -24,7 +24,7 @@ const HEADS = [
 
 export function TensorHeads() {
   return (
-    <div class="row lp-row" role="row">
+    <div class="row lp-row nowrap" role="row">
       {HEADS.map(([title, kind]) => (
         <span key={title} role="columnheader" class={kind}>
           {title}
@@ -52,7 +52,7 @@ export function TensorRow({ store, tensor, attributes, isCurrent, isChosen }: Ro
     <div
       {...attributes}
       role="row"
-      class={`row lp-row ${kind}`}
+      class={`row lp-row nowrap ${kind}`}
       aria-selected={isChosen}
       aria-current={isCurrent ? "step" : undefined}
       data-number={tensor.number}
@@ -80,10 +80,10 @@ export function TensorRow({ store, tensor, attributes, isCurrent, isChosen }: Ro
 function Name({ tensor, isCurrent }: { readonly tensor: LiveTensor; readonly isCurrent: boolean }) {
   const place = [displayName(tensor.function), tensor.layer].filter(Boolean).join(" · ");
   return (
-    <span role="gridcell" class="lp-name" title={[tensor.op_type, place].filter(Boolean).join(" in ")}>
+    <span role="gridcell" class="lp-name line" title={[tensor.op_type, place].filter(Boolean).join(" in ")}>
       {isCurrent && (
         <>
-          <i class="lp-arrow" aria-hidden="true" />
+          <i class="lp-arrow fixed" aria-hidden="true" />
           <span class="unseen">the program is paused here: </span>
         </>
       )}
@@ -108,7 +108,7 @@ function Value({ store, tensor }: With<{ tensor: LiveTensor }>) {
   return (
     <span role="gridcell" class="lp-value">
       <Button
-        class={tensor.text === "" ? "small" : "link ellipsis lp-inline"}
+        class={tensor.text === "" ? "small" : "link ellipsis lp-inline mono"}
         tabIndex={-1}
         title={`Show the elements of ${nameOf(tensor)} (v)`}
         aria-label={`Show the elements of ${nameOf(tensor)}${tensor.text && `: ${tensor.text}`}`}
@@ -118,9 +118,8 @@ function Value({ store, tensor }: With<{ tensor: LiveTensor }>) {
           event.stopPropagation();
           store.livePanel.showLiveValue(tensor.number);
         }}
-      >
-        {tensor.text || "view"}
-      </Button>
+        text={tensor.text || "view"}
+      />
     </span>
   );
 }
@@ -132,7 +131,12 @@ interface HealthProps {
 
 function Health({ tensor, summary }: HealthProps) {
   return (
-    <span role="gridcell" class="lp-health" title={healthWords(tensor, summary)} data-testid="live-health">
+    <span
+      role="gridcell"
+      class="lp-health line"
+      title={healthWords(tensor, summary)}
+      data-testid="live-health"
+    >
       <HealthBar summary={summary} />
       {isBad(summary) && <span class="bad ellipsis">{badWords(summary)}</span>}
       <span class="unseen">{healthWords(tensor, summary)}</span>
@@ -218,8 +222,7 @@ function RowButton({ label, title, text, isOn, isOff, act, name }: ButtonProps) 
         event.stopPropagation();
         act();
       }}
-    >
-      {text}
-    </Button>
+      text={text}
+    />
   );
 }

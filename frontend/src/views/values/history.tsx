@@ -50,7 +50,7 @@ export function OccurrenceSlider({ at, total, go, words, testId = "value-time" }
   const place = words ?? `${grouped(at + 1)} of ${grouped(total)}`;
   if (total <= 1) return null;
   return (
-    <div class="time-slider">
+    <div class="time-slider line">
       <IconButton label="Earlier occurrence" text="‹" off={at <= 0} act={() => go(at - 1)} />
       <input
         type="range"

@@ -28,7 +28,7 @@ export function Plot({ store, picture }: PlotProps) {
   const kind = kindOf(picture);
   useWheel(canvas, plot);
   return (
-    <div class="plot" ref={frame}>
+    <div class="plot grow" ref={frame}>
       {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: its keys are its own. */}
       <canvas
         ref={canvas}
@@ -184,7 +184,7 @@ function Tip({ store, picture, hover }: TipProps) {
 function CellWords({ store, picture }: PlotProps) {
   const cell = cellIn(picture, store.cell.value);
   return (
-    <p class="plot-cell dim" role="status" data-testid="value-cell">
+    <p class="plot-cell mono dim" role="status" data-testid="value-cell">
       {cell === undefined ? "" : <ElementWords store={store} picture={picture} cell={cell} />}
     </p>
   );

@@ -21,7 +21,7 @@ export function RangeFields({ store }: With) {
   const range = store.range.value;
   const isWrong = rangeTyped(range) === "wrong";
   return (
-    <div class="value-range">
+    <div class="value-range line">
       <span class="dim">highlight</span>
       <Field label="from" value={range.low} set={(low) => store.setRange({ ...range, low })} />
       <span aria-hidden="true">…</span>
@@ -42,7 +42,7 @@ interface FieldProps {
 function Field({ label, value, set }: FieldProps) {
   return (
     <input
-      class="value-number"
+      class="value-number framed mono"
       aria-label={`Highlight elements ${label}`}
       title="A number, inf or -inf; empty for no limit"
       placeholder={label}

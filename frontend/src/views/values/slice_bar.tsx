@@ -17,14 +17,12 @@ export function SliceBar({ store, view }: BarProps) {
   const rank = view.info.shape?.length ?? 0;
   const problem = problemOf(store, view);
   return (
-    <div class="slice-bar">
-      <div class="slice-line">
+    <div class="slice-bar fixed ruled">
+      <div class="slice-line line wrap">
         {rank > 0 && <SliceField store={store} view={view} isWrong={problem !== undefined} />}
         {rank > 2 && view.axes !== undefined && <Dimensions store={store} view={view} axes={view.axes} />}
         {view.plane?.rows !== undefined && (
-          <Button class="small" testId="value-swap" act={store.swapAxes}>
-            Swap axes
-          </Button>
+          <Button class="small" testId="value-swap" act={store.swapAxes} text="Swap axes" />
         )}
         {isComplex(view.info.dtype) && <PartChoice store={store} />}
       </div>
@@ -61,7 +59,7 @@ function SliceField({ store, view, isWrong }: BarProps & { readonly isWrong: boo
       <label class="slice-label">
         <span class="dim">slice</span>
         <input
-          class="slice-field"
+          class="slice-field framed mono"
           data-testid="value-slicing"
           title="NumPy's notation, such as [:, 3, ::2]; Enter shows it, an empty field is the first slice"
           autocomplete="off"
@@ -145,7 +143,7 @@ function Sliders({ store, view, axes }: AxesProps) {
   const isLoading = store.valuePicture.value?.kind === "loading";
   if (usable.length === 0) return null;
   return (
-    <div class="slice-sliders" role="group" aria-label="Indices" aria-busy={isLoading}>
+    <div class="slice-sliders line wrap" role="group" aria-label="Indices" aria-busy={isLoading}>
       {usable.map(({ i, at }) => (
         <label key={i} class="slice-label">
           <span class="dim">axis {i}</span>

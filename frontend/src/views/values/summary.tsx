@@ -33,7 +33,7 @@ const TRUTHS = [
 function Kinds({ summary: { size, counts } }: { readonly summary: ValueSummary }) {
   const there = [...KINDS, ...TRUTHS].filter(({ name }) => (counts?.[name] ?? 0) > 0);
   return (
-    <p class="value-kinds">
+    <p class="value-kinds wrap">
       <b>{counted(size, "element")}</b>
       {there.map(({ name, symbol, bad }) => (
         <span key={name} class={bad ? "bad" : ""}>

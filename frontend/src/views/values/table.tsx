@@ -125,7 +125,7 @@ function Cells({ store, view, layout, scroll }: With<{ view: ValueView; layout: 
       role="rowgroup"
       style={{ width: `${across.size.width}px`, height: `${down.size.height}px` }}
     >
-      <div class="value-heads" role="row" aria-rowindex={1}>
+      <div class="value-heads ruled" role="row" aria-rowindex={1}>
         <span role="columnheader" class="value-corner" />
         {upTo(columns).map((column) => (
           <span key={column} role="columnheader" class={head} style={leftOf(across, column)}>

@@ -28,8 +28,7 @@ export function ValueButton({ store, value, name, isInList = false, className = 
         event.stopPropagation();
         store.showValue(value);
       }}
-    >
-      ▦
-    </Button>
+      text="▦"
+    />
   );
 }

@@ -73,7 +73,7 @@ function Head({ store, view: { info, ref } }: With<{ view: ValueView }>) {
     info.bytes === undefined ? undefined : bytes(info.bytes),
   ];
   return (
-    <span class="value-headline" data-testid="value-head">
+    <span class="value-headline line" data-testid="value-head">
       <b>
         <TensorName name={displayName(info.name)} />
       </b>
@@ -118,9 +118,8 @@ function KeptTools({ store, view }: BodyProps) {
             aria-pressed={store.valueTab.value === tab}
             testId={`value-tab-${tab}`}
             act={() => store.setValueTab(tab)}
-          >
-            {title}
-          </Button>
+            text={title}
+          />
         ))}
       {run !== undefined && (
         <a
@@ -142,12 +141,12 @@ type BodyProps = With<{ view: ValueView }>;
 function Body({ store, view }: BodyProps) {
   if (!view.info.is_kept) return <NotKept store={store} view={view} />;
   return (
-    <div class="value-body">
-      <div class="value-main">
+    <div class="value-body grow">
+      <div class="value-main pile">
         <SliceBar store={store} view={view} />
         <Elements store={store} view={view} />
       </div>
-      <div class="value-side-part" role="group" aria-label="Numbers of the slice">
+      <div class="value-side-part pile" role="group" aria-label="Numbers of the slice">
         <Times store={store} view={view} />
         <SummaryPart store={store} />
         {hasNumbers(view.info) && <RangeFields store={store} />}
@@ -242,7 +241,7 @@ export function Legend({ picture }: { readonly picture: ValuePicture }) {
         </span>
       ))}
       {isTiled && (
-        <span class="dim value-tiles">
+        <span class="dim value-tiles cut grow">
           {isMap ? "a pixel is the mean of its elements, and bad if one is" : "band from smallest to largest"}
         </span>
       )}
