@@ -6,7 +6,9 @@ git; `build_steps.reference` writes the tables. Sources are parsed, not imported
 while it is built.
 
 The text of a field of a TypedDict is a comment that begins with `#:`, after it or above it; a field without
-one shares the row of the field above. That of a JsonObject, which is a dataclass, is in its docstring.
+one shares the row of the field above. That of a JsonObject, which is a dataclass, is in its docstring or in
+such a comment, and that of a property is the first line of the property's. Where a type is Annotated, the
+shape is what it is annotated with.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ _SUFFIX: Final = "Json"
 #: Fields that have a type of their own in the page, by name, or by class and name.
 _BRANDS: Final[Mapping[str, str]] = {
     "Breakpoint.number": "breakpointNumber",
+    "Diagnosis.index": "alertIndex",
     "Evaluation.tensor": "liveTensorNumber",
     "Outcome.breakpoint": "breakpointNumber",
     "Pause.breakpoint": "breakpointNumber",
@@ -52,14 +55,8 @@ _BRANDS: Final[Mapping[str, str]] = {
     "stack_frame_ids": "frameId",
 }
 _TEXTS: Final = frozenset({"frameId", "graphId"})
-_CHECKS: Final[Mapping[str, str]] = {
-    **{"bool": "truth", "float": "number", "int": "number", "str": "text"},
-    **{"BadKind": "text", "Relation": "text"},
-}
-_WORDS: Final[Mapping[str, str]] = {
-    **{"bool": "boolean", "float": "number", "int": "integer", "str": "text"},
-    **{"BadKind": "text", "Relation": "text"},
-}
+_CHECKS: Final = {"bool": "truth", "float": "number", "int": "number", "str": "text"}
+_WORDS: Final = {"bool": "boolean", "float": "number", "int": "integer", "str": "text"}
 
 
 @dataclass(frozen=True)
@@ -81,16 +78,28 @@ class Field:
 
 @dataclass(frozen=True)
 class Shape:
-    """A TypedDict or JsonObject: the fields of an object of an answer, with those of its bases first."""
+    """A TypedDict or JsonObject: the fields of an object of an answer, with those of its bases first.
+
+    Attributes:
+      name: The class.
+      bases: Those of the class that are shapes.
+      own: The fields of the class itself, and its properties.
+      members: Names of the fields that the object has; empty for those of the bases and its own.
+    """
 
     name: str
     bases: tuple[str, ...]
     own: tuple[Field, ...]
+    members: tuple[str, ...] = ()
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        """All fields."""
-        return (*(field for base in self.bases for field in shapes()[base].fields), *self.own)
+    def listed(self) -> tuple[Field, ...]:
+        """The fields that are not just those of the bases."""
+        if not self.members:
+            return self.own
+        known = {field.name: field for base in self.bases for field in shapes()[base].own}
+        known |= {field.name: field for field in self.own}
+        return tuple(known[name] for name in self.members)
 
 
 def build_answers() -> None:
@@ -121,6 +130,17 @@ def shapes() -> Mapping[str, Shape]:
     return by_name
 
 
+@cache
+def _aliases() -> Mapping[str, ast.expr]:
+    """Return the types that have a name, such as that of a Literal."""
+    nodes = (node for path in _sources() for node in ast.parse(path.read_text("utf-8")).body)
+    return {
+        ast.unparse(node.target): node.value
+        for node in nodes
+        if isinstance(node, ast.AnnAssign) and node.value and ast.unparse(node.annotation) == "TypeAlias"
+    }
+
+
 def _declared(source: str) -> Iterator[Shape]:
     if "TypedDict" not in source and "JsonObject" not in source:
         return
@@ -129,21 +149,24 @@ def _declared(source: str) -> Iterator[Shape]:
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef):
             continue
-        bases = [ast.unparse(base) for base in node.bases]
-        fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-        if node.name.endswith(_SUFFIX):
-            is_needed = not any(word.arg == "total" for word in node.keywords)
-            own = [_field(each, lines, is_needed) for each in fields]
-        elif objects.intersection(bases):
+        bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
+        if objects.intersection(bases):
             objects.add(node.name)
-            texts = _attributes(ast.get_docstring(node) or "")
-            own = [
-                Field(name := ast.unparse(each.target), each.annotation, texts.get(name, ""), True)
-                for each in fields
-            ]
-        else:
+        elif not node.name.endswith(_SUFFIX):
             continue
-        yield Shape(node.name, tuple(base for base in bases if base not in _MARKS), tuple(own))
+        is_needed = not any(word.arg == "total" for word in node.keywords)
+        texts = _attributes(ast.get_docstring(node) or "")
+        own = [_field(each, lines, texts, is_needed) for each in node.body if isinstance(each, ast.AnnAssign)]
+        properties = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.returns]
+        members = next((each.value for each in node.body if isinstance(each, ast.Assign)), None)
+        if members is not None:
+            own += [_property(each) for each in properties]
+        yield Shape(
+            node.name,
+            tuple(base for base in bases if base not in _MARKS),
+            tuple(own),
+            () if members is None else tuple(ast.literal_eval(members).split()),
+        )
 
 
 _MARKS: Final = ("JsonObject", "TypedDict")
@@ -161,27 +184,33 @@ def _as_cell(text: str) -> str:
     return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
-def _field(node: ast.AnnAssign, lines: list[str], is_needed: bool) -> Field:
+def _property(node: ast.FunctionDef) -> Field:
+    assert node.returns is not None
+    return Field(node.name, node.returns, _as_cell((ast.get_docstring(node) or "").partition("\n")[0]), True)
+
+
+def _field(node: ast.AnnAssign, lines: list[str], texts: Mapping[str, str], is_needed: bool) -> Field:
+    name = ast.unparse(node.target)
     _, _, after = lines[node.lineno - 1].partition("#: ")
     above = takewhile(lambda line: line.startswith("#:"), map(str.strip, reversed(lines[: node.lineno - 1])))
-    text = after or " ".join(line.removeprefix("#:").strip() for line in reversed(list(above)))
-    return Field(ast.unparse(node.target), node.annotation, text, is_needed)
+    comment = after or " ".join(line.removeprefix("#:").strip() for line in reversed(list(above)))
+    return Field(name, node.annotation, texts.get(name, comment), is_needed)
 
 
 def answers_module() -> str:
-    """Return the TypeScript module of the answers that TypedDicts declare.
+    """Return the TypeScript module of the answers that classes declare.
 
-    Fields that no module of the page names are left out: the page is smaller without them.
+    Shapes and fields that no module of the page names are left out: the page is smaller without them.
     """
     read = {word for path in _page() for word in re.findall(r"\w+", path.read_text("utf-8"))}
     objects = {
         _plain(shape.name): {
-            **{_plain(base): "" for base in shape.bases},
-            **{field.name: _check(shape, field) for field in shape.own if field.name in read},
+            **{_plain(base): "" for base in shape.bases if not shape.members},
+            **{field.name: _check(shape, field) for field in shape.listed if field.name in read},
         }
         for shape in shapes().values()
     }
-    return _module("the TypedDicts of the package", objects)
+    return _module("the classes of the package", objects, [name for name in objects if _const(name) in read])
 
 
 def _check(shape: Shape, field: Field) -> str:
@@ -190,23 +219,43 @@ def _check(shape: Shape, field: Field) -> str:
 
 
 def _check_of(kind: ast.expr, brand: Callable[[str], str]) -> str:
-    if isinstance(kind, ast.BinOp):  # `X | None`
-        return f"c.optional({_check_of(kind.left, brand)})"
+    kind = _resolved(kind)
+    if isinstance(kind, ast.BinOp):
+        return f"c.optional({_check_of(kind.left, brand)})" if _is_optional(kind) else brand("c.numberOrText")
     if isinstance(kind, ast.Subscript):
-        return f"c.{'list' if _is_list(kind) else 'record'}({_check_of(_inner(kind), brand)})"
+        items = ", ".join(_check_of(item, brand) for item in _items(kind))
+        return f"c.{'tuple' if len(_items(kind)) > 1 else 'list' if _is_list(kind) else 'record'}({items})"
     name = _last(ast.unparse(kind))
     return brand(f"c.{_CHECKS[name]}") if name in _CHECKS else _const(_plain(name))
+
+
+def _resolved(kind: ast.expr) -> ast.expr:
+    """Return a type without the names and notes that do not matter for JSON."""
+    if isinstance(kind, ast.Name) and kind.id in _aliases():
+        return _resolved(_aliases()[kind.id])
+    if isinstance(kind, ast.Subscript) and isinstance(kind.slice, ast.Tuple):
+        if ast.unparse(kind.value) == "Annotated":
+            return _resolved(kind.slice.elts[-1])
+        if ast.unparse(kind.value) == "Literal":
+            return ast.Name("str")
+    return kind
+
+
+def _is_optional(kind: ast.BinOp) -> bool:
+    return ast.unparse(kind.right) == "None"
 
 
 def _is_list(kind: ast.expr) -> bool:
     return isinstance(kind, ast.Subscript) and ast.unparse(kind.value) in ("list", "tuple")
 
 
-def _inner(kind: ast.Subscript) -> ast.expr:
-    """Return the type of an item of a list or object."""
-    if isinstance(kind.slice, ast.Tuple):
-        return kind.slice.elts[0 if _is_list(kind) else -1]
-    return kind.slice
+def _items(kind: ast.Subscript) -> list[ast.expr]:
+    """Return the type of an item of a list or object; of a tuple, that of each item."""
+    if not isinstance(kind.slice, ast.Tuple):
+        return [kind.slice]
+    if _is_list(kind):
+        return [item for item in kind.slice.elts if ast.unparse(item) != "..."]
+    return kind.slice.elts[-1:]
 
 
 def _brand(owner: str, name: str) -> Callable[[str], str]:
@@ -222,12 +271,13 @@ def _const(name: str) -> str:
     return name[0].lower() + name[1:]
 
 
-def _module(source: str, objects: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a module with a check and a type for each object, those that others need first.
+def _module(source: str, objects: Mapping[str, Mapping[str, str]], roots: Iterable[str]) -> str:
+    """Return a module with a check and a type for some objects, after those that they need.
 
     Args:
       source: What it is generated from.
       objects: The check of each field; a field without one is another object, whose fields belong to it.
+      roots: The objects that the page needs itself.
     """
     ordered: dict[str, None] = {}
 
@@ -238,7 +288,7 @@ def _module(source: str, objects: Mapping[str, Mapping[str, str]]) -> str:
                     add(needed)
         ordered.setdefault(name)
 
-    for name in objects:
+    for name in roots:
         add(name)
     parts = [
         f"// Generated by build_steps/answers.py from {source}.",
@@ -246,7 +296,8 @@ def _module(source: str, objects: Mapping[str, Mapping[str, str]]) -> str:
         'import * as c from "../check";',
         "",
     ]
-    checks = " ".join(check for fields in objects.values() for check in fields.values())
+    checks = " ".join(check for name in ordered for check in objects[name].values())
+    spread = {field for name in ordered for field, check in objects[name].items() if not check}
     for brand in sorted({brand for brand in _BRANDS.values() if re.search(rf"\b{brand}\b", checks)}):
         kind = "text" if brand in _TEXTS else "number"
         parts.append(f"export const {brand} = c.branded(c.{kind}, ids.{brand});")
@@ -255,8 +306,11 @@ def _module(source: str, objects: Mapping[str, Mapping[str, str]]) -> str:
             f"  {field}: {check},\n" if check else f"  ...{_const(field)}Fields,\n"
             for field, check in objects[name].items()
         )
-        parts.append(f"\nconst {_const(name)}Fields = {{\n{fields}}};")
-        parts.append(f"export const {_const(name)} = c.object({_const(name)}Fields);")
+        whole = f"{{\n{fields}}}"
+        if name in spread:
+            parts.append(f"\nconst {_const(name)}Fields = {whole};")
+            whole = f"{_const(name)}Fields"
+        parts.append(f"\nexport const {_const(name)} = c.object({whole});")
         parts.append(f"export type {name} = c.Checked<typeof {_const(name)}>;")
     return "\n".join([*parts, ""])
 
@@ -286,7 +340,7 @@ def live_module(descriptor: bytes) -> str:
 
     for name in _ANSWERS:
         add(name)
-    return _module("protos/live.proto", objects)
+    return _module("protos/live.proto", objects, objects)
 
 
 def _live_check(
@@ -328,7 +382,7 @@ def with_tables(page: str) -> str:
 
 def _table(shape: Shape, heading: str) -> str:
     rows: list[list[Field]] = []
-    for field in shape.own:
+    for field in shape.listed:
         if field.text:
             rows.append([field])
         else:
@@ -344,14 +398,17 @@ def _row(fields: Iterable[Field]) -> str:
 
 
 def _depth(kind: ast.expr) -> int:
-    return 1 + _depth(kind.slice) if isinstance(kind, ast.Subscript) and _is_list(kind) else 0
+    kind = _resolved(kind)
+    return 1 + _depth(_items(kind)[0]) if isinstance(kind, ast.Subscript) and _is_list(kind) else 0
 
 
 def _words(kind: ast.expr) -> str:
+    kind = _resolved(kind)
     if isinstance(kind, ast.BinOp):
-        return f"{_words(kind.left)} or null"
+        return f"{_words(kind.left)} or {'null' if _is_optional(kind) else _words(kind.right)}"
     if isinstance(kind, ast.Subscript):
-        return f"{'list' if _is_list(kind) else 'object'} of {_words(_inner(kind))}"
+        items = ", ".join(dict.fromkeys(map(_words, _items(kind))))
+        return f"{'list' if _is_list(kind) else 'object'} of {items}"
     return _WORDS.get(ast.unparse(kind), "object")
 
 

@@ -217,7 +217,7 @@ describe("the words of a difference", () => {
 test("a run is named by its title, and one that is not listed by its name", () => {
   const runs = new Map([
     ["a", { start_time: 1, title: "A 1", verdict: undefined }],
-    ["b", { start_time: 2, title: undefined, verdict: undefined }],
+    ["b", { start_time: 2, title: "b", verdict: undefined }],
   ]);
   expect(runTitles(runs)).toEqual([
     { name: "a", title: "A 1", mark: "" },

@@ -47,7 +47,8 @@ function server() {
   /** `other` is of the second run: fields that replace those of its status, or another answer. */
   const state = { log: [] as string[], other: {} as object };
   const answer = (route: string, query: URLSearchParams): Answer => {
-    if (route === "runs") return { json: { [FIRST]: { start_time: 2 }, [OTHER]: { start_time: 1 } } };
+    if (route === "runs")
+      return { json: { [FIRST]: { start_time: 2, title: FIRST }, [OTHER]: { start_time: 1, title: OTHER } } };
     if (route === "compare") return { json: ANSWER };
     if (route === "compare/histories") return { bytes: histories() };
     const found = base(route, query);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChainLink, Origin } from "../src/api/origins";
+import type { Link, Origin } from "../src/api/answers";
 import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import type { Target } from "../src/model/neighbourhood";
 import {
@@ -42,6 +42,7 @@ function origin(fields: Partial<Origin> = {}): Origin {
     evidence: { output: undefined, inputs: [] },
     advice: undefined,
     example: undefined,
+    outcome: undefined,
     certainty: "proven",
     missing: undefined,
     chain: [],
@@ -49,7 +50,7 @@ function origin(fields: Partial<Origin> = {}): Origin {
   };
 }
 
-function link(fields: Partial<ChainLink> = {}): ChainLink {
+function link(fields: Partial<Link> = {}): Link {
   return { ...PLACE, graph_name: "step", relation: "input", words: "", skipped: 0, ...fields };
 }
 

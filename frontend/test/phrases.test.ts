@@ -1,6 +1,6 @@
 import { Fragment, type VNode } from "preact";
 import { describe, expect, test } from "vitest";
-import { diagnosis as check } from "../src/api/answers";
+import { explained as check } from "../src/api/answers";
 import type { Target } from "../src/model/neighbourhood";
 import { phrasesOf, proseOf } from "../src/model/phrases";
 import { firstCauseLabel } from "../src/model/verdict";
@@ -13,7 +13,13 @@ const LOG = { ...NOWHERE, graph_id: "g", op_name: "Log", graph_execution_index: 
 
 /** A checked diagnosis with these phrases as its place. */
 function answer(where: readonly object[], more: object = {}) {
-  const sentences = { what: [{ role: "text", text: "It." }], why: [], where, help: null };
+  const sentences = {
+    what: [{ role: "text", text: "It." }],
+    why: [],
+    where,
+    help: null,
+    certainty: "likely",
+  };
   const json = { diagnosis: { index: null, alert: null, headline: "Log", ...sentences, ...more } };
   const { diagnosis } = check(json, "diagnosis");
   if (diagnosis === undefined) throw new Error("The answer has a diagnosis.");

@@ -615,7 +615,10 @@ describe("polling", () => {
       await quiet(store);
     }
     const again = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
-    const runs = { "digits/first": { start_time: 1.8e9 }, other: { start_time: 1.9e9 } };
+    const runs = {
+      "digits/first": { start_time: 1.8e9, title: "a" },
+      other: { start_time: 1.9e9, title: "b" },
+    };
     // The status of the run is old at first.
     const old = state.answer;
     state.answer = (route, query) => (route === "runs" ? { json: runs } : old(route, query));

@@ -24,7 +24,7 @@ function entry(reason: string, more: Record<string, unknown> = {}) {
 }
 
 test("a run has the mark of its verdict, and none before anybody asked", () => {
-  const verdict = { headline: "", sentences: [], doubts: [] };
+  const verdict = { headline: "", sentences: [], doubts: [], num_alerts: undefined };
   const kinds = ["bad", "rules", "unmeasured", "a word of a later version"];
   const marks = kinds.map((kind) => markOf({ ...verdict, kind, is_good: false }));
   expect(marks).toEqual(["✗ ", "! ", "", ""]);

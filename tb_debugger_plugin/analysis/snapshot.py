@@ -10,7 +10,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import duckdb
 import numpy as np
@@ -35,14 +35,21 @@ Json: TypeAlias = dict[str, Any]
 
 
 class JsonObject:
-    """A frozen dataclass with the fields of an object of an answer, of which `build_steps` makes tables."""
+    """A frozen dataclass with the fields of an object of an answer, of which `build_steps` makes tables.
+
+    ``MEMBERS`` names the fields and properties that the object has, where they are not just the fields.
+    """
+
+    MEMBERS: ClassVar[str] = ""
 
     def to_json(self) -> Json:
         """Return the object as the HTTP contract has it."""
-        return {name: _as_json(value) for name, value in vars(self).items()}
+        return {name: _as_json(getattr(self, name)) for name in self.MEMBERS.split() or vars(self)}
 
 
 def _as_json(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _as_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_as_json(each) for each in value]
     return value.to_json() if isinstance(value, JsonObject) else value

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
@@ -22,16 +22,13 @@ from tb_debugger_plugin.analysis.alerts.settings import make_settings
 from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins, wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES
 from tb_debugger_plugin.index.loader import RunLoader
 
-#: ``bad``: a value is bad. ``rules``: alert rules found trouble, and no value is bad that should not be.
-#: ``expected``: all bad values are expected. ``nothing``: nothing is bad. ``unmeasured``: the mode does not
-#: measure NaN and infinity. ``empty``: nothing is on record.
-Kind = Literal["bad", "rules", "expected", "nothing", "unmeasured", "empty"]
+Kind: TypeAlias = Literal["bad", "rules", "expected", "nothing", "unmeasured", "empty"]
 
 _LAST: Final = "last verdict"
 #: Modes that do not measure NaN and infinity.
@@ -39,7 +36,7 @@ _BLIND: Final = frozenset(spec.mode.name for spec in MODES if not spec.judges)
 
 
 @dataclass(frozen=True)
-class RunVerdict:
+class RunVerdict(JsonObject):
     """What is to be said of a run.
 
     Use::
@@ -47,14 +44,14 @@ class RunVerdict:
         print(tb_debugger_plugin.open_run("/path/to/logdir").verdict())
 
     Attributes:
-      kind: ``"bad"``, ``"rules"`` (alert rules found trouble without a bad value), ``"expected"`` (all bad
-        values are), ``"nothing"`` (nothing is bad), ``"unmeasured"`` (the mode does not measure it) or
-        ``"empty"``.
-      headline: One line without a full stop, such as ``"First bad value: Log in loss, train.py:68"``.
+      kind: ``bad``: a value is bad. ``rules``: alert rules found trouble, and no value is bad that should
+        not be. ``expected``: all bad values are expected. ``nothing``: nothing is bad. ``unmeasured``: the
+        mode does not measure NaN and infinity. ``empty``: nothing is on record.
+      headline: One line without a full stop, such as "First bad value: Log in loss, train.py:68".
       sentences: What follows from the headline, or how much was measured.
       doubts: Why values that are not on record may be bad; ``not_recorded`` of the status has more.
       is_whole: Whether all of the program was recorded.
-      num_alerts: How many alerts above *low* the rules found; None if they were not asked, because a value
+      num_alerts: Number of alerts above *low* of the rules; None if they were not asked, because a value
         is bad.
     """
 
@@ -65,22 +62,16 @@ class RunVerdict:
     is_whole: bool = False
     num_alerts: int | None = None
 
+    MEMBERS = "kind headline sentences doubts is_whole is_good num_alerts"
+
     @property
     def is_good(self) -> bool:
-        """Whether there is nothing to look at: the tick of the page."""
+        """Whether nothing is wrong and all was recorded: the tick of the page."""
         return self.kind in ("nothing", "expected") and self.is_whole
 
     def __str__(self) -> str:
         """Return the headline, the sentences and the doubts, a line each."""
         return "\n".join([self.headline, *self.sentences, *self.doubts])
-
-    def to_json(self) -> Json:
-        """Return the answer of the route ``verdict``."""
-        return {
-            **{"kind": self.kind, "headline": self.headline, "sentences": list(self.sentences)},
-            **{"doubts": list(self.doubts), "is_whole": self.is_whole, "is_good": self.is_good},
-            "num_alerts": self.num_alerts,
-        }
 
 
 def verdict(snapshot: Snapshot) -> RunVerdict:

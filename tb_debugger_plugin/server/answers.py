@@ -1,4 +1,4 @@
-"""Answers of routes that are not JSON: columns in binary form, and files that are made while they are sent.
+"""Answers of routes: JSON, columns in binary form, and files that are made while they are sent.
 
 Columns with a header become bytes: the length of the header as ``u32``, the header (JSON, padded
 with spaces), and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
@@ -10,6 +10,7 @@ import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -68,6 +69,11 @@ def of_page(page: ColumnPage) -> Columnar:
     return Columnar(header, page.columns, page.dictionaries)
 
 
+def json_text(answer: object) -> str:
+    """Return an answer as JSON; each object in it that is a JsonObject becomes its fields."""
+    return json.dumps(answer, allow_nan=False, default=methodcaller("to_json"))
+
+
 def encode(answer: Columnar) -> bytes:
     """Encode columns as bytes."""
     described: list[dict[str, Any]] = []
@@ -89,6 +95,6 @@ def _block(values: npt.NDArray[Any]) -> bytes:
 
 
 def _header(header: Mapping[str, Any]) -> bytes:
-    text = json.dumps(header, allow_nan=False).encode()
+    text = json_text(header).encode()
     padding = -(4 + len(text)) % _ALIGNMENT
     return struct.pack("<I", len(text) + padding) + text + b" " * padding

@@ -13,7 +13,6 @@ allow-list of a run. Both pass `forgery` first; only the files of the page do no
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import os
 import re
@@ -192,14 +191,14 @@ class DebuggerPlugin(base_plugin.TBPlugin):
                 return _respond(request, answers.encode(value), answers.CONTENT_TYPE)
             if isinstance(value, Download):
                 return _send(value)
-            return _respond(request, json.dumps(value, allow_nan=False), "application/json")
+            return _respond(request, answers.json_text(value), "application/json")
 
         return _wsgi(answer)
 
     def _post_app(self, post: Post) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
             value = post(self._viewer, parse(checked_body(self._access, request)))
-            return _respond(request, json.dumps(value, allow_nan=False), "application/json")
+            return _respond(request, answers.json_text(value), "application/json")
 
         return _wsgi(answer, ("POST",))
 
@@ -287,7 +286,7 @@ def _error(
     request: wrappers.Request, sentence: str, code: int, *, needs_key: bool = False
 ) -> wrappers.Response:
     facts = {"error": sentence, **({"needs_key": True} if needs_key else {})}
-    return _respond(request, json.dumps(facts), "application/json", code=code)
+    return _respond(request, answers.json_text(facts), "application/json", code=code)
 
 
 def _send(download: Download) -> wrappers.Response:

@@ -23,13 +23,14 @@ from tb_debugger_plugin.analysis.lists import executions, graph_executions, sess
 from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
+from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
-from tb_debugger_plugin.analysis.verdict import known_verdict, verdict
+from tb_debugger_plugin.analysis.verdict import RunVerdict, known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.server import live, rules, values
@@ -56,7 +57,17 @@ def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
     return answer
 
 
-def _runs(viewer: Viewer, query: Query) -> Answer:
+class RunJson(TypedDict):
+    """A run of the route ``runs``. Debugger V2 has the first field only."""
+
+    start_time: float  #: start of the recording, in seconds since the epoch
+    title: str  #: name for people; for a run that is the logdir itself (`.`), the name of its folder
+    #: the last answer of the route [verdict](#verdict) for this run; null before it was asked for. The list
+    #: of runs opens none
+    verdict: RunVerdict | None
+
+
+def _runs(viewer: Viewer, query: Query) -> dict[str, RunJson]:
     library = viewer.run_library
     return {
         name: {"start_time": run.start_time, "title": run.title, "verdict": _known(library.opened(name))}
@@ -64,15 +75,31 @@ def _runs(viewer: Viewer, query: Query) -> Answer:
     }
 
 
-def _known(loader: RunLoader | None) -> dict[str, Any] | None:
-    """Return what is known of a run, which is not asked: a list of runs opens none."""
-    found = None if loader is None else known_verdict(loader)
-    return None if found is None else found.to_json()
+def _known(loader: RunLoader | None) -> RunVerdict | None:
+    return None if loader is None else known_verdict(loader)
 
 
-def _logdir(viewer: Viewer, query: Query) -> Answer:
-    problems = [{"location": one.location, "message": one.message} for one in viewer.run_library.problems()]
-    return {"logdir": viewer.run_library.logdir, "problems": problems}
+class ProblemJson(TypedDict):
+    """A problem of the logdir."""
+
+    location: str  #: a folder or file
+    message: str  #: a sentence, such as that a folder does not exist or needs another package
+
+
+class LogdirJson(TypedDict):
+    """The answer of the route ``logdir``."""
+
+    logdir: str  #: `--logdir` or `--logdir_spec` of TensorBoard
+    problems: list[ProblemJson]  #: what could not be read
+
+
+def _logdir(viewer: Viewer, query: Query) -> LogdirJson:
+    library = viewer.run_library
+    problems = library.problems()
+    return {
+        "logdir": library.logdir,
+        "problems": [{"location": one.location, "message": one.message} for one in problems],
+    }
 
 
 class AlertsJson(TypedDict):
@@ -109,7 +136,7 @@ def _alerts(snapshot: Snapshot, query: Query) -> Answer:
     }
 
 
-def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
+def _diagnosis(snapshot: Snapshot, query: Query) -> rules.ExplainedJson:
     diagnosis = diagnose(
         snapshot,
         alert=query.optional_position("alert"),
@@ -118,16 +145,23 @@ def _diagnosis(snapshot: Snapshot, query: Query) -> Answer:
         op_name=query.optional_text("op_name"),
         at=query.optional_integer("at"),
     )
-    return {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+    return {"diagnosis": diagnosis}
 
 
-def _verdict(snapshot: Snapshot, query: Query) -> Answer:
-    return verdict(snapshot).to_json()
+def _verdict(snapshot: Snapshot, query: Query) -> RunVerdict:
+    return verdict(snapshot)
 
 
-def _origins(snapshot: Snapshot, query: Query) -> Answer:
+class OriginsJson(TypedDict):
+    """The answer of the route ``origins``."""
+
+    generation: int  #: the [generation](#generations) that the answer is of
+    origins: list[Origin]  #: the most important origin first; empty when nothing on record is bad
+
+
+def _origins(snapshot: Snapshot, query: Query) -> OriginsJson:
     found = dated_origins(snapshot)
-    return {"generation": found.generation, "origins": [origin.to_json() for origin in found.value]}
+    return {"generation": found.generation, "origins": found.value}
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:
@@ -283,7 +317,7 @@ def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
 def _comparison(viewer: Viewer, query: Query) -> Any:
     settings = ComparisonSettings(query.optional_number("tolerance"))
     with _both(viewer, query) as (run, other):
-        return compare(run, other, settings).to_json()
+        return compare(run, other, settings)
 
 
 def _histories(viewer: Viewer, query: Query) -> Columnar:
@@ -298,8 +332,8 @@ def _histories(viewer: Viewer, query: Query) -> Columnar:
             settings=ComparisonSettings(query.optional_number("tolerance")),
         )
     header = {
-        "first": found.first.to_json(),
-        "second": None if found.second is None else found.second.to_json(),
+        "first": found.first,
+        "second": found.second,
         "total": found.total,
         "occurrence": found.occurrence,
         "is_unordered": found.is_unordered,

@@ -8,10 +8,12 @@ beside the run, which read tables only; Python beside a run is never executed he
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypedDict, TypeVar
 
 from tb_debugger_plugin.analysis.alerts import findings, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
+from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
 from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
@@ -20,6 +22,7 @@ from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
 Answer = dict[str, Any]
+T = TypeVar("T")
 
 #: One file is changed at a time.
 _writing: Final = threading.Lock()
@@ -78,22 +81,27 @@ def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
     }
 
 
-def explained(snapshot: Snapshot, query: Query) -> Answer:
+class ExplainedJson(TypedDict):
+    """The answer of the routes that explain."""
+
+    diagnosis: Diagnosis | None  #: null when nothing is wrong that could be explained
+
+
+def explained(snapshot: Snapshot, query: Query) -> ExplainedJson:
     """Return the explanation of one alert of :func:`found`."""
     settings, position = settings_of(snapshot, query), query.position("index")
 
-    def answer() -> Answer:
+    def answer() -> ExplainedJson:
         every = pages.by_urgency(findings.verdicts(snapshot, settings))
         finding = every[check_index(position, len(every), "alert")]
-        return {"diagnosis": pages.explain_finding(snapshot, finding).to_json()}
+        return {"diagnosis": pages.explain_finding(snapshot, finding)}
 
     return _in_sentences(answer)
 
 
-def _in_sentences(answer: Any) -> Answer:
+def _in_sentences(answer: Callable[[], T]) -> T:
     try:
-        result: Answer = answer()
-        return result
+        return answer()
     except UsageError as error:  # a rule of the user's own fails
         raise BadQueryError(str(error)) from error
 

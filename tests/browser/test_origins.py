@@ -60,14 +60,15 @@ def test_other_origins_are_explained_when_they_are_chosen(browser, address):
     }  # fmt: skip
     words = [{"role": "text", "text": "<i>One</i> infinity.", "target": None}]
     first = {
-        **place, "category": "origin", "count": 1, "headline": "Log", "explanation": "It is.",
+        **place, "category": "origin", "kind_is_certain": True, "count": 1, "headline": "Log",
+        "explanation": "It is.",
         "phrases": {"what": words, "why": [], "where": []}, "evidence": {"output": None, "inputs": []},
         "certainty": "likely", "missing": "The values would decide.", "chain": [],
     }  # fmt: skip
     second = {**first, "op_name": "mul", "headline": "Mul in loss", "category": "came_in"}
     second["graph_execution_index"] = 2
     meant = {**first, "op_name": "mask", "headline": "A mask", "category": "expected"}
-    answers = {"origins?*": {"origins": [meant, first, second]}}
+    answers = {"origins?*": {"generation": 1, "origins": [meant, first, second]}}
     with open_page(browser, address, answers=answers) as page:
         card = page.part("first-bad")
         expect(card).to_contain_text("<i>One</i> infinity.")
@@ -86,7 +87,8 @@ def test_other_origins_are_explained_when_they_are_chosen(browser, address):
 def test_a_run_whose_bad_values_are_all_expected_is_not_blamed(browser, address):
     meant = {
         "op_type": "Const", "op_name": "mask", "output_slot": 0, "graph_id": "g1", "kind": "inf",
-        "category": "expected", "count": 1, "headline": "A mask", "explanation": "It is meant.",
+        "category": "expected", "kind_is_certain": True, "count": 1, "headline": "A mask",
+        "explanation": "It is meant.",
         "phrases": {"what": [], "why": [], "where": []}, "evidence": {"output": None, "inputs": []},
         "certainty": "proven", "chain": [],
     }  # fmt: skip
@@ -94,7 +96,7 @@ def test_a_run_whose_bad_values_are_all_expected_is_not_blamed(browser, address)
         "kind": "expected", "headline": "All bad values are expected", "sentences": ["None does harm."],
         "doubts": [], "is_whole": True, "is_good": True, "num_alerts": 0,
     }  # fmt: skip
-    answers = {"origins?*": {"origins": [meant]}, "verdict?*": verdict}
+    answers = {"origins?*": {"generation": 1, "origins": [meant]}, "verdict?*": verdict}
     with open_page(browser, address, answers=answers) as page:
         expect(page.part("verdict")).to_contain_text("✓ All bad values are expected")
         box = page.part("all-expected")

@@ -1,21 +1,14 @@
 /** Checks of the answers of the routes in docs/http-api.md, and the types of checked answers. */
 import * as ids from "../base/ids";
-import {
-  branded,
-  type Check,
-  type Checked,
-  list,
-  listOrNone,
-  number,
-  object,
-  optional,
-  record,
-  text,
-  truth,
-} from "./check";
-import { alert, health } from "./generated/answers";
+import { branded, type Check, type Checked, list, listOrNone, number, object, optional, text } from "./check";
+import { health, type Run } from "./generated/answers";
 
-export type { Health as WireHealth } from "./generated/answers";
+export type {
+  Health as WireHealth,
+  LinkTarget as WireTarget,
+  Phrase as WirePhrase,
+  RunVerdict as Verdict,
+} from "./generated/answers";
 export * from "./generated/answers";
 
 const execution = branded(number, ids.executionIndex);
@@ -28,38 +21,6 @@ const slotOf =
   <T>(check: Check<T>): Check<T | undefined> =>
   (v, where) =>
     v === null ? undefined : check(v, where);
-
-/** A recorded value that a link leads to. */
-const target = object({
-  graph_id: optional(graph),
-  op_name: optional(text),
-  graph_execution_index: optional(graphExecution),
-  execution_index: optional(execution),
-});
-export type WireTarget = Checked<typeof target>;
-
-/** `role` says how the phrase is drawn: text, code, number or link. Later servers may have others. */
-export const phrase = object({ role: text, text, target: optional(target) });
-export type WirePhrase = Checked<typeof phrase>;
-
-/** A change of the program; without `before`, `after` is only like it. */
-export const example = object({ before: optional(text), after: text });
-export type Example = Checked<typeof example>;
-
-const diagnosisOf = object({
-  index: optional(branded(number, ids.alertIndex)),
-  alert: optional(alert),
-  headline: text,
-  what: list(phrase),
-  why: list(phrase),
-  where: list(phrase),
-  help: optional(text),
-  example: optional(example),
-  certainty: optional(text),
-  missing: optional(text),
-});
-export type Diagnosis = Checked<typeof diagnosisOf>;
-export const diagnosis = object({ diagnosis: optional(diagnosisOf) });
 
 const executionInput = object({
   tensor_id: optional(number),
@@ -156,22 +117,4 @@ export const located = object({
 });
 export type Located = Checked<typeof located>;
 
-/** What is to be said of a run; `kind` may be one of a later server. */
-export const verdict = object({
-  kind: text,
-  headline: text,
-  sentences: list(text),
-  doubts: list(text),
-  is_good: truth,
-});
-export type Verdict = Checked<typeof verdict>;
-
-export const runs = record(object({ start_time: number, title: optional(text), verdict: optional(verdict) }));
-export type Runs = Checked<typeof runs>;
-
-/** The folder that the host was started on, and the folders and files in it that cannot be read. */
-export const logdir = object({
-  logdir: optional(text),
-  problems: listOrNone(object({ location: optional(text), message: text })),
-});
-export type Logdir = Checked<typeof logdir>;
+export type Runs = ReadonlyMap<string, Run>;

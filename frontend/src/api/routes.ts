@@ -1,12 +1,12 @@
 /** The routes of docs/http-api.md that the page uses, one function each. */
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
+import { record } from "./check";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import { comparisonRoutes } from "./comparison";
 import type { Client } from "./fetch";
 import { findAnswer } from "./find";
 import { liveRoutes } from "./live";
-import { originRoutes } from "./origins";
 import { ruleRoutes } from "./rules";
 import { valueRoutes } from "./values";
 
@@ -49,7 +49,6 @@ export function makeApi(client: Client) {
     ...valueRoutes(client),
     ...liveRoutes(client),
     ...ruleRoutes(client),
-    ...originRoutes(client),
     ...comparisonRoutes(client),
   };
 }
@@ -57,15 +56,18 @@ export function makeApi(client: Client) {
 /** Answers about a run as a whole. */
 function runRoutes(client: Client) {
   return {
-    runs: () => client.json("runs", {}, answers.runs),
+    runs: () => client.json("runs", {}, record(answers.run)),
     logdir: () => client.json("logdir", {}, answers.logdir),
     status: (run: ids.RunName) => client.json("status", { run }, answers.status),
     /** Asks the alert rules if no value is bad, which takes seconds in a long run. */
     verdict: (run: ids.RunName, signal?: AbortSignal) =>
-      client.json("verdict", { run }, answers.verdict, signal),
+      client.json("verdict", { run }, answers.runVerdict, signal),
     /** Without a subject, the first cause is explained. */
     diagnosis: async (run: ids.RunName, subject: DiagnosisSubject | undefined, signal?: AbortSignal) =>
-      (await client.json("diagnosis", { run, ...subject }, answers.diagnosis, signal)).diagnosis,
+      (await client.json("diagnosis", { run, ...subject }, answers.explained, signal)).diagnosis,
+    /** The most important origin first. */
+    origins: async (run: ids.RunName, signal?: AbortSignal) =>
+      (await client.json("origins", { run }, answers.origins, signal)).origins,
     find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
       client.json("find", { run, text, limit }, findAnswer, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>

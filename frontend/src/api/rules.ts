@@ -91,7 +91,7 @@ export function ruleRoutes(client: Client) {
     },
     /** Explains an alert of the list by its position. */
     explained: async (run: ids.RunName, query: Record<string, string>, index: number, signal?: AbortSignal) =>
-      (await client.json("alerts/explained", { run, ...query, index }, answers.diagnosis, signal)).diagnosis,
+      (await client.json("alerts/explained", { run, ...query, index }, answers.explained, signal)).diagnosis,
     /** Keeps an alert that is meant in a file beside the run. */
     allow: (run: ids.RunName, meant: Meant) =>
       client.post("alerts/allow", { run, ...meant }, object({ file: text })),

@@ -1,5 +1,5 @@
 /** Origins of bad values: which one the page shows, and the chain from a bad value back to its birth. */
-import type { ChainLink, Origin, SourceOf } from "../api/origins";
+import type { Link, Origin, UserLine } from "../api/answers";
 import { basename, counted } from "../base/text";
 import { displayName, tensorName } from "./names";
 import { linkTarget, type Target } from "./neighbourhood";
@@ -52,7 +52,7 @@ export function originKey({ kind, op_type, op_name, output_slot, graph_id, sourc
 
 /** "NaN", "∞"; both when the recording does not tell them apart. */
 export function kindWords({ kind, kind_is_certain }: Pick<Origin, "kind" | "kind_is_certain">): string {
-  if (kind_is_certain === false) return "NaN or ∞";
+  if (!kind_is_certain) return "NaN or ∞";
   return kind === "nan" ? "NaN" : "∞";
 }
 
@@ -80,13 +80,13 @@ export function momentWords({ step, count }: Pick<Origin, "step" | "count">): st
   return [...moment, ...often].join(", ") || undefined;
 }
 
-export function placeTarget(place: Origin | ChainLink): Target {
+export function placeTarget(place: Origin | Link): Target {
   const { graph_id, op_name, graph_execution_index, execution_index } = place;
   return linkTarget({ graph_id, op_name, graph_execution_index, execution_index });
 }
 
 /** "train.py:68" */
-export function lineName({ path, line }: SourceOf): string {
+export function lineName({ path, line }: UserLine): string {
   return `${basename(path)}:${line}`;
 }
 
@@ -106,7 +106,7 @@ export interface ChainStep {
 }
 
 /** The steps from the value that was seen first back to the birth. */
-export function chainSteps(chain: readonly ChainLink[]): readonly ChainStep[] {
+export function chainSteps(chain: readonly Link[]): readonly ChainStep[] {
   return chain.map((link, position) => ({
     position,
     title:
@@ -120,7 +120,7 @@ export function chainSteps(chain: readonly ChainLink[]): readonly ChainStep[] {
   }));
 }
 
-function placeWords({ source, step }: ChainLink): string {
+function placeWords({ source, step }: Link): string {
   const line = source === undefined ? [] : [lineName(source)];
   return [...line, ...(step === undefined ? [] : [`call ${step}`])].join(", ");
 }

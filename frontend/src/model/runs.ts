@@ -12,7 +12,7 @@ export interface RunTitle {
 
 /** In the order of the answer. */
 export function runTitles(runs: Runs | undefined): readonly RunTitle[] {
-  return [...(runs ?? [])].map(([name, { title = name, verdict }]) => ({
+  return [...(runs ?? [])].map(([name, { title, verdict }]) => ({
     name: runName(name),
     title,
     mark: markOf(verdict),

@@ -1,5 +1,5 @@
 /** The card of an origin: what was born where, why, what helps, by which way it spread, and the other origins. */
-import type { Origin } from "../api/origins";
+import type { Origin } from "../api/answers";
 import { counted } from "../base/text";
 import { fromWire } from "../model/health";
 import type { Target } from "../model/neighbourhood";

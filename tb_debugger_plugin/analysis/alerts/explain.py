@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.alerts import AlertJson
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
@@ -17,36 +19,38 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     headline,
     line_phrases,
     plain_text,
-    to_json,
 )
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Subject, ValueExplanation
 from tb_debugger_plugin.analysis.diagnosis.subjects import measured_source, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph.graphs import find_op
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Range, Snapshot, check_index
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, nearest_traces
 from tb_debugger_plugin.errors import BadQueryError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnosis(ValueExplanation):
+class Diagnosis(ValueExplanation, JsonObject):
     """The answer for one alert or op.
 
     Attributes:
       headline: One line of plain text: "Log in cross_entropy, train.py:68".
-      where: The line of the program; of a gradient, that of the op whose gradient it is.
-      position: Position of the alert; None for an op, and for an origin without an alert.
+      where: The line of the program; of a gradient, that of the op whose gradient it is. Empty when it is
+        not known.
+      index: Position of the alert; None for an op or execution, and for an origin without an alert.
       alert: The alert, as the route ``alerts`` gives it; None where there is none.
       outcome: What swallowed the value, which no result shows.
     """
 
     headline: str
     where: Phrases
-    position: int | None = None
-    alert: Json | None = None
+    index: int | None = None
+    alert: Annotated[Json, AlertJson] | None = None
     outcome: str | None = None
+
+    MEMBERS = "index alert headline what why where help example certainty missing"
 
     @property
     def sentences(self) -> list[str]:
@@ -55,21 +59,6 @@ class Diagnosis(ValueExplanation):
         paragraphs += [self.missing or "", plain_text(self.where), self.help or ""]
         paragraphs.append("" if self.example is None else self.example.words)
         return list(filter(None, paragraphs))
-
-    def to_json(self) -> Json:
-        """Return the answer as the HTTP contract has it."""
-        return {
-            "index": self.position,
-            "alert": self.alert,
-            "headline": self.headline,
-            "what": to_json(self.what),
-            "why": to_json(self.why),
-            "where": to_json(self.where),
-            "help": self.help,
-            "example": None if self.example is None else dict(vars(self.example)),
-            "certainty": self.certainty,
-            "missing": self.missing,
-        }
 
 
 def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis | None:
@@ -106,16 +95,17 @@ def _of_alert(snapshot: Snapshot, every: alerts.AlertList, position: int, origin
     if origin is not None and not alerts.is_at(origin, int(every.index[position]), int(every.slot[position])):
         return _of_origin(origin, position, alert)
     explain = LISTED[every.rule[position]].explainer()
-    return replace(diagnose_value(snapshot, alert, explain), position=position)
+    return replace(diagnose_value(snapshot, alert, explain), index=position)
 
 
 def _of_origin(origin: Origin, position: int | None, alert: Json | None) -> Diagnosis:
     """Return the answer for what is no alert itself, such as an assignment, and the alert after it."""
+    said = origin.phrases
     return Diagnosis(
-        *(origin.what, origin.why, origin.advice, origin.example, origin.certainty, origin.missing),
+        *(said.what, said.why, origin.advice, origin.example, origin.certainty, origin.missing),
         headline=origin.headline,
-        where=origin.where,
-        position=position,
+        where=said.where,
+        index=position,
         alert=alert,
         outcome=_outcome(origin),
     )

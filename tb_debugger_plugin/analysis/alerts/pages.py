@@ -9,18 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypedDict
 
-from tb_debugger_plugin.analysis.alerts.alerts import values_of
+from tb_debugger_plugin.analysis.alerts.alerts import AlertJson, values_of
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.alerts.findings import Finding, RuleVerdict, verdicts
 from tb_debugger_plugin.analysis.alerts.places import places_of
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
-from tb_debugger_plugin.analysis.source.user_lines import user_lines
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 #: Names of tensors that an alert lists.
 _NAMED: Final = 50
+
+
+class FindingJson(AlertJson):
+    """An alert of the route ``alerts/found``."""
+
+    severity: str  #: that of this alert
+    count: int  #: how many of its values break the rule
+    last: int  #: position of the last of them, in the list of the first
+    #: the user's line; of a gradient, that of its forward op; null if it is not known
+    source: UserLine | None
+    allowed: str | None  #: why it is meant, or null
+    remark: str | None  #: why it is only `low`, in a sentence, or null
+    num_tensors: int  #: how many tensors it is about
+    tensors: list[str]  #: their names, at most 50, if there are several; the alert is that of the first
 
 
 def by_urgency(judged: Sequence[RuleVerdict]) -> list[Finding]:

@@ -6,23 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
-#: ``number`` is a count of bad values; ``link`` leads to a recorded value.
-PhraseKind: TypeAlias = Literal["text", "code", "number", "link"]
+PhraseRole: TypeAlias = Literal["text", "code", "number", "link"]
 
 
 @dataclass(frozen=True)
-class LinkTarget:
+class LinkTarget(JsonObject):
     """A recorded value that a link leads to: a graph execution, an op that was not recorded, or an execution.
 
     Attributes:
-      graph_id: The graph of the op; None for an execution.
-      op_name: The op; None for an execution.
-      graph_execution_index: Position of the value; None when the op has none on record.
-      execution_index: Position of the execution.
+      graph_id, op_name: The op; None for an execution.
+      graph_execution_index: Position of its value; None when none is on record.
+      execution_index: Position of the execution; None for an op.
     """
 
     graph_id: str | None = None
@@ -32,21 +30,25 @@ class LinkTarget:
 
 
 @dataclass(frozen=True)
-class Phrase:
+class Phrase(JsonObject):
     """A part of a sentence.
 
     Attributes:
-      kind: How the part is drawn.
-      text: The words.
-      target: Where a link leads.
+      role: How it is drawn: ``text``, ``code``, ``number`` (a count or a magnitude) or ``link``.
+      text: The words; those of all phrases together are the sentence.
+      target: Only of a link: the recorded value that it leads to.
     """
 
-    kind: PhraseKind
+    role: PhraseRole
     text: str
     target: LinkTarget | None = None
 
+    def to_json(self) -> Json:
+        """Return the phrase as the HTTP contract has it; ``target`` is there for links only."""
+        return {name: value for name, value in super().to_json().items() if value is not None}
 
-Phrases: TypeAlias = "tuple[Phrase, ...]"
+
+Phrases: TypeAlias = tuple[Phrase, ...]
 
 
 def text(words: str) -> Phrase:
@@ -67,15 +69,6 @@ def number(words: str) -> Phrase:
 def plain_text(phrases: Iterable[Phrase]) -> str:
     """Return the words of some phrases, without their kinds."""
     return "".join(phrase.text for phrase in phrases)
-
-
-def to_json(phrases: Iterable[Phrase]) -> list[Json]:
-    """Return the phrases as the HTTP contract has them; ``target`` is there for links only."""
-    return [
-        {"role": phrase.kind, "text": phrase.text}
-        | ({} if phrase.target is None else {"target": dict(vars(phrase.target))})
-        for phrase in phrases
-    ]
 
 
 def headline(op_type: str, line: UserLine | None) -> str:

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tb_debugger_plugin.analysis.snapshot import JsonObject
+
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 _CLOSING: Final = {opening: closing for closing, opening in _OPENING.items()}
 #: Longer lines are data, not code.
@@ -72,11 +74,11 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(JsonObject):
     """A line of the program before and after a change.
 
     Attributes:
-      before: The part of the line to replace; None when ``after`` is only like the program.
+      before: The part of its line to replace; None when ``after`` is only like the program.
       after: The code to put there.
     """
 

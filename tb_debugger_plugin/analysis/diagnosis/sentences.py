@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import Phrase, Phrases, code,
 from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
+from tb_debugger_plugin.analysis.snapshot import JsonObject
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_gradient
 
 
@@ -122,15 +123,15 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class ValueExplanation:
+class ValueExplanation(JsonObject):
     """The answer in words.
 
     Attributes:
-      what: Such as "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values."
-      why: Such as "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞."
-      help: What usually helps here, when something does.
+      what: The value: "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values."
+      why: The causes: "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞."
+      help: What usually helps in this situation.
       example: A changed line of the program, or of one like it.
-      certainty: How certain the reasons are.
+      certainty: How certain the causes are: ``proven`` by the recorded numbers, ``likely`` or ``possible``.
       missing: What would have to be recorded to know more.
     """
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
-from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, plain_text, to_json
+from tb_debugger_plugin.analysis.diagnosis.causes import Certainty
+from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
+from tb_debugger_plugin.analysis.values.health import HealthJson
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
-Certainty: TypeAlias = Literal["proven", "likely", "possible"]
 
 #: How important a category is; 0 is most.
 RANKS: Final[dict[Category, int]] = {
@@ -57,29 +58,61 @@ class Link(JsonObject):
 
 
 @dataclass(frozen=True)
-class Origin:
+class OriginPhrases(JsonObject):
+    """The explanation of an origin as phrases.
+
+    Attributes:
+      what: What was made.
+      why: The causes.
+      where: The line of the program; empty when it is not known.
+    """
+
+    what: Phrases
+    why: Phrases
+    where: Phrases
+
+
+class NumbersJson(TypedDict):
+    """The numbers of an input."""
+
+    name: str  #: op and slot of the tensor
+    health: HealthJson | None  #: its [Health](#health)
+
+
+class EvidenceJson(TypedDict):
+    """The numbers of a value and of the inputs of its op."""
+
+    output: HealthJson | None  #: its [Health](#health)
+    inputs: list[NumbersJson]  #: those of each input
+
+
+@dataclass(frozen=True)
+class Origin(JsonObject):
     """Where bad values come from.
 
     Attributes:
       kind: What was born: ``nan`` or ``inf``.
       kind_is_certain: False if the mode of the recording does not tell them apart.
-      category: ``origin`` for an op that made it of good inputs, ``came_in`` for what came from outside,
-        ``propagated`` if it was bad already where the record begins, ``swallowed`` if no result shows it,
-        but it was not meant to vanish, ``expected`` if it was.
-      op_type, op_name, output_slot, graph_id, layer, function, variable: The op.
+      category: ``origin``: an op made it of good inputs. ``came_in``: from data, a constant, an argument, a
+        feed, a checkpoint or a Python function. ``propagated``: it was bad already where the record begins.
+        ``swallowed``: no result shows it, and it was not meant to vanish. ``expected``: it was.
+      op_type, op_name, output_slot, graph_id: The tensor; name and graph are None for an eager op.
+      layer, function, variable: What the op belongs to.
       source: The user's line; of an op of a gradient, that of the forward op.
-      gradient_source: The line that asked for the gradient.
-      step, execution_index, graph_execution_index: The first such value on record.
+      gradient_source: The line that asked for the gradient; None for other ops.
+      step: How often the function in which it was computed had been called before.
+      execution_index, graph_execution_index: The first such value on record.
       count: How many values of the op are bad in this way.
       headline: One line, such as "Log in loss, train.py:68".
-      what, why, where: The explanation as phrases.
       evidence: The numbers of the output and of the inputs.
       advice: What usually helps.
       example: The line before and after a change that helps.
       outcome: What became of it, where no result shows it: what swallowed it, or why that is expected.
-      certainty: How sure the answer is.
+      certainty: How sure the answer is: ``proven``, ``likely`` or ``possible``.
       missing: What would decide.
-      chain: From the first bad value that the user sees to this one.
+      chain: From the first bad value that the program shows back to this one.
+      explanation: The explanation in sentences.
+      phrases: The same as phrases, with the line.
     """
 
     kind: BadKind
@@ -99,35 +132,12 @@ class Origin:
     graph_execution_index: int | None
     count: int
     headline: str
-    what: Phrases
-    why: Phrases
-    where: Phrases
-    evidence: Json
+    evidence: Annotated[Json, EvidenceJson]
     advice: str | None
     example: Example | None
     outcome: str | None
     certainty: Certainty
     missing: str | None
     chain: list[Link]
-
-    @property
-    def explanation(self) -> str:
-        """The explanation in sentences."""
-        return " ".join(plain_text(phrases) for phrases in (self.what, self.why) if phrases)
-
-    def to_json(self) -> Json:
-        """Return the origin as the HTTP contract has it."""
-        fields = {name: value for name, value in vars(self).items() if name not in ("what", "why", "where")}
-        return {
-            **fields,
-            "source": None if self.source is None else self.source.to_json(),
-            "gradient_source": None if self.gradient_source is None else self.gradient_source.to_json(),
-            "explanation": self.explanation,
-            "example": None if self.example is None else dict(vars(self.example)),
-            "phrases": {
-                "what": to_json(self.what),
-                "why": to_json(self.why),
-                "where": to_json(self.where),
-            },
-            "chain": [link.to_json() for link in self.chain],
-        }
+    explanation: str
+    phrases: OriginPhrases

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
+from tb_debugger_plugin.analysis.diagnosis.causes import Certainty
 from tb_debugger_plugin.analysis.diagnosis.near_ops import Health
 from tb_debugger_plugin.analysis.diagnosis.numbers import UNKNOWN_KIND, Numbers
 from tb_debugger_plugin.analysis.diagnosis.phrases import (
@@ -15,6 +16,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrases,
     headline,
     line_phrases,
+    plain_text,
     text,
 )
 from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, ValueExplanation, explain_bad
@@ -25,7 +27,7 @@ from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.chains import Chains
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines, ValuePlace
-from tb_debugger_plugin.analysis.origins.origin import Category, Certainty, Origin
+from tb_debugger_plugin.analysis.origins.origin import Category, Origin, OriginPhrases
 from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
@@ -218,6 +220,7 @@ class Telling:
         certainty, missing = self._certainty(birth, sink, is_certain, explanation)
         if category == "swallowed" and (unknown := unmeasured(takings)):
             certainty, missing = "possible", _UNMEASURED.format(", ".join(unknown))
+        what = _with_kind(explanation.what, kind) if is_certain else explanation.what
         return Origin(
             kind=kind,
             kind_is_certain=is_certain,
@@ -236,9 +239,6 @@ class Telling:
             graph_execution_index=shown.trace if shown.trace >= 0 else None,
             count=self._count(shown, kind, found.same),
             headline=headline(subject.op_type, place.source),
-            what=_with_kind(explanation.what, kind) if is_certain else explanation.what,
-            why=why,
-            where=self._where(shown, place),
             evidence=_evidence(recorded),
             advice=None if category == "expected" else _HELP.get(value.outside, explanation.help),
             example=None if category == "expected" else explanation.example,
@@ -246,6 +246,8 @@ class Telling:
             certainty=certainty,
             missing=missing,
             chain=self._chains.links(birth.chain(), kind),
+            explanation=" ".join(plain_text(phrases) for phrases in (what, why) if phrases),
+            phrases=OriginPhrases(what, why, self._where(shown, place)),
         )
 
     def _place(self, birth: Birth) -> ValuePlace:

@@ -120,7 +120,7 @@ def _explanation(snapshot: Snapshot, found: Diagnosis | None) -> list[Line]:
 
 
 def _part(snapshot: Snapshot, phrase: Phrase) -> Part:
-    style = Style.BAD if phrase.kind == "number" else Style.PLAIN
+    style = Style.BAD if phrase.role == "number" else Style.PLAIN
     command = None if phrase.target is None else _target_command(snapshot, phrase.target)
     return Part(phrase.text, style, command)
 

@@ -1,6 +1,7 @@
 """`server/routes.py`: what routes answer of recordings has exactly the fields of the declared shapes.
 
-The first table of fields in the section of a route, in ``docs/http-api.md``, names the shape of its answer.
+The first table of fields in the section of a route, in ``docs/http-api.md``, names the shape of its answer,
+or of each member of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -27,14 +28,21 @@ _RECORDED = sorted(
 )
 
 
-def _shapes_of_routes() -> dict[str, str]:
+#: Fields of dataclasses that may be missing.
+_OPTIONAL = {"Phrase": {"target"}}
+
+
+def _shapes_of_routes() -> dict[str, tuple[str, bool]]:
+    """Return the name of each shape, and whether it is that of each member of the answer."""
     page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
     parts = iter(re.split(r"^##+ (.+)$", page, flags=re.MULTILINE)[1:])
     named = (
-        (f"/{title}", re.search(r"<!-- (\w+): field(?: of the answer)? -->", text))
+        (f"/{title}", re.search(r"<!-- (\w+): field(?: of the answer| of (each) \w+)? -->", text))
         for title, text in zip(parts, parts, strict=True)
     )
-    return {path: found[1] for path, found in named if found and path in (*ROUTES, *POSTS)}
+    return {
+        path: (found[1], found[2] == "each") for path, found in named if found and path in (*ROUTES, *POSTS)
+    }
 
 
 _OF_ROUTES = _shapes_of_routes()
@@ -51,33 +59,56 @@ def _class(name: str) -> type:
 def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
     """Yields where a value is not as a type says, with the reason."""
     origin, arguments = get_origin(kind), get_args(kind)
-    if hasattr(kind, "__required_keys__") or is_dataclass(kind):
+    if origin is Annotated:
+        yield from misfits(value, arguments[1], where)
+    elif origin is Literal:
+        if value not in arguments:
+            yield f"{where}: {value!r} is none of {arguments}"
+    elif hasattr(kind, "__required_keys__") or is_dataclass(kind):
         yield from _misfits_of_object(value, kind, where)
-    elif origin in (list, dict):
-        if not isinstance(value, origin):
-            yield f"{where}: {value!r} is no {origin.__name__}"
-        else:
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            yield from (
-                text for key, item in items for text in misfits(item, arguments[-1], f"{where}[{key}]")
-            )
-    elif arguments:  # X | None
-        if value is not None:
-            yield from misfits(value, arguments[0], where)
+    elif origin in (list, tuple, dict):
+        yield from _misfits_of_items(value, dict if origin is dict else list, arguments, where)
+    elif arguments:  # a union
+        found = [list(misfits(value, each, where)) for each in arguments]
+        yield from () if [] in found else found[0]
     elif type(value) is not kind and not (kind is float and type(value) is int):
         yield f"{where}: {value!r} is no {kind.__name__}"
+
+
+def _misfits_of_items(value: Any, kind: type, items: tuple[Any, ...], where: str) -> Iterator[str]:
+    if not isinstance(value, kind):
+        yield f"{where}: {value!r} is no {kind.__name__}"
+        return
+    kinds = items if len(items) > 1 and items[-1] is not ... and kind is list else None
+    if kinds is not None and len(kinds) != len(value):
+        yield f"{where}: {value!r} has not {len(kinds)} items"
+        return
+    for i, (key, item) in enumerate(value.items() if isinstance(value, dict) else enumerate(value)):
+        each = kinds[i] if kinds is not None else items[-1] if kind is dict else items[0]
+        yield from misfits(item, each, f"{where}[{key}]")
 
 
 def _misfits_of_object(value: Any, kind: Any, where: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{where}: {value!r} is no object"
         return
-    hints = get_type_hints(kind)
-    needed = getattr(kind, "__required_keys__", set(hints))
+    hints = _hints(kind)
+    needed = getattr(kind, "__required_keys__", set(hints)) - _OPTIONAL.get(kind.__name__, set())
     yield from (f"{where}.{name} is missing" for name in sorted(needed - set(value)))
     yield from (f"{where}.{name} is not declared" for name in sorted(set(value) - set(hints)))
     for name in set(value) & set(hints):
         yield from misfits(value[name], hints[name], f"{where}.{name}")
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    if not is_dataclass(kind):
+        return hints
+    hints.pop("MEMBERS")
+    for each in kind.MEMBERS.split():
+        if each not in hints:
+            hints[each] = get_type_hints(getattr(kind, each).fget, include_extras=True)["return"]
+    return {name: hints[name] for name in kind.MEMBERS.split() or hints}
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +120,18 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
         yield asker
 
 
+def _type_of(path: str) -> Any:
+    name, is_each = _OF_ROUTES[path]
+    return dict[str, _class(name)] if is_each else _class(name)
+
+
 def _check_run(asker: Asker, run: str) -> set[str]:
     """Check the answers to several questions about each part of a run; returns the routes that answered."""
     asked = set()
     for seed in range(3):
         for path, query in fitting(facts_of(asker, run, random.Random(seed))):
             if path in _OF_ROUTES and (response := asker.get(path, query)).status_code == 200:
-                assert list(misfits(response.json, _class(_OF_ROUTES[path]), path)) == []
+                assert list(misfits(response.json, _type_of(path), path)) == []
                 asked.add(path)
     return asked
 
@@ -113,7 +149,7 @@ def test_the_answers_about_a_recording_of_tensorflow_have_their_shapes(folder: P
 
 def test_a_missing_an_unknown_and_a_wrong_field_do_not_fit(drawn):
     answer = drawn.json("/alerts", run="train")
-    shape = _class(_OF_ROUTES["/alerts"])
+    shape = _type_of("/alerts")
     first = answer["alerts"][0]
     del first["op_type"]
     first.update(surplus=1, output_slot="0")
@@ -129,5 +165,6 @@ def test_a_missing_an_unknown_and_a_wrong_field_do_not_fit(drawn):
 def test_every_shape_is_on_the_page_or_part_of_a_field_that_says_its_members():
     page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
     for shape in shapes().values():
-        texts = [field.text for field in shape.own]
-        assert f"<!-- {shape.name}: " in page or not any(texts), shape.name
+        if shape.name != "ValueExplanation":  # a Diagnosis has its fields
+            texts = [field.text for field in shape.own]
+            assert f"<!-- {shape.name}: " in page or not any(texts), shape.name

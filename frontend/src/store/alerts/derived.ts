@@ -1,7 +1,6 @@
 /** The verdict on the run, the origins of its bad values, their diagnoses, and the one in focus. */
 import { computed } from "@preact/signals";
-import type { Alert } from "../../api/answers";
-import type { Origin } from "../../api/origins";
+import type { Alert, Origin } from "../../api/answers";
 import type { Api, DiagnosisSubject } from "../../api/routes";
 import type { ValueRef } from "../../api/values";
 import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../../base/ids";

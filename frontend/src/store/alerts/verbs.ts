@@ -1,7 +1,6 @@
 /** Verbs for alerts. Their positions are those in the list that is shown. */
 import { batch, signal } from "@preact/signals";
-import type { Alert } from "../../api/answers";
-import type { Origin } from "../../api/origins";
+import type { Alert, Origin } from "../../api/answers";
 import { type AlertIndex, alertIndex } from "../../base/ids";
 import { originKey, placeTarget } from "../../model/origin";
 import type { Choice, FocusedFacts, VerbDeps } from "../focus/facts";

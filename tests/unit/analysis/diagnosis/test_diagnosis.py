@@ -53,7 +53,7 @@ def test_the_answer_is_two_sentences_and_a_hint() -> None:
     )
     assert plain_text(explanation.why) == "Its input probs:0 held 200 zeros: the logarithm of 0 is −∞."
     assert "argument of the log" in explanation.help
-    kinds = [(phrase.kind, phrase.text) for phrase in explanation.what]
+    kinds = [(phrase.role, phrase.text) for phrase in explanation.what]
     assert kinds[0] == ("code", "Log") and ("number", "200 −∞") in kinds
 
 
