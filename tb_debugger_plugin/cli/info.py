@@ -1,6 +1,7 @@
 """`tbdbg info`: shows what a logdir holds.
 
-Takes a logdir and prints its runs with hosts, counts, modes, first and last time, as a table or as JSON.
+Takes a logdir and prints its runs with hosts, counts, modes, first and last time, and what fills the files,
+as a table or as JSON.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_debugger_plugin.analysis.sizes import Part, Sizes
 from tb_debugger_plugin.cli.reading import a_location, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Seconds after which a run is shown as far as it was read.
 _READ_SECONDS: Final = 600.0
+_UNITS: Final = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
+#: Ops and functions that are shown with what they take.
+_PARTS: Final = 5
 _SHOWN: Final = (
     ("hosts", "hosts"),
     ("mode", "tensor_debug_mode"),
@@ -35,7 +40,9 @@ _SHOWN: Final = (
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `info` to the command line."""
-    parser = subparsers.add_parser("info", help="runs, hosts, counts, modes, first and last time")
+    parser = subparsers.add_parser(
+        "info", help="runs, hosts, counts, modes, first and last time, what fills the files"
+    )
     parser.add_argument(
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
@@ -49,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(run: Run) -> dict[str, Any]:
-    return {"folder": run.folder, **run.status(), "verdict": run.verdict().to_json()}
+    return {"folder": run.folder, **run.status(), "verdict": run.verdict().to_json(), "sizes": run.sizes()}
 
 
 def _table(name: str, facts: dict[str, Any]) -> str:
@@ -58,6 +65,7 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     titles = [(_title(title, facts), key) for title, key in _SHOWN]
     values = {**facts, "headline": facts["verdict"]["headline"]}
     lines += [f"  {title:<{width}}  {printable(_text(key, values[key]))}" for title, key in titles]
+    lines += [f"  {title:<{width}}  {printable(text)}" for title, text in _sizes(facts["sizes"])]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")
@@ -73,6 +81,45 @@ def _title(title: str, facts: dict[str, Any]) -> str:
     """Return the title of a row; the names of hosts say where several are processes of one machine."""
     is_of_processes = title == "hosts" and any("(process " in name for name in facts["hosts"])
     return "processes" if is_of_processes else title
+
+
+def _sizes(sizes: Sizes) -> list[tuple[str, str]]:
+    """Return rows on what fills the files; none for an empty recording."""
+    about = "" if sizes["is_measured"] else "about "
+    files = sorted(sizes["files"].items(), key=lambda file: -file[1])
+    total = sum(size for _, size in files)
+    kinds = ", ".join(f"{kind} {_bytes(size)}" for kind, size in files if size)
+    savings = [
+        f"{saving['argument']} about {_size(saving['bytes'], saving['records'])}"
+        for saving in sizes["savings"]
+    ]
+    rows = (
+        ("files", f"{_bytes(total)}: {kinds}" if total else ""),
+        ("by op", _parts(sizes["by_op"], about)),
+        ("by function", _parts(sizes["by_function"], about)),
+        ("would save", "; ".join(savings)),
+    )
+    return [row for row in rows if row[1]]
+
+
+def _parts(parts: list[Part], about: str) -> str:
+    shown = [
+        f"{part['name'] or 'ops in no function'} {about}{_size(part['bytes'], part['records'])}"
+        for part in parts[:_PARTS]
+    ]
+    left = len(parts) - _PARTS
+    return ", ".join([*shown, *([f"{left} more"] if left > 0 else [])])
+
+
+def _size(size: int | None, records: int) -> str:
+    return f"{records:,} records" if size is None else _bytes(size)
+
+
+def _bytes(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes"
+    unit, name = next((unit, name) for unit, name in _UNITS if size >= unit)
+    return f"{size / unit:.1f} {name}"
 
 
 def _kept(facts: dict[str, Any]) -> str:

@@ -38,6 +38,7 @@ from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.html_page import page
 from tb_debugger_plugin.analysis.report.markdown import markdown
+from tb_debugger_plugin.analysis.sizes import Sizes, sizes
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
@@ -237,6 +238,21 @@ class Run:
           The answer of the route ``status`` of ``docs/http-api.md``.
         """
         return self._ask(status)
+
+    def sizes(self) -> Sizes:
+        """Return what fills the files, by op and by function, and what a filter would save.
+
+        Use::
+
+            run.sizes()["by_op"][0]["name"]
+
+        Returns:
+          ``files``: bytes by the kind of file. ``by_op`` and ``by_function``: ``name``, ``records`` and
+          ``bytes`` of each, the largest first; in a long recording the bytes are estimated from a part of the
+          records, and ``is_measured`` is False. ``savings``: an ``argument`` of `enable_dump_debug_info`, and
+          about how many ``records`` and ``bytes`` there would not be.
+        """
+        return self._ask(sizes)
 
     def changed_values(self) -> list[ChangedValueJson]:
         """Return the values that a debugger changed while the program was stopped at them.
