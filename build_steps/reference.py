@@ -54,7 +54,10 @@ _NOTES: Final[Mapping[str, str]] = {
     "clean": "`TB_DEBUGGER_CACHE` is the folder of the tables, `TB_DEBUGGER_CACHE_GB` their limit (2).",
     "compare": "[Comparing two runs](comparison.md) explains the answer.",
     "demo": "It needs TensorFlow and scikit-learn: `pip install '.[demo]'`.",
-    "export": "The folder is a run like any other: pass it to `tensorboard --logdir`.",
+    "export": (
+        "The folder is a run like any other: pass it to `tensorboard --logdir`. `tensors.parquet` and "
+        "`calls.parquet` are for other programs."
+    ),
     "index": (
         "With `--to`, processes of this machine, or the workers of a [Dask](https://docs.dask.org) cluster, "
         "write the tables into a folder, which is a run like any other: pass it to `tensorboard --logdir`. "
@@ -70,7 +73,7 @@ _NOTES: Final[Mapping[str, str]] = {
         "examples."
     ),
     "shell": "[The shell](shell.md) has its commands.",
-    "sql": "[The tables](../schema.md) has their columns.",
+    "sql": "[The tables](../schema.md) has the columns of `tensors`, `calls` and the tables.",
     "why": "[Finding the first NaN](first-nan.md) explains the answer.",
 }
 

@@ -1,7 +1,7 @@
-"""`tbdbg export`: writes the tables of runs as Parquet files.
+"""`tbdbg export`: writes the views and tables of runs as Parquet files.
 
-Takes a logdir and writes one folder per run, with one file per table (`docs/schema.md`). The viewer opens
-such a folder like event files.
+Takes a logdir and writes one folder per run, with one file per view and table (`docs/schema.md`). The
+viewer opens such a folder like event files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `export` to the command line."""
-    parser = subparsers.add_parser("export", help="write the tables of runs as Parquet files")
+    parser = subparsers.add_parser(
+        "export", help="write the tensors, calls and tables of runs as Parquet files"
+    )
     add_arguments(parser)
     parser.add_argument("--parquet", type=Path, metavar="DIR", required=True, help="folder to write into")
     parser.set_defaults(run=run)

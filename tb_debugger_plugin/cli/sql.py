@@ -1,7 +1,7 @@
 """`tbdbg sql`: runs a query on the tables of a run.
 
-Takes a logdir and an SQL query on the tables of `docs/schema.md`, and prints rows. The query sees one commit
-and cannot change anything.
+Takes a logdir and an SQL query on the views and tables of `docs/schema.md`, and prints rows. The query sees
+one commit and cannot change anything.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ _SHOWN: Final = 1000
 
 def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the verb `sql` to the command line."""
-    parser = subparsers.add_parser("sql", help="query the tables of a run (docs/schema.md)")
+    parser = subparsers.add_parser(
+        "sql", help="query the tensors and calls of a run, and its tables (docs/schema.md)"
+    )
     add_arguments(parser, single=True)
-    parser.add_argument("query", metavar="QUERY", help="such as 'SELECT count(*) FROM graph_executions'")
+    parser.add_argument(
+        "query", metavar="QUERY", help="such as 'SELECT step, sum(nan) FROM tensors GROUP BY step'"
+    )
     parser.set_defaults(run=run)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -106,23 +107,27 @@ def write_table(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -
     return int(connection.execute(query).fetchall()[0][0])
 
 
-def write_tables(connection: duckdb.DuckDBPyConnection, folder: Path, start_time: float) -> dict[str, int]:
+def write_tables(
+    connection: duckdb.DuckDBPyConnection, folder: Path, start_time: float, views: Sequence[str]
+) -> dict[str, int]:
     """Write all tables of a database, and a manifest.
 
     Args:
       connection: A connection to the database.
       folder: An existing folder.
       start_time: The start of the run, in seconds since the epoch.
+      views: Views of the connection that are written too. The manifest does not name them: a viewer makes
+        them of the tables.
 
     Returns:
-      The number of rows of each table.
+      The number of rows of each table and view.
 
     Raises:
       OSError: The folder cannot be written.
       duckdb.Error: A file cannot be written.
     """
     (folder / MANIFEST).unlink(missing_ok=True)
-    rows = {table: write_table(connection, table, folder / f"{table}.parquet") for table in TABLES}
+    rows = {table: write_table(connection, table, folder / f"{table}.parquet") for table in (*views, *TABLES)}
     meta = read_meta(connection)
     stable = {name: int(meta.get(f"stable_{name}", "0")) for name in STABLE}
     short = {table: f"{table}.parquet" for table in TABLES if table not in LONG}

@@ -32,6 +32,7 @@ from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EX
 from tb_debugger_plugin.analysis.lists.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.lists.selection import select_at
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage, graph_executions_page
+from tb_debugger_plugin.analysis.lists.views import VIEWS, add_views, may_read_views
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
@@ -147,7 +148,7 @@ class Run:
         self._open.callback(self._loader.close)
         # Also at the end of the program: a thread that still reads would keep DuckDB from ending.
         self._finalizer = weakref.finalize(self, self._open.close)
-        self._sql: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        self._sql: Snapshot | None = None
         try:
             self._wait(timeout, report)
         except BaseException:
@@ -690,7 +691,7 @@ class Run:
         return REPORT_FORMATS[form](self._ask(report, self._found.title))
 
     def export(self, folder: Path) -> dict[str, int]:
-        """Write the tables as Parquet files; for this package only.
+        """Write the views and the tables as Parquet files; for this package only.
 
         Args:
           folder: One of the folders that this run may write, or below one.
@@ -699,16 +700,17 @@ class Run:
           The number of rows by table.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        with self._loader.reading() as connection:
-            return write_tables(connection, folder, self.start_time)
+        with self.snapshot() as snapshot:
+            add_views(snapshot)
+            return write_tables(snapshot.connection, folder, self.start_time, tuple(VIEWS))
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
-        """Run a query on the tables of the run, which ``docs/schema.md`` describes.
+        """Run a query on the views ``tensors`` and ``calls``, and on the tables of ``docs/schema.md``.
 
         Use::
 
-            run.sql("SELECT op_type, count(*) FROM executions GROUP BY ALL").df()
-            run.sql("SELECT * FROM graph_executions").arrow()
+            run.sql("SELECT step, sum(nan) FROM tensors GROUP BY step ORDER BY step").df()
+            run.sql("SELECT * FROM calls").arrow()
 
         Args:
           query: One SELECT.
@@ -722,7 +724,7 @@ class Run:
         """
         # A relation does not refer to the run, which must stay open for it.
         _queried.add(self)
-        return run_select(self._connection(), query)
+        return run_select(self._connection(query), query)
 
     def cursor(self, query: str) -> duckdb.DuckDBPyConnection:
         """Run the same, to fetch many rows in batches; for this package only.
@@ -730,16 +732,18 @@ class Run:
         Raises:
           BadQueryError: It is not one SELECT.
         """
-        connection = self._connection()
+        connection = self._connection(query)
         return connection.execute(check_select(connection, query))
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
+    def _connection(self, query: str) -> duckdb.DuckDBPyConnection:
         with self.snapshot() as snapshot:
             generation = snapshot.generation
-        if self._sql is None or self._sql[0] != generation:
+        if self._sql is None or self._sql.generation != generation or not _is_usable(self._sql.connection):
             # Relations of an earlier commit keep their own connection.
-            self._sql = generation, self._open.enter_context(self._loader.reading())
-        return self._sql[1]
+            self._sql = self._open.enter_context(self.snapshot())
+        if may_read_views(query):
+            add_views(self._sql)
+        return self._sql.connection
 
     def follow(self, interval: float = 0.5, timeout: float | None = None) -> Iterator[Change]:
         """Yield what a running program adds to the run, until its recording ends.
@@ -779,6 +783,15 @@ class Run:
             if timeout is not None and time.monotonic() - changed > timeout:
                 return
             time.sleep(interval)
+
+
+def _is_usable(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a connection answers; a query that failed while it ran has ended the transaction."""
+    try:
+        connection.execute("SELECT 1").fetchall()
+    except duckdb.Error:
+        return False
+    return True
 
 
 #: The open runs that relations of DuckDB read.

@@ -11,7 +11,8 @@ op and the name of its function::
     measured = "max"
     parameters = {limit = 5.0}
 
-or a query that selects ``idx`` of ``graph_executions``, or ``idx`` and ``slot`` of ``execution_outputs``.
+or a query that selects ``idx`` of ``graph_executions``, or ``idx`` and ``slot`` of ``execution_outputs``. It
+may read the views ``tensors`` and ``calls``, too.
 
 Invariant: a rule reads the tables of its run and nothing else: no file, no other database, no setting. So a
 file that lies beside a recording may be read by whoever looks at it. The parse of each query is checked, and
@@ -48,6 +49,7 @@ from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.lists.select_statement import check_select
+from tb_debugger_plugin.analysis.lists.views import VIEWS, add_views, may_read_views
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
 from tb_debugger_plugin.index.schema import TABLES
@@ -139,7 +141,7 @@ _TELLING: Final = frozenset({"getenv", "current_setting", "getvariable"})
 _MAX_SECONDS: Final = 10.0
 #: A rule may find at most this many tensors.
 _MOST: Final = 100_000
-_VIEWS: Final = "SELECT view_name FROM duckdb_views()"
+_VIEWS: Final = "SELECT view_name FROM duckdb_views() WHERE internal"
 _GRAPH: Final = (
     "SELECT t.*, o.name AS op_name, o.type AS op_type, o.layer AS layer, o.variable AS variable,"
     " g.name AS function, s.slot AS output_slot FROM graph_executions t JOIN sites s USING (site)"
@@ -308,6 +310,8 @@ def _rows(query: str, snapshot: Snapshot, values: Values, *, as_described: bool 
     is_over = threading.Event()
     try:
         check_select(snapshot.connection, query)
+        if may_read_views(query):
+            add_views(snapshot)
         _check_reads(snapshot.connection, query)
         with _limited(snapshot.connection, is_over):
             describe = "DESCRIBE " if as_described else ""
@@ -371,7 +375,7 @@ def _check_reads(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         if not _ID.fullmatch(name) or name.lower() in known:
             raise UsageError(f"A rule cannot name a subquery {name!r:.50}: take letters and digits.")
     for node in nodes:
-        _check_node(node, own | set(TABLES))
+        _check_node(node, own | {*TABLES, *VIEWS})
 
 
 def _nodes(tree: object) -> Iterator[Json]:

@@ -23,6 +23,11 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 #: Most calls that run at the same time. If this many other calls returned between a trace and a call, the
 #: call had not begun when the trace was recorded.
 CONCURRENT_CALLS: Final = 8
+#: The calls of functions among the executions.
+CALLS: Final = (
+    "SELECT e.idx, e.host, e.wall_time, e.graph, e.op_type FROM executions e JOIN op_types t USING (op_type)"
+    " WHERE t.is_function OR e.graph >= 0"
+)
 #: How many graphs a graph may have run in; only damage makes more.
 _MAX_RUNNERS: Final = 64
 _BACKWARD: Final = "__backward_"
@@ -60,10 +65,7 @@ def host_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
 
 
 def _load_calls(snapshot: Snapshot) -> dict[int, HostCalls]:
-    calls = snapshot.columns(
-        "SELECT e.idx, e.host, e.wall_time, e.graph FROM executions e JOIN op_types t USING (op_type)"
-        " WHERE t.is_function OR e.graph >= 0 ORDER BY e.wall_time, e.idx"
-    )
+    calls = snapshot.columns(f"SELECT * EXCLUDE op_type FROM ({CALLS}) ORDER BY wall_time, idx")
     return {
         int(host): HostCalls(*(calls[name][calls["host"] == host] for name in ("wall_time", "idx", "graph")))
         for host in np.unique(calls["host"])

@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.analysis.lists.views import VIEWS
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.text import event_lines
@@ -226,8 +227,8 @@ def test_export_writes_every_table_of_every_run(tmp_path, capsys):
     small_program(tmp_path / "logs" / "two", steps=1).close()
     out = tmp_path / "it's out"
     answer = _json(capsys, "export", tmp_path / "logs", "--parquet", out)
-    assert set(answer) == {"one", "two"} and set(answer["one"]["rows"]) == set(TABLES)
-    assert {path.stem for path in (out / "two").glob("*.parquet")} == set(TABLES)
+    assert set(answer) == {"one", "two"} and set(answer["one"]["rows"]) == {*TABLES, *VIEWS}
+    assert {path.stem for path in (out / "two").glob("*.parquet")} == {*TABLES, *VIEWS}
     with duckdb.connect() as connection:
         read = (
             f"SELECT idx, health FROM '{str(out).replace(chr(39), chr(39) * 2)}/one/graph_executions.parquet'"

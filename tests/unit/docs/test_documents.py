@@ -9,13 +9,16 @@ import duckdb
 import pytest
 
 import tb_debugger_plugin
+from tb_debugger_plugin.analysis.lists.views import VIEWS
 from tb_debugger_plugin.events.framing import read_records
 from tb_debugger_plugin.events.messages import DebugEvent, parse_event
 from tb_debugger_plugin.events.modes import DIMS, MODES, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.reading.run import open_run
 from tb_debugger_plugin.server import query
 from tests.support.asking import PARAMETERS
 from tests.support.checkout import ROOT
+from tests.support.events import small_program
 
 _DOCS = ROOT / "docs"
 _RECORDING = (_DOCS / "guide" / "recording.md").read_text("utf-8")
@@ -72,7 +75,7 @@ def _documented() -> dict[str, set[str]]:
     return tables
 
 
-def test_every_table_and_column_is_documented_and_no_other():
+def test_every_table_view_and_column_is_documented_and_no_other(tmp_path):
     with duckdb.connect() as connection:
         schema.create_tables(connection)
         rows = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
@@ -80,7 +83,10 @@ def test_every_table_and_column_is_documented_and_no_other():
     for table, column in rows:
         if table in schema.TABLES:
             actual.setdefault(table, set()).add(column)
-    assert _documented() == actual
+    small_program(tmp_path).close()
+    with open_run(tmp_path) as run:
+        views = {name: set(run.sql(f"SELECT * FROM {name}").columns) for name in VIEWS}
+    assert _documented() == {**actual, **views}
 
 
 def test_every_parameter_of_a_route_is_documented_and_asked_with_hostile_values():
