@@ -86,7 +86,7 @@ def enable_dump_debug_info(
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
         native library, records around the first infinity and the first NaN of each op are kept as well, at
         most ten times as many, and four times as many for each doubling of the recording. 0 or below
-        keeps everything, and files grow with the program.
+        keeps everything, up to `max_bytes`.
       op_regex: Record values only of ops whose type matches this regular expression from its beginning, such
         as `"(Log|Exp)$"`. None (the default): all ops. Executions, graphs and sources are always recorded.
       tensor_dtypes: Record values only of these dtypes: a list such as `["float32", tf.bfloat16]`, or a
@@ -145,9 +145,9 @@ def enable_dump_debug_info(
         "GrowingAlert"]`. A thread asks them of the files every few seconds, and what follows happens before
         the next op, call or run of a session that Python makes, and once more when the recording ends. So the
         program is some steps further by then. The function gets a `BrokenRule`. Each tensor, eager op and
-        line, or function that breaks a rule acts once. None (the default): no rules. Needs a recording that
-        keeps everything (`circular_buffer_size=-1`), and a mode that measures what the rule needs, often
-        `"FULL_NUMERICS"`.
+        line, or function that breaks a rule acts once. None (the default): no rules. Needs a recording
+        without a circular buffer (`circular_buffer_size=-1`), and a mode that measures what the rule needs,
+        often `"FULL_NUMERICS"`.
       rules_file: A file with more rules for `alert_rules`, in TOML or in Python, whose code is run. None (the
         default): only `tbdbg_rules.toml` in the folder.
 

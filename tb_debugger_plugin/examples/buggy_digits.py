@@ -190,7 +190,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--tensor_debug_mode", default="FULL_HEALTH", help="what to record of each tensor (%(default)s)"
     )
     parser.add_argument(
-        "--circular_buffer_size", type=int, default=-1, help="records to keep; -1 keeps all of them"
+        "--circular_buffer_size", type=int, default=-1, help="records to keep; -1 keeps all, up to max_bytes"
     )
     parser.add_argument("--no-record", action="store_true", help="train without the recorder")
     parser.add_argument("--save-weights", metavar="FILE.npz", help="keep the trained weights")

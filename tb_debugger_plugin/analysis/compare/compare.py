@@ -32,6 +32,7 @@ from tb_debugger_plugin.analysis.compare.measuring import (
 from tb_debugger_plugin.analysis.compare.outline import Node
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.search import DifferenceSearch
+from tb_debugger_plugin.analysis.lists.missing import keeping_all
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.health import finite
@@ -41,6 +42,14 @@ from tb_debugger_plugin.events.dtypes import dtype_name
 #
 # A summary does not change when elements change places. A bounded number of tensors is read.
 
+#: What is said of a run from which something was dropped, by the argument that keeps it.
+_CUT: Final = {
+    "circular_buffer_size=-1": "A circular buffer dropped the beginning: the last occurrences were compared.",
+    "max_bytes=None": (
+        "A run had reached max_bytes and has a gap: the last occurrences were compared. Record with"
+        " max_bytes=None to keep all."
+    ),
+}
 #: Tensors that are read, and occurrences of each.
 _MOST: Final = 2000
 _OCCURRENCES: Final = 20
@@ -251,7 +260,8 @@ class _Comparing:
                 ' is not seen. Record both runs in mode "FULL_NUMERICS".'
             )
         if self._job.from_end:
-            notes.append("A circular buffer dropped the beginning: the last occurrences were compared.")
+            keeping = [keeping_all(one) for one in (self._first, self._second)]
+            notes += [_CUT[argument] for argument in dict.fromkeys(keeping) if argument]
         unknown = sum(not one.is_known for one in measured)
         if unknown:
             notes.append(f"{unknown} tensors have no numbers in common in some or all occurrences.")

@@ -83,8 +83,15 @@ def bounded_hosts(snapshot: Snapshot) -> set[int]:
 
 def is_cut(snapshot: Snapshot) -> bool:
     """Return whether a circular buffer may have dropped a part of a run."""
+    return keeping_all(snapshot) is not None
+
+
+def keeping_all(snapshot: Snapshot) -> str | None:
+    """Return the argument that keeps what a circular buffer may have dropped; None if it dropped nothing."""
     ((size,),) = snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
-    return (size is not None and size > 0) or bool(bounded_hosts(snapshot))
+    if size is not None and size > 0:
+        return "circular_buffer_size=-1"
+    return "max_bytes=None" if bounded_hosts(snapshot) else None
 
 
 class NotRecordedJson(TypedDict):

@@ -23,6 +23,7 @@ from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject, 
 from tb_debugger_plugin.analysis.diagnosis.subjects import Recorded, of_execution, of_graph_op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions
+from tb_debugger_plugin.analysis.lists.missing import keeping_all
 from tb_debugger_plugin.analysis.origins.births import Birth
 from tb_debugger_plugin.analysis.origins.chains import Chains
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
@@ -335,9 +336,13 @@ class Telling:
         if sink is not None and sink.why == "divisor":
             return "likely", "Whether the program means to divide by it is not on record."
         if birth.value.outside == "a variable":
-            return "possible", "Record the whole program, without a circular buffer, to see the assignment."
+            keeping = keeping_all(self._snapshot)
+            kept = f", with {keeping}," if keeping else ""
+            return "possible", f"Record the whole program{kept} to see the assignment."
         if not birth.is_explained:
-            return "possible", "It is not explained further: what it was made from is not on record."
+            keeping = keeping_all(self._snapshot)
+            kept = f" Record with {keeping} to keep all." if keeping else ""
+            return "possible", f"It is not explained further: what it was made from is not on record.{kept}"
         if not kind_is_certain:
             return "likely", _KIND_UNMEASURED if self._was_counted(birth) else _KIND_UNCOUNTED
         if self._feeds.measured(birth.entry).bad is None:

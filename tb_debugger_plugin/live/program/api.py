@@ -383,7 +383,7 @@ def begin(
 def record(
     logdir: str | os.PathLike[str], mode: str | None = None, *, interactive: bool = False, **options: Any
 ) -> Iterator[Recording]:
-    """Record everything that the program computes inside a block, and write out all files at its end.
+    """Record what the program computes inside a block, and write out all files at its end.
 
     If a recording to the same folder is on, the block is part of that recording, which goes on afterwards. A
     recording to another folder ends where the block begins, as with `enable_dump_debug_info`, with a line in
@@ -399,8 +399,8 @@ def record(
       mode: What to record of each tensor; see `enable_dump_debug_info`. None (the default): `"FULL_HEALTH"`,
         and `"FULL_NUMERICS"` if the block is interactive.
       interactive: Whether debuggers can stop the program inside the block; see `enable_breakpoints`.
-      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given. If
-        the block is interactive, those of `enable_breakpoints`, too.
+      **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
+        keeps everything, up to `max_bytes`. If the block is interactive, those of `enable_breakpoints`, too.
 
     Yields:
       The recording.

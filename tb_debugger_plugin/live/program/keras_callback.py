@@ -35,9 +35,9 @@ class DebuggerCallback(KerasCall):
       interactive: Whether debuggers can stop the calls; see `enable_breakpoints`. If a recording to the
         folder is on, they can stop the calls that the callback sees.
       **options: Other arguments of `enable_dump_debug_info`; `circular_buffer_size` is -1 unless given, which
-        keeps everything. With `on_alert="stop"` the training ends after the batch with the first bad value,
-        or the batch during which a rule is found broken.
-        If the callback is interactive, those of `enable_breakpoints`, too.
+        keeps everything, up to `max_bytes`. With `on_alert="stop"` the training ends after the batch with
+        the first bad value, or the batch during which a rule is found broken. If the callback is interactive,
+        those of `enable_breakpoints`, too.
 
     Raises:
       UsageError: An argument cannot be used; some are checked when the recording begins.

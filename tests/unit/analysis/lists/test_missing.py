@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tb_debugger_plugin.analysis.lists.missing import is_cut, keeping_all
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, GRAPHS, STACK_FRAMES, FileSet
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.reading.run import open_run
 from tests.support.events import PATIENCE_S, Recording, small_program, snapshot_of
 
 _STEPS = 10
@@ -169,3 +172,28 @@ def test_a_recording_that_has_only_begun_misses_nothing(tmp_path):
     recording = Recording(tmp_path, recorder_version="0.1")
     assert _not_recorded(tmp_path) == []
     recording.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "is_bounded", "argument"),
+    [
+        ({}, False, None),
+        ({}, True, "max_bytes=None"),
+        ({"circular_buffer_size": 3}, False, "circular_buffer_size=-1"),
+        ({"circular_buffer_size": 3}, True, "circular_buffer_size=-1"),
+    ],
+)
+def test_the_argument_is_named_that_keeps_what_was_dropped(tmp_path, options, is_bounded, argument):
+    recording = small_program(tmp_path / "run", **options)
+    if is_bounded:
+        recording.not_recorded(
+            NotRecordedReason.BOUNDED, "The recording has nearly reached 4 MB (max_bytes)."
+        )
+    recording.close()
+    with snapshot_of(tmp_path / "run") as snapshot:
+        assert (keeping_all(snapshot), is_cut(snapshot)) == (argument, argument is not None)
+    small_program(tmp_path / "whole").close()
+    with open_run(tmp_path, "run") as run, open_run(tmp_path, "whole") as whole:
+        notes = [note for note in run.compare(whole).notes if "last occurrences were compared" in note]
+    assert [argument == "max_bytes=None"] * len(notes) == ["max_bytes" in note for note in notes]
+    assert len(notes) == (argument is not None)
