@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import duckdb
 
 
+#: The view of the columns that a query reads in place.
+BATCH: Final = "_batch"
 #: Up to this many rows, DuckDB takes lists in half the time that it needs to make a view of arrays.
 _FEW_ROWS: Final = 64
 
@@ -66,13 +68,27 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     if num_rows <= _FEW_ROWS:
         _insert_few(connection, table, columns)
         return True
-    arrays, values = _plain(columns)
+    values = register(connection, columns)
     names = ", ".join(f'"{name}"' for name in values)
-    connection.register("_batch", arrays)
     # If this fails, the transaction is aborted, and `unregister` would fail too, with another reason.
-    connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM _batch")
-    connection.unregister("_batch")
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM {BATCH}")
+    connection.unregister(BATCH)
     return True
+
+
+def register(connection: duckdb.DuckDBPyConnection, columns: dict[str, Array]) -> dict[str, str]:
+    """Let queries read columns in place, as the view :data:`BATCH`, until it is unregistered.
+
+    Args:
+      connection: Any connection.
+      columns: As for :func:`insert`.
+
+    Returns:
+      The SQL of each value by column name, without the columns that are NULL everywhere.
+    """
+    arrays, values = _plain(columns)
+    connection.register(BATCH, arrays)
+    return values
 
 
 def _insert_few(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array]) -> None:

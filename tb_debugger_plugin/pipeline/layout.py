@@ -29,7 +29,7 @@ from tb_debugger_plugin.index.source import FileState, Notice, SetFile, ring_byt
 from tb_debugger_plugin.pipeline.survey import Chunk, Facts, RowSpans, SurveyNames
 
 #: Approximate number of rows of a part, which one worker holds in memory.
-ROWS_A_PART: Final = 500_000
+ROWS_A_PART: Final = 1_000_000
 _READ_BYTES: Final = 64 << 20
 
 #: Latest time of the host, host, position of the record in the file.

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.events import tail
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, METADATA, FileSet
 from tb_debugger_plugin.index.hosts import DECODERS, decode_ring
+from tb_debugger_plugin.index.records import Decoder
 from tb_debugger_plugin.index.registry import Registry, Stack
 from tb_debugger_plugin.index.source import (
     NO_RING_BYTES,
@@ -31,7 +32,8 @@ from tb_debugger_plugin.index.source import (
 )
 from tb_debugger_plugin.index.tensors import BAD
 
-CHUNK_BYTES: Final = 64 << 20
+#: Long, because the ops of a program are learned anew for each chunk: shorter ones cost twice as much a row.
+CHUNK_BYTES: Final = 256 << 20
 #: The facts hold the position of one row out of this many.
 _ROWS_A_SAMPLE: Final = 4096
 
@@ -141,7 +143,8 @@ def walk(files: FileSet, host: int, suffix: str, number: int, state: FileState, 
         # A file that is missing is an empty one, but every host has its metadata.
         files.path(METADATA).stat()
     file = SetFile(files, suffix)
-    batch = file.read(state, chunk_bytes)
+    # The records are let go as they are read: to keep them until the end takes four times as long.
+    batch = file.read(state, chunk_bytes, lambda batch, frames: None)
     chunks = [Chunk(files, host, suffix, number, state, chunk_bytes)]
     if not batch.more:
         tail_file = file.read_tail()
@@ -159,18 +162,23 @@ def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_B
         number, state, more = number + 1, walked.state, walked.more
 
 
-def read_chunk(chunk: Chunk, registry: Registry) -> Batch:
+def decoder_of(chunk: Chunk, registry: Registry) -> Decoder:
+    """Make a decoder for the records of a chunk's file; the registry receives what they name."""
+    return DECODERS[chunk.suffix](registry, chunk.host)
+
+
+def read_chunk(chunk: Chunk, decoder: Decoder) -> Batch:
     """Read the rows of a chunk.
 
     Args:
       chunk: The chunk.
-      registry: Receives what the rows name.
+      decoder: A decoder of its records. It learns from the first record of each op, which takes as long as
+        to decode a hundred: chunks of a file share one where they can.
 
     Returns:
       The batch; the rows of a ring have the values of column ``position`` in place of offsets.
     """
     file = SetFile(chunk.files, chunk.suffix)
-    decoder = DECODERS[chunk.suffix](registry, chunk.host)
     if not chunk.is_ring:
         return read_rows(file, decoder, chunk.state, chunk.limit)
     ring = file.read_tail()
@@ -181,7 +189,7 @@ def read_chunk(chunk: Chunk, registry: Registry) -> Batch:
 def survey(chunk: Chunk) -> tuple[Facts, RowSpans]:
     """Read a chunk and return its facts and the positions of its rows."""
     registry = Registry()
-    batch = read_chunk(chunk, registry)
+    batch = read_chunk(chunk, decoder_of(chunk, registry))
     times, spans = batch.times(), _spans(chunk, batch)
     rising = np.maximum.accumulate(times) if len(times) else times
     samples = [(float(rising[row]), int(spans.begins[row])) for row in range(0, len(rising), _ROWS_A_SAMPLE)]

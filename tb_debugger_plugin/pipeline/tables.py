@@ -9,8 +9,9 @@ Invariant: the files depend only on the inputs, so a part that is written twice 
 from __future__ import annotations
 
 import contextlib
+import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -24,12 +25,12 @@ from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.bookkeeping import FileNotices, file_row, replace_files, replace_hosts
 from tb_debugger_plugin.index.decode import TABLES, list_columns
 from tb_debugger_plugin.index.merge import merge
-from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_table
-from tb_debugger_plugin.index.records import Rows, join
+from tb_debugger_plugin.index.parquet import LONG, MANIFEST, Manifest, write_columns, write_table
+from tb_debugger_plugin.index.records import Decoder, Rows, join
 from tb_debugger_plugin.index.rows import FileRow
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.pipeline.layout import Described, Layout, PartId, Slice
-from tb_debugger_plugin.pipeline.survey import read_chunk
+from tb_debugger_plugin.pipeline.survey import decoder_of, read_chunk
 
 #: Number of rows, and of bad rows, of a part.
 Counts = tuple[int, int]
@@ -50,8 +51,8 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folder: str) -> None:
-    """Write tables into the folder under the given names.
+def _put(tables: Mapping[str, str], folder: str, write: Callable[[str, Path], object]) -> None:
+    """Write tables into the folder under the given names; `write` makes the file of one on this machine.
 
     Raises:
       OSError: The folder, or the folder of temporary files, cannot be written.
@@ -63,7 +64,7 @@ def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str], folde
         for table, name in tables.items():
             local = Path(scratch) / name
             try:
-                write_table(connection, table, local)
+                write(table, local)
             except duckdb.Error as error:
                 raise OSError(f"{folder} cannot be written: {error}") from error
             if is_local:
@@ -101,7 +102,8 @@ def write_short(run: FoundRun, described: Described, stable: Mapping[str, int], 
             dump_root=run.folder.resolve(),
             **{f"stable_{name}": count for name, count in stable.items()},
         )
-        _put(connection, {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}, folder)
+        short = {table: f"{table}.parquet" for table in schema.TABLES if table not in LONG}
+        _put(short, folder, functools.partial(write_table, connection))
 
 
 def _file_row(run: FoundRun, described: Described, host: int, suffix: str) -> FileRow:
@@ -126,10 +128,9 @@ def write_part(part: PartId, slices: Iterable[Slice], layout: Layout, before: Co
       FormatError: The files have changed since they were surveyed.
     """
     ordered = sorted(slices, key=lambda piece: (piece.chunk.host, piece.chunk.number))
+    tables = _columns(part[0], ordered, layout, *before)
     with _database() as connection:
-        for table, columns in _columns(part[0], ordered, layout, *before).items():
-            schema.append(connection, table, columns)
-        _put(connection, names_of(part), folder)
+        _put(names_of(part), folder, lambda table, to: write_columns(connection, table, tables[table], to))
     return part
 
 
@@ -138,13 +139,16 @@ def _columns(
 ) -> dict[str, dict[str, Array]]:
     latest: dict[int, float] = {}
     parts: dict[int, list[Rows]] = {}
+    decoders: dict[int, Decoder] = {}
     for piece in slices:
-        latest.setdefault(piece.chunk.host, piece.latest)
-        rows = read_chunk(piece.chunk, layout.registry).rows
+        host = piece.chunk.host
+        latest.setdefault(host, piece.latest)
+        decoder = decoders.setdefault(host, decoder_of(piece.chunk, layout.registry))
+        rows = read_chunk(piece.chunk, decoder).rows
         if rows is None or len(rows) < piece.num_rows:
             path = piece.chunk.files.path(piece.chunk.suffix)
             raise FormatError(f"{path} changed while it was read; the dump must be complete.")
-        parts.setdefault(piece.chunk.host, []).append(rows.take(slice(piece.num_rows)))
+        parts.setdefault(host, []).append(rows.take(slice(piece.num_rows)))
     merged = merge({host: join(of_host) for host, of_host in parts.items()}, latest)
     assert merged is not None, "a part has rows"
     return list_columns(suffix, merged, first, first_bad)
