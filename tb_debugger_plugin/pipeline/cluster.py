@@ -50,7 +50,7 @@ _SETTINGS: Final = {
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.http.routes": [],
 }
-#: Seconds without any worker after which a conversion is given up.
+#: Seconds without any worker that takes tasks after which a conversion is given up.
 PATIENCE_S: Final = 120
 _POLL_S: Final = 1.0
 
@@ -250,10 +250,19 @@ class _Running:
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._done.get(timeout=_POLL_S)
-            if self._client.nthreads():
+            if _num_running(self._client):
                 last = time.monotonic()
             elif time.monotonic() - last > PATIENCE_S:
-                raise DebuggerError(f"The cluster has had no worker for {PATIENCE_S} seconds; start some.")
+                raise DebuggerError(
+                    f"The cluster has had no worker that takes tasks for {PATIENCE_S} seconds: none is there,"
+                    " or their memory is full. Start some, with 2 GB or more each."
+                )
+
+
+def _num_running(client: Client) -> int:
+    """Return the number of workers that take tasks; one with little memory left is paused by Dask."""
+    running: int = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.running))
+    return running
 
 
 def _survey_all(

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import fsspec
 import pytest
+from distributed.core import Status
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
@@ -121,6 +122,20 @@ def test_workers_that_die_whenever_they_try_are_an_error_with_a_sentence():
         cluster._sentences(),
     ):
         client.submit(os._exit, 1, pure=False).result()
+
+
+@pytest.mark.parametrize("worker", ["paused", "gone"])
+def test_a_cluster_without_a_worker_that_takes_tasks_is_given_up(tmp_path, monkeypatch, worker):
+    write_job(tmp_path / "job", hosts=1)
+    monkeypatch.setattr(cluster, "PATIENCE_S", 1)
+    with cluster.cluster(workers=1) as client:
+        if worker == "paused":
+            client.run(lambda dask_worker: setattr(dask_worker, "status", Status.paused))
+        else:
+            client.retire_workers(list(client.nthreads()), close_workers=True)
+        with pytest.raises(DebuggerError, match=r"no worker that takes tasks for 1 seconds.* 2 GB or more"):
+            _convert(client, tmp_path / "job", tmp_path / "out")
+    assert find_runs(tmp_path / "out") == []
 
 
 def test_files_that_a_worker_cannot_see_are_an_error_and_the_folder_is_no_run(tmp_path, client):
