@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -43,8 +43,13 @@ _BRANDS: Final[Mapping[str, str]] = {
     "Tensor.number": "liveTensorNumber",
     "execution": "executionIndex",
     "execution_index": "executionIndex",
+    "file_index": "fileIndex",
     "first_cause": "alertIndex",
+    "FoundFile.index": "fileIndex",
+    "FoundLine.index": "fileIndex",
     "graph_execution": "graphExecutionIndex",
+    "graph_execution_begin": "graphExecutionIndex",
+    "graph_execution_end": "graphExecutionIndex",
     "graph_execution_index": "graphExecutionIndex",
     "graph_execution_trace_index": "graphExecutionIndex",
     "graph_id": "graphId",
@@ -375,14 +380,18 @@ def with_tables(page: str) -> str:
     """Return a page with its tables of fields renewed.
 
     They are between `<!-- StatusJson: field -->`, with the shape and the heading of the first column, and
-    `<!-- end -->`.
+    `<!-- end -->`. The fields of a base without a table are in those of its subclasses.
     """
-    return _TABLE.sub(lambda found: f"{found[1]}\n{_table(shapes()[found[2]], found[3])}\n\n{found[4]}", page)
+    own = {found[2] for found in _TABLE.finditer(page)}
+    return _TABLE.sub(
+        lambda found: f"{found[1]}\n{_table(shapes()[found[2]], found[3], own)}\n\n{found[4]}", page
+    )
 
 
-def _table(shape: Shape, heading: str) -> str:
+def _table(shape: Shape, heading: str, others: Container[str]) -> str:
     rows: list[list[Field]] = []
-    for field in shape.listed:
+    bases = [] if shape.members else [shapes()[base] for base in shape.bases if base not in others]
+    for field in [*(field for base in bases for field in base.listed), *shape.listed]:
         if field.text:
             rows.append([field])
         else:

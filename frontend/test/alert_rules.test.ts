@@ -1,6 +1,6 @@
 /** `src/model/rules.ts`: sliders and the settings of requests. */
 import { expect, test } from "vitest";
-import type { Rule, RuleParameter } from "../src/api/rules";
+import type { Rule, RuleParameter } from "../src/api/answers";
 import { queryOf, ruleQuery, SLIDER_STEPS, stepOf, valueAt, withThreshold } from "../src/model/rules";
 
 function parameter(more: Partial<RuleParameter>): RuleParameter {
@@ -17,7 +17,6 @@ const RULE: Rule = {
   missing: undefined,
   num_tensors: 0,
   num_values: 0,
-  num_allowed: 0,
   parameters: [],
 };
 

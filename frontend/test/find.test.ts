@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Found } from "../src/api/find";
+import type { Found } from "../src/api/answers";
 import { fileIndex, graphId } from "../src/base/ids";
 import { escaped, exactly } from "../src/base/text";
 import { groupsOf, LISTED, matchesOf } from "../src/model/find";
@@ -33,7 +33,7 @@ describe("the results of a search", () => {
   test("are grouped by kinds, the kind with the closest name first", () => {
     const found = {
       ops: [op("model/norm_1/Log")],
-      layers: [{ name: "model/norm", num_ops: 3 }],
+      layers: [{ name: "model/norm", num_ops: 3, graph_id: G, op_name: "Log" }],
       functions: [{ graph_id: G, name: "normalize" }],
     };
     expect(drawn(found, "norm")).toEqual([
@@ -76,7 +76,7 @@ describe("the results of a search", () => {
   });
 
   test("lead to files and their lines", () => {
-    const at = { index: fileIndex(4), file_path: "/home/user/train.py" };
+    const at = { index: fileIndex(4), host_name: "host", file_path: "/home/user/train.py" };
     const found = { files: [at], lines: [{ ...at, line: 12, text: "  x = 1" }] };
     const [line, file] = matchesOf(groupsOf({ ...NOTHING, ...found }, "train.py:12"));
     expect(line).toEqual({ title: "train.py:12", note: "x = 1", jump: { kind: "line", file: 4, line: 12 } });

@@ -10,7 +10,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypedDict, TypeVar
 
 import duckdb
 import numpy as np
@@ -239,6 +239,13 @@ class Range:
     """Positions ``begin`` to ``end``; ``end`` is exclusive."""
 
     begin: int
+    end: int
+
+
+class RangeJson(TypedDict):
+    """A page of a list."""
+
+    begin: int  #: the range of the answer
     end: int
 
 

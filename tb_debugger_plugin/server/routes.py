@@ -26,7 +26,7 @@ from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
@@ -102,11 +102,9 @@ def _logdir(viewer: Viewer, query: Query) -> LogdirJson:
     }
 
 
-class AlertsJson(TypedDict):
+class AlertsJson(RangeJson):
     """The answer of the route ``alerts``."""
 
-    begin: int  #: the range of the answer
-    end: int
     alert_type: str | None  #: the parameter, or null
     num_alerts: int  #: length of the list; with `alert_type`, the number of its alerts
     alerts_breakdown: dict[str, int]  #: number of alerts of each type that has any
@@ -124,7 +122,7 @@ def _alerts(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(len(chosen), may_end_later=True)
     counts = {rule.id: every.count(rule) for rule in LISTED}
     return {
-        **_ends(page),
+        **vars(page),
         "alert_type": alert_type,
         "num_alerts": len(chosen),
         "alerts_breakdown": {alert_type: count for alert_type, count in counts.items() if count},
@@ -168,30 +166,32 @@ def _precision(snapshot: Snapshot, query: Query) -> Answer:
     return precision(snapshot, query.optional_choice("dtype", tuple(TARGETS)) or DEFAULT).to_json()
 
 
-def _ends(page: Range) -> dict[str, int]:
-    return {"begin": page.begin, "end": page.end}
-
-
 def _execution_digests(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_executions, DIGEST_ROWS)
     digests = executions.digests(snapshot, page)
-    return {**_ends(page), "num_digests": snapshot.num_executions, "execution_digests": digests}
+    return {**vars(page), "num_digests": snapshot.num_executions, "execution_digests": digests}
+
+
+class ExecutionsJson(RangeJson):
+    """The answer of the route ``execution/data``."""
+
+    executions: list[executions.ExecutionDataJson]  #: the executions of the range
 
 
 def _execution_data(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_executions)
-    return {**_ends(page), "executions": executions.data(snapshot, page)}
+    return {**vars(page), "executions": executions.data(snapshot, page)}
 
 
 def _graph_execution_digests(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_graph_executions, DIGEST_ROWS)
     digests = graph_executions.digests(snapshot, page)
-    return {**_ends(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": digests}
+    return {**vars(page), "num_digests": snapshot.num_graph_executions, "graph_execution_digests": digests}
 
 
 def _graph_execution_data(snapshot: Snapshot, query: Query) -> Answer:
     page = query.range(snapshot.num_graph_executions)
-    return {**_ends(page), "graph_executions": graph_executions.data(snapshot, page)}
+    return {**vars(page), "graph_executions": graph_executions.data(snapshot, page)}
 
 
 def _graph_info(snapshot: Snapshot, query: Query) -> Answer:
@@ -213,6 +213,12 @@ def _source_list(snapshot: Snapshot, query: Query) -> Answer:
 
 def _source_file(snapshot: Snapshot, query: Query) -> Answer:
     return sources.source_file(snapshot, query.position("index"))
+
+
+class SourceOpsJson(TypedDict):
+    """The answer of the route ``source_files/ops``."""
+
+    lines: list[source_ops.LineOps]  #: the lines that made or ran something, in order
 
 
 def _source_ops(snapshot: Snapshot, query: Query) -> Answer:
@@ -263,10 +269,16 @@ def _selection(
     return select(snapshot, table, row_filter, order)
 
 
+class SessionRunsJson(RangeJson, session_runs.SessionPageJson):
+    """The answer of the route ``session_runs``."""
+
+    num_session_runs: int  #: length of the list
+
+
 def _session_runs(snapshot: Snapshot, query: Query) -> Answer:
     total = session_runs.num_session_runs(snapshot)
     page = query.range(total)
-    return {**_ends(page), "num_session_runs": total, **session_runs.data(snapshot, page)}
+    return {**vars(page), "num_session_runs": total, **session_runs.data(snapshot, page)}
 
 
 def _overview(snapshot: Snapshot, query: Query) -> Answer:

@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, mad
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
-from tb_debugger_plugin.analysis.snapshot import Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, check_index
 from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, UsageError
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
@@ -47,6 +47,12 @@ def _own(snapshot: Snapshot) -> OwnFiles:
     return own_files(snapshot.loader.run)
 
 
+class RulesJson(TypedDict):
+    """The answer of the route ``alerts/rules``."""
+
+    rules: list[pages.RuleJson]  #: the rules
+
+
 def rules(snapshot: Snapshot, query: Query) -> Answer:
     """Return all rules, with counts of those that are asked for; of one rule with ``rule``."""
     settings = settings_of(snapshot, query)
@@ -64,6 +70,13 @@ def _rules(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
     return {"rules": [pages.verdict_json(verdict) for verdict in verdicts]}
 
 
+class FindingsJson(RangeJson):
+    """The answer of the route ``alerts/found``."""
+
+    num_alerts: int  #: length of the list
+    alerts: list[pages.FindingJson]  #: at the first value of each tensor that breaks the rule
+
+
 def found(snapshot: Snapshot, query: Query) -> Answer:
     """Return a range of what breaks the rules that are asked for."""
     settings = settings_of(snapshot, query)
@@ -74,8 +87,7 @@ def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
     every = pages.by_urgency(findings.verdicts(snapshot, settings))
     page = query.range(len(every), may_end_later=True)
     return {
-        "begin": page.begin,
-        "end": page.end,
+        **vars(page),
         "num_alerts": len(every),
         "alerts": pages.findings_json(snapshot, every[page.begin : page.end]),
     }

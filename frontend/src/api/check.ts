@@ -17,6 +17,9 @@ export const number: Check<number> = (v, where) => (typeof v === "number" ? v : 
 export const truth: Check<boolean> = (v, where) =>
   typeof v === "boolean" ? v : wrong(where, "true or false");
 
+export const numberOrText: Check<number | string> = (v, where) =>
+  typeof v === "number" ? v : text(v, where);
+
 /** null and a missing field become undefined. */
 export function optional<T>(check: Check<T>): Check<T | undefined> {
   return (v, where) => (v === null || v === undefined ? undefined : check(v, where));
@@ -27,10 +30,16 @@ export function list<T>(check: Check<T>): Check<readonly T[]> {
     Array.isArray(v) ? v.map((item, i) => check(item, `${where}[${i}]`)) : wrong(where, "a list");
 }
 
-/** A list; null and a missing field become an empty list. */
-export function listOrNone<T>(check: Check<T>): Check<readonly T[]> {
-  const whole = list(check);
-  return (v, where) => (v === null || v === undefined ? [] : whole(v, where));
+/** A list of this many items, each with its own check. */
+export function tuple<C extends readonly Check<unknown>[]>(
+  ...checks: C
+): Check<{ readonly [K in keyof C]: Checked<C[K]> }> {
+  return (v, where) => {
+    const items = list((item) => item)(v, where);
+    return checks.map((check, i) => check(items[i], `${where}[${i}]`)) as {
+      readonly [K in keyof C]: Checked<C[K]>;
+    };
+  };
 }
 
 /** One of some names; any other name, of a later server, becomes "unknown". */

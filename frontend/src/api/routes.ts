@@ -1,11 +1,10 @@
 /** The routes of docs/http-api.md that the page uses, one function each. */
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
-import { record } from "./check";
+import { list, record, text, tuple } from "./check";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import { comparisonRoutes } from "./comparison";
 import type { Client } from "./fetch";
-import { findAnswer } from "./find";
 import { liveRoutes } from "./live";
 import { ruleRoutes } from "./rules";
 import { valueRoutes } from "./values";
@@ -69,7 +68,7 @@ function runRoutes(client: Client) {
     origins: async (run: ids.RunName, signal?: AbortSignal) =>
       (await client.json("origins", { run }, answers.origins, signal)).origins,
     find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
-      client.json("find", { run, text, limit }, findAnswer, signal),
+      client.json("find", { run, text, limit }, answers.found, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       client.json("overview", { run, list: name, buckets }, answers.overview, signal),
   };
@@ -158,7 +157,7 @@ function detailRoutes(client: Client) {
     },
     /** Host and path of each recorded source file, in the order of their positions. */
     sourceFiles: (run: ids.RunName, signal?: AbortSignal) =>
-      client.json("source_files/list", { run }, answers.sourceFiles, signal),
+      client.json("source_files/list", { run }, list(tuple(text, text)), signal),
     /** What each line of a source file made and ran; lines without any are left out. */
     sourceOps: async (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       (await client.json("source_files/ops", { run, index }, answers.sourceOps, signal)).lines,

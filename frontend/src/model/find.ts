@@ -1,5 +1,5 @@
 /** The results of a search as groups of matches, one group a kind, the kind with the closest name first. */
-import type { Found } from "../api/find";
+import type { Found } from "../api/answers";
 import type { FileIndex, GraphId } from "../base/ids";
 import { basename, counted } from "../base/text";
 import { displayName, tensorName } from "./names";

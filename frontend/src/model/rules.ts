@@ -1,5 +1,5 @@
 /** Thresholds of alert rules: where a slider stands, and the settings of a request. */
-import type { Rule, RuleParameter } from "../api/rules";
+import type { Rule, RuleParameter } from "../api/answers";
 
 /** The steps of a slider from end to end. */
 export const SLIDER_STEPS = 1000;

@@ -1,6 +1,6 @@
 /** The alert rules: a slider for each threshold, counts that follow, and the tensors that break a rule. */
 import { useState } from "preact/hooks";
-import type { Finding, Rule, RuleParameter } from "../api/rules";
+import type { Finding, Rule, RuleParameter } from "../api/answers";
 import { shown } from "../base/loaded";
 import { counted, grouped } from "../base/text";
 import { displayName, tensorName } from "../model/names";

@@ -13,7 +13,7 @@ from tb_debugger_plugin.analysis.alerts.alerts import AlertJson, values_of
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_value
 from tb_debugger_plugin.analysis.alerts.findings import Finding, RuleVerdict, verdicts
 from tb_debugger_plugin.analysis.alerts.places import places_of
-from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Value
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
@@ -117,6 +117,40 @@ def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
     return diagnose_value(snapshot, alert, explain)
 
 
+class AlertRuleJson(TypedDict):
+    """What a rule is."""
+
+    alert_type: str  #: name of the rule
+    title: str  #: the rule in a word, for a button
+    severity: str  #: `critical`, `high`, `medium` or `low`
+    description: str  #: a sentence: which values are alerts
+
+
+class RuleParameterJson(TypedDict):
+    """A threshold of a rule."""
+
+    name: str  #: its name, default, and value in this answer
+    default: Value
+    value: Value
+    low: float  #: the values that it may have
+    high: float
+    unit: str  #: what it counts; may be empty
+    scale: str  #: how a slider goes: `linear` or `log`; `choice` if it is one of `choices`
+    choices: list[str]  #: texts; empty for a number
+    whole: bool  #: whether it is a whole number
+
+
+class RuleJson(AlertRuleJson):
+    """A rule, its thresholds and counts."""
+
+    recommended: bool  #: whether the rule fits the run
+    missing: str | None  #: a sentence if the recording cannot answer, or null
+    num_tensors: int | None  #: how many tensors break the rule; null if it is not asked
+    num_values: int | None  #: how many of their values do
+    num_allowed: int | None  #: how many tensors break the rule and are [meant](#alertsallow)
+    parameters: list[RuleParameterJson]  #: the thresholds
+
+
 def verdict_json(verdict: RuleVerdict) -> Json:
     """Return a rule, its thresholds and counts."""
     return {
@@ -125,7 +159,18 @@ def verdict_json(verdict: RuleVerdict) -> Json:
         "missing": verdict.missing,
         **_counts(verdict),
         "parameters": [
-            {**parameter_json(one), "value": verdict.values[one.name]} for one in verdict.rule.parameters
+            {
+                "name": one.name,
+                "default": one.default,
+                "low": one.low,
+                "high": one.high,
+                "unit": one.unit,
+                "scale": one.scale,
+                "choices": list(one.choices),
+                "whole": one.is_whole,
+                "value": verdict.values[one.name],
+            }
+            for one in verdict.rule.parameters
         ],
     }
 
@@ -140,15 +185,6 @@ def _counts(verdict: RuleVerdict) -> dict[str, int | None]:
     }
 
 
-class AlertRuleJson(TypedDict):
-    """What a rule is."""
-
-    alert_type: str  #: name of the rule
-    title: str  #: the rule in a word, for a button
-    severity: str  #: `critical`, `high`, `medium` or `low`
-    description: str  #: a sentence: which values are alerts
-
-
 def rule_json(rule: AlertRule) -> AlertRuleJson:
     """Return what a rule is."""
     return {
@@ -156,18 +192,4 @@ def rule_json(rule: AlertRule) -> AlertRuleJson:
         "title": rule.title,
         "severity": rule.severity.word,
         "description": rule.description,
-    }
-
-
-def parameter_json(parameter: Parameter) -> Json:
-    """Return what a parameter is."""
-    return {
-        "name": parameter.name,
-        "default": parameter.default,
-        "low": parameter.low,
-        "high": parameter.high,
-        "unit": parameter.unit,
-        "scale": parameter.scale,
-        "choices": list(parameter.choices),
-        "whole": parameter.is_whole,
     }

@@ -42,7 +42,7 @@ class Severity(enum.IntEnum):
 
 
 #: The value of a parameter: a number, or one of its choices.
-Value: TypeAlias = "float | str"
+Value: TypeAlias = float | str
 Values: TypeAlias = Mapping[str, Value]
 #: Where a default comes from.
 Source: TypeAlias = Literal["the catalogue of the field", "Keras", "TensorFlow", "this plugin", "the user"]

@@ -404,16 +404,19 @@ def input_edges(snapshot: Snapshot, op: int) -> list[tuple[int, int, int]]:
     return adjacency(snapshot).numbered_inputs(op)
 
 
+class TracedInputJson(InputEdgeJson):
+    """An input of the op of a graph execution, with the value that went in."""
+
+    graph_execution_index: int | None  #: position of its nearest earlier trace, or null
+    health: HealthJson | None  #: the [health](#health) of that trace, or null
+
+
 def inputs_of(snapshot: Snapshot, index: int) -> list[Json]:
     """Return the inputs of the op of one trace.
 
     Args:
       snapshot: The run.
       index: The position of the trace.
-
-    Returns:
-      For each input: ``op_name``, ``output_slot``, ``graph_execution_index`` and ``health``; the last two are
-      None when no earlier trace of that tensor was recorded.
 
     Raises:
       BadQueryError: There is no such position.

@@ -7,14 +7,14 @@ call's result gets it from the ops at the end of the function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, TypedDict
 
-from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency, after_calls, before_calls, given_to
 from tb_debugger_plugin.analysis.graph.graphs import find_op
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Snapshot, check_index
+from tb_debugger_plugin.analysis.values.health import HealthJson
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 
 MAX_HOPS: Final = 16
@@ -23,20 +23,51 @@ _MAX_SLOTS: Final = 32
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(JsonObject):
     """A tensor between two ops.
 
     Attributes:
-      source, source_slot: The op that makes it.
-      target, input_slot: The op that takes it.
-      call: ``into`` a function, ``out`` of one, or None inside a graph.
+      source, output_slot: The op that makes it, as its position in ``ops`` of an answer.
+      target, input_slot: The op that takes it, in the same way.
+      call: ``into`` or ``out``: it crosses into or out of a function, loop or branch; None inside a graph.
     """
 
     source: int
-    source_slot: int
+    output_slot: int
     target: int
     input_slot: int
     call: str | None = None
+
+
+@dataclass(frozen=True)
+class NearOutput(JsonObject):
+    """An output of an op."""
+
+    gradient_of: list[str]  #: see [Names](#names)
+    health: Annotated[Json, HealthJson] | None  #: its [health](#health)
+
+
+@dataclass(frozen=True)
+class NearOp(JsonObject):
+    """An op near another one."""
+
+    graph_id: str  #: its graph
+    graph_name: str | None
+    op_name: str  #: its name and type
+    op_type: str | None
+    device_name: str | None  #: device of the op in the graph
+    layer: str | None  #: see [Names](#names)
+    variable: str | None
+    distance: int  #: hops from the op; below 0 on the side of the inputs
+    outputs: list[NearOutput]  #: for each of the first 32 slots
+
+
+class NeighboursJson(TypedDict):
+    """The ops around an op."""
+
+    ops: list[NearOp]  #: the ops, the op itself first
+    edges: list[Edge]  #: the tensors between these ops
+    truncated: bool  #: whether ops were left out
 
 
 @dataclass(frozen=True)
@@ -56,7 +87,7 @@ class _Walk:
 
 def neighbours(
     snapshot: Snapshot, graph_id: str, op_name: str, *, hops: int, limit: int, at: int | None = None
-) -> Json:
+) -> NeighboursJson:
     """Return the ops within some hops of an op.
 
     Args:
@@ -66,9 +97,6 @@ def neighbours(
       hops: The greatest distance.
       limit: The largest number of ops; the nearest ones are kept.
       at: The position in the list of graph executions at which health is reported; None = the end.
-
-    Returns:
-      ``ops``, ``edges`` between them, and whether the list is ``truncated``.
 
     Raises:
       BadQueryError: There is no such position.
@@ -83,7 +111,7 @@ def neighbours(
     distances = _signed_distances(before, after)
     return {
         "ops": _op_objects(snapshot, distances, at),
-        "edges": _edge_objects([*before.edges, *after.edges], list(distances)),
+        "edges": _edges_between([*before.edges, *after.edges], list(distances)),
         "truncated": before.is_cut or after.is_cut,
     }
 
@@ -96,22 +124,12 @@ def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
     return distances
 
 
-def _edge_objects(edges: Iterable[Edge], ops: Sequence[int]) -> list[Json]:
-    """Return the edges between some ops, each once and in order."""
+def _edges_between(edges: Iterable[Edge], ops: Sequence[int]) -> list[Edge]:
+    """Return the edges between some ops by their positions, each once and in order."""
     index_of = {op: index for index, op in enumerate(ops)}
     inside = {edge for edge in edges if edge.source in index_of and edge.target in index_of}
-    ordered = sorted(inside, key=lambda e: (e.source, e.source_slot, e.target, e.input_slot, e.call or ""))
-    return [_edge_object(edge, index_of) for edge in ordered]
-
-
-def _edge_object(edge: Edge, index_of: Mapping[int, int]) -> Json:
-    return {
-        "source": index_of[edge.source],
-        "output_slot": edge.source_slot,
-        "target": index_of[edge.target],
-        "input_slot": edge.input_slot,
-        "call": edge.call,
-    }
+    ordered = sorted(inside, key=lambda e: (e.source, e.output_slot, e.target, e.input_slot, e.call or ""))
+    return [replace(e, source=index_of[e.source], target=index_of[e.target]) for e in ordered]
 
 
 def _walk(snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool) -> _Walk:
@@ -156,7 +174,7 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
     return direct + inside + [Edge(op, 0, one.op, 0, "out") for op, one in callers]
 
 
-def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[Json]:
+def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[NearOp]:
     slots = {op: _slots(snapshot, op) for op in distance}
     tensors = [
         (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
@@ -166,35 +184,23 @@ def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) ->
     traces = nearest_traces(snapshot, tensors, at)
     healths = health_of(snapshot, traces.values())
     health = {(op, slot): healths.get(index) for (op, slot, _), index in traces.items()}
+    outputs = {
+        op: [
+            NearOutput(snapshot.catalog.gradients.get((op, slot), []), health.get((op, slot)))
+            for slot in slots[op]
+        ]
+        for op in distance
+    }
     return [
-        {
-            **_op_object(snapshot, snapshot.catalog.ops[op]),
-            "distance": steps,
-            "outputs": [
-                {
-                    "gradient_of": snapshot.catalog.gradients.get((op, slot), []),
-                    "health": health.get((op, slot)),
-                }
-                for slot in slots[op]
-            ],
-        }
-        for op, steps in distance.items()
+        NearOp(
+            *(graph.graph_id, graph.name, op.name, op.type, op.device, op.layer, op.variable),
+            *(steps, outputs[op.number]),
+        )
+        for op, steps in ((snapshot.catalog.ops[number], steps) for number, steps in distance.items())
+        for graph in [snapshot.catalog.graphs[op.graph]]
     ]
 
 
 def _slots(snapshot: Snapshot, op: int) -> range:
     recorded = [site.slot + 1 for site in snapshot.catalog.op_sites.get(op, ())]
     return range(min(_MAX_SLOTS, max([snapshot.catalog.ops[op].num_outputs or 0, *recorded])))
-
-
-def _op_object(snapshot: Snapshot, op: Op) -> Json:
-    graph = snapshot.catalog.graphs[op.graph]
-    return {
-        "graph_id": graph.graph_id,
-        "graph_name": graph.name,
-        "op_name": op.name,
-        "op_type": op.type,
-        "device_name": op.device,
-        "layer": op.layer,
-        "variable": op.variable,
-    }

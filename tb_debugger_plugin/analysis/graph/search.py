@@ -7,27 +7,109 @@ ignoring case. Equal names come first, then names that begin with the text, then
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypedDict
 
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot
 
-KINDS: Final = ("ops", "tensors", "layers", "variables", "functions", "files", "lines")
 MAX_FOUND: Final = 1000
 _TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
 _SOURCE_LINE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
 _MAX_LINE: Final = 500
 
 
-def find(snapshot: Snapshot, text: str, limit: int) -> dict[str, list[Json]]:
+@dataclass(frozen=True)
+class FoundOp(JsonObject):
+    """An op."""
+
+    graph_id: str  #: its graph
+    graph_name: str | None
+    op_name: str  #: its name and type
+    op_type: str | None
+
+
+@dataclass(frozen=True)
+class FoundTensor(FoundOp):
+    """An output of an op."""
+
+    output_slot: int  #: slot of the tensor
+
+
+@dataclass(frozen=True)
+class FoundLayer(JsonObject):
+    """A layer."""
+
+    name: str  #: path of the layer
+    num_ops: int  #: how many ops it has
+    graph_id: str  #: its first op
+    op_name: str
+
+
+@dataclass(frozen=True)
+class FoundGradient(JsonObject):
+    """A tensor that is the gradient of a variable."""
+
+    graph_id: str  #: its graph and op
+    op_name: str
+    output_slot: int  #: slot of the tensor
+
+
+@dataclass(frozen=True)
+class FoundVariable(JsonObject):
+    """A variable."""
+
+    name: str  #: name of the variable
+    graph_id: str  #: the first op that uses it
+    op_name: str
+    gradients: list[FoundGradient]  #: the tensors that are its gradient
+
+
+@dataclass(frozen=True)
+class FoundFunction(JsonObject):
+    """A graph with a name."""
+
+    graph_id: str  #: its id
+    name: str  #: name of the function
+
+
+@dataclass(frozen=True)
+class FoundFile(JsonObject):
+    """A source file."""
+
+    index: int  #: position in [source_files/list](#source_fileslist)
+    host_name: str  #: its host and path
+    file_path: str
+
+
+@dataclass(frozen=True)
+class FoundLine(JsonObject):
+    """A line of a source file."""
+
+    index: int  #: position of the file in [source_files/list](#source_fileslist)
+    file_path: str  #: path of the file
+    line: int  #: number of the line, from 1
+    text: str  #: its first 500 characters
+
+
+class FoundJson(TypedDict):
+    """What contains a text, by kind."""
+
+    ops: list[FoundOp]  #: ops whose names or types contain the text
+    tensors: list[FoundTensor]  #: for a text like `name:2`, outputs of ops
+    layers: list[FoundLayer]  #: layers
+    variables: list[FoundVariable]  #: variables
+    functions: list[FoundFunction]  #: graphs with such names
+    files: list[FoundFile]  #: source files
+    lines: list[FoundLine]  #: lines of source files; for a text like `train.py:12`, also that line
+
+
+def find(snapshot: Snapshot, text: str, limit: int) -> FoundJson:
     """Return everything that contains a text.
 
     Args:
       snapshot: The run.
       text: ``name:2`` also finds the third output of an op, ``train.py:12`` also a line.
       limit: The largest number of results of each kind.
-
-    Returns:
-      A list for each of :data:`KINDS`.
     """
     return {
         "ops": _ops(snapshot, text, limit),
@@ -47,20 +129,17 @@ def _best(column: str) -> str:
     )
 
 
-def _ops(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _ops(snapshot: Snapshot, text: str, limit: int) -> list[FoundOp]:
     rows = snapshot.rows(
         "SELECT g.graph_id, g.name, o.name, o.type FROM ops o JOIN graphs g USING (graph)"
         " WHERE contains(lower(o.name), lower($text)) OR contains(lower(coalesce(o.type, '')), lower($text))"
         f" {_best('o.name')}, o.op LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    return [
-        {"graph_id": graph_id, "graph_name": graph, "op_name": name, "op_type": kind}
-        for graph_id, graph, name, kind in rows
-    ]
+    return [FoundOp(*row) for row in rows]
 
 
-def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[FoundTensor]:
     match = _TENSOR.match(text)
     if match is None:
         return []
@@ -71,32 +150,20 @@ def _tensors(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
         f" {_best('o.name')}, o.op LIMIT $limit",
         {"text": match[1], "slot": int(match[2]), "limit": limit},
     )
-    return [
-        {
-            "graph_id": graph_id,
-            "graph_name": graph,
-            "op_name": name,
-            "op_type": kind,
-            "output_slot": int(match[2]),
-        }
-        for graph_id, graph, name, kind in rows
-    ]
+    return [FoundTensor(*(*row, int(match[2]))) for row in rows]
 
 
-def _layers(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _layers(snapshot: Snapshot, text: str, limit: int) -> list[FoundLayer]:
     rows = snapshot.rows(
         "SELECT o.layer, count(*), arg_min(g.graph_id, o.op), arg_min(o.name, o.op)"
         " FROM ops o JOIN graphs g USING (graph) WHERE contains(lower(o.layer), lower($text))"
         f" GROUP BY o.layer {_best('o.layer')}, o.layer LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    return [
-        {"name": layer, "num_ops": count, "graph_id": graph_id, "op_name": name}
-        for layer, count, graph_id, name in rows
-    ]
+    return [FoundLayer(*row) for row in rows]
 
 
-def _variables(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _variables(snapshot: Snapshot, text: str, limit: int) -> list[FoundVariable]:
     """Return variables, each with the first op that uses it, and the tensors that are its gradient."""
     rows = snapshot.rows(
         "SELECT v.name, arg_min(g.graph_id, v.op), arg_min(o.name, v.op)"
@@ -106,39 +173,36 @@ def _variables(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
         f" GROUP BY v.name {_best('v.name')}, v.name LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    gradients: dict[str, list[Json]] = {name: [] for name, _, _ in rows}
-    for name, graph_id, op_name, slot in snapshot.rows(
+    gradients: dict[str, list[FoundGradient]] = {name: [] for name, _, _ in rows}
+    for name, *tensor in snapshot.rows(
         "SELECT d.variable, g.graph_id, o.name, d.slot FROM gradients d JOIN ops o ON o.op = d.op"
         " JOIN graphs g ON g.graph = o.graph WHERE d.variable IN (SELECT unnest(?)) ORDER BY d.op, d.slot",
         [list(gradients)],
     ):
         if len(gradients[name]) < limit:
-            gradients[name].append({"graph_id": graph_id, "op_name": op_name, "output_slot": slot})
-    return [
-        {"name": name, "graph_id": graph_id, "op_name": op_name, "gradients": gradients[name]}
-        for name, graph_id, op_name in rows
-    ]
+            gradients[name].append(FoundGradient(*tensor))
+    return [FoundVariable(*(*row, gradients[row[0]])) for row in rows]
 
 
-def _functions(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _functions(snapshot: Snapshot, text: str, limit: int) -> list[FoundFunction]:
     rows = snapshot.rows(
         "SELECT g.graph_id, g.name FROM graphs g WHERE contains(lower(g.name), lower($text))"
         f" {_best('g.name')}, g.graph LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    return [{"graph_id": graph_id, "name": name} for graph_id, name in rows]
+    return [FoundFunction(*row) for row in rows]
 
 
-def _files(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _files(snapshot: Snapshot, text: str, limit: int) -> list[FoundFile]:
     rows = snapshot.rows(
         "SELECT source, host_name, path FROM sources WHERE contains(lower(path), lower($text))"
         f" {_best('path')}, source LIMIT $limit",
         {"text": text, "limit": limit},
     )
-    return [{"index": source, "host_name": host, "file_path": path} for source, host, path in rows]
+    return [FoundFile(*row) for row in rows]
 
 
-def _lines(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
+def _lines(snapshot: Snapshot, text: str, limit: int) -> list[FoundLine]:
     match = _SOURCE_LINE.match(text)
     rows = snapshot.rows(
         "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
@@ -152,7 +216,4 @@ def _lines(snapshot: Snapshot, text: str, limit: int) -> list[Json]:
             "line": int(match[2]) if match else 0,
         },
     )
-    return [
-        {"index": source, "file_path": path, "line": line, "text": content[:_MAX_LINE]}
-        for source, path, line, content in rows
-    ]
+    return [FoundLine(*(*place, content[:_MAX_LINE])) for *place, content in rows]

@@ -9,6 +9,7 @@ its innermost line.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import check_regex
-from tb_debugger_plugin.analysis.snapshot import Columns, Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
@@ -250,7 +251,26 @@ def _group_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
 MOST_OPS: Final = 100
 
 
-def line_ops(snapshot: Snapshot, index: int) -> list[Json]:
+@dataclass(frozen=True)
+class LineOp(JsonObject):
+    """An op that a line made."""
+
+    graph_id: str  #: its graph
+    op_name: str  #: its name and type
+    op_type: str | None
+
+
+@dataclass(frozen=True)
+class LineOps(JsonObject):
+    """What a line of a source file made and ran."""
+
+    line: int  #: number of the line, from 1
+    num_ops: int  #: number of ops of graphs that the line made
+    executions: int  #: how many ops and functions the line ran from Python
+    ops: list[LineOp]  #: the first 100 ops
+
+
+def line_ops(snapshot: Snapshot, index: int) -> list[LineOps]:
     """Return the lines of a source file that made or ran something, by line.
 
     Raises:
@@ -265,16 +285,14 @@ def line_ops(snapshot: Snapshot, index: int) -> list[Json]:
         ops = sorted(op for stack in stacks for op in of_stack.get(stack, ()))
         ran = sum(executions.get(stack, 0) for stack in stacks)
         if ops or ran:
-            found.append({"line": line, "num_ops": len(ops), "executions": ran, "ops": _named(snapshot, ops)})
+            found.append(LineOps(line, len(ops), ran, _named(snapshot, ops)))
     return found
 
 
-def _named(snapshot: Snapshot, numbers: list[int]) -> list[Json]:
+def _named(snapshot: Snapshot, numbers: list[int]) -> list[LineOp]:
     catalog = snapshot.catalog
     ops = [catalog.ops[number] for number in numbers[:MOST_OPS]]
-    return [
-        {"graph_id": catalog.graphs[op.graph].graph_id, "op_name": op.name, "op_type": op.type} for op in ops
-    ]
+    return [LineOp(catalog.graphs[op.graph].graph_id, op.name, op.type) for op in ops]
 
 
 def _stacks_of_lines(snapshot: Snapshot) -> dict[int, dict[int, list[int]]]:

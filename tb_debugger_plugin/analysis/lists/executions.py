@@ -6,9 +6,49 @@ added.
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stacks_of
 from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.health import HealthJson
+
+
+class ExecutionDigestJson(TypedDict):
+    """An execution in short."""
+
+    wall_time: float  #: seconds since the epoch
+    op_type: str  #: type of the op, or name of the function
+    output_tensor_device_ids: list[int] | None  #: number of the device of each output; null when not known
+
+
+class ExecutionInputJson(TypedDict):
+    """An input of an execution."""
+
+    tensor_id: int  #: its tensor id
+    execution_index: int | None  #: the execution that made it; null when not known
+    output_slot: int | None
+    op_type: str | None
+    debug_tensor_value: list[float | None] | None  #: its summary and [health](#health); null when not known
+    health: HealthJson | None
+
+
+class ExecutionDataJson(ExecutionDigestJson):
+    """An execution in full."""
+
+    host_name: str | None  #: name of the host
+    stack_frame_ids: list[str]  #: ids of the frames, outermost first
+    tensor_debug_mode: int  #: number of the [mode](event-format.md#summaries)
+    graph_id: str  #: the graph that ran; empty for an op
+    input_tensor_ids: list[int]  #: tensor ids of the inputs
+    output_tensor_ids: list[int]  #: tensor ids of the outputs
+    #: of each output, its [summary](event-format.md#summaries) or null
+    debug_tensor_values: list[list[float | None] | None] | None
+    index: int  #: position of the execution
+    inputs: list[ExecutionInputJson]  #: the inputs
+    outputs: list[HealthJson | None]  #: the [health](#health) of each output slot; null when not measured
+    device_names: list[str | None]  #: names of the devices of `output_tensor_device_ids`
+    thread_name: str | None  #: the thread that ran it, as Python names it; null when not recorded
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[Json]:
@@ -118,13 +158,9 @@ def _inputs(snapshot: Snapshot, page: Range) -> dict[int, list[Json]]:
     return inputs
 
 
-_UNKNOWN_MAKER: Json = {
-    "execution_index": None,
-    "output_slot": None,
-    "op_type": None,
-    "debug_tensor_value": None,
-    "health": None,
-}
+_UNKNOWN_MAKER: Json = dict.fromkeys(
+    ("execution_index", "output_slot", "op_type", "debug_tensor_value", "health")
+)
 
 
 def _makers(snapshot: Snapshot, page: Range) -> dict[tuple[int, int], Json]:

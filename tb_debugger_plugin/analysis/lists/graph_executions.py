@@ -7,6 +7,7 @@ added.
 from __future__ import annotations
 
 import math
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,7 +15,51 @@ from tb_debugger_plugin.analysis.calls.call_owner import owner_of, owners, trace
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow, check_index
 from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.health import HealthJson
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
+
+
+class GraphExecutionDigestJson(TypedDict):
+    """A graph execution in short."""
+
+    wall_time: float  #: seconds since the epoch
+    op_type: str | None  #: the op
+    op_name: str
+    output_slot: int  #: slot of the tensor
+    graph_id: str  #: the graph of the op
+
+
+class GraphExecutionDataJson(GraphExecutionDigestJson):
+    """A graph execution in full."""
+
+    graph_ids: list[str]  #: the graph of the op and the graphs around it, outermost first
+    tensor_debug_mode: int  #: number of the [mode](event-format.md#summaries)
+    #: the [summary](event-format.md#summaries) of the tensor, or null
+    debug_tensor_value: list[float | None] | None
+    device_name: str | None  #: the device that computed the tensor
+    index: int  #: position of the graph execution
+    owner_execution_index: int | None  #: the Python call that the graph ran in; null when not known
+    graph_name: str | None  #: name of the graph
+    health: HealthJson  #: see [Health](#health)
+    layer: str | None  #: see [Names](#names)
+    variable: str | None
+    gradient_of: list[str]  #: see [Names](#names)
+
+
+class LocatedCallJson(TypedDict):
+    """A call, and what ran inside it."""
+
+    execution_index: int | None  #: the execution, or the Python call that the graph execution ran in
+    graph_execution_begin: int | None  #: the range of what ran inside the execution
+    graph_execution_end: int | None
+
+
+class LocatedJson(LocatedCallJson, total=False):
+    """A row of one long list in the other."""
+
+    #: with `graph_execution`: number of bad ones before it, its position in the list with `only=bad`
+    bad_before: int
+    before: int  #: with `graph_execution`: number of graph executions before it that fulfil the filters
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[Json]:

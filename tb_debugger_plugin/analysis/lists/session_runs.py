@@ -8,10 +8,11 @@ session; what TensorFlow wrote about it says what it asked for.
 from __future__ import annotations
 
 import json
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Range, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.dumps.names import parse_call_folder
@@ -23,46 +24,73 @@ GROUP BY ALL ORDER BY max(f.time), c.call LIMIT ? OFFSET ?
 """
 
 
+@dataclass(frozen=True)
+class SessionRun(JsonObject):
+    """A run of a session."""
+
+    session: int  #: number of the session in its process, from 1
+    run: int  #: number of the run in its session, from 1
+    request: int | None  #: position in `requests`; null when not recorded
+    host_name: str  #: where it ran
+    thread_name: str | None  #: the thread; null when not recorded
+    begin_time: float  #: seconds since the epoch
+    end_time: float
+    error: str | None  #: the exception that ended it, or null
+
+
+@dataclass(frozen=True)
+class SessionFeed(JsonObject):
+    """A fed tensor."""
+
+    name: str  #: name of the tensor
+    dtype: str | None  #: dtype and shape of the value
+    shape: list[int | None] | None
+
+
+@dataclass(frozen=True)
+class SessionRequest(JsonObject):
+    """What runs of a session asked for."""
+
+    feeds: list[SessionFeed]  #: the fed tensors
+    fetches: list[str]  #: the tensors whose values the program got
+    targets: list[str]  #: the ops that ran without being fetched
+    #: the frames of the line that asked for it, outermost first; none when not recorded
+    stack_frame_ids: list[str]
+
+
+class SessionPageJson(TypedDict):
+    """A page of the list."""
+
+    session_runs: list[SessionRun]  #: the runs of sessions of the range
+    requests: list[SessionRequest]  #: what they asked for
+
+
 def num_session_runs(snapshot: Snapshot) -> int:
     """Return the length of the list."""
     num_calls = int(snapshot.rows("SELECT count(*) FROM dump_calls")[0][0])
     return num_calls or int(snapshot.rows("SELECT count(*) FROM session_runs")[0][0])
 
 
-def data(snapshot: Snapshot, page: Range) -> Json:
+def data(snapshot: Snapshot, page: Range) -> SessionPageJson:
     """Return the runs of a page, and their requests."""
     calls = snapshot.rows(_CALLS, [page.end - page.begin, page.begin])
     return _recorded(snapshot, page) if not calls else _of_calls(snapshot, calls)
 
 
-def _of_calls(snapshot: Snapshot, calls: list[SqlRow]) -> Json:
+def _of_calls(snapshot: Snapshot, calls: list[SqlRow]) -> SessionPageJson:
     """Return the calls of a page in a run of dumps."""
-    runs: list[Json] = []
-    requests: list[Json] = []
+    runs: list[SessionRun] = []
+    requests: list[SessionRequest] = []
     for number, folder, metadata, first, last in calls:
         name = parse_call_folder(folder)
         about: Json = next(iter(json.loads(metadata)), {})
-        request = {
-            "feeds": [{"name": feed, "dtype": None, "shape": None} for feed in _names(about, "input_names")],
-            "fetches": _names(about, "output_names"),
-            "targets": _names(about, "target_nodes"),
-            "stack_frame_ids": [],
-        }
+        feeds = [SessionFeed(feed, None, None) for feed in _names(about, "input_names")]
+        request = SessionRequest(feeds, _names(about, "output_names"), _names(about, "target_nodes"), [])
         if about and request not in requests:
             requests.append(request)
-        begin = first if name is None else name.time
-        runs.append(
-            {
-                "session": 1,
-                "run": number + 1,
-                "request": requests.index(request) if about else None,
-                "host_name": snapshot.catalog.host_names[0],
-                "thread_name": None,
-                "begin_time": (begin or 0) / 1e6,
-                "end_time": (last or begin or 0) / 1e6,
-                "error": None,
-            }
-        )
+        begin = (first if name is None else name.time) or 0
+        asked, host = requests.index(request) if about else None, snapshot.catalog.host_names[0]
+        runs.append(SessionRun(1, number + 1, asked, host, None, begin / 1e6, (last or begin) / 1e6, None))
     return {"session_runs": runs, "requests": requests}
 
 
@@ -71,7 +99,7 @@ def _names(about: Json, key: str) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def _recorded(snapshot: Snapshot, page: Range) -> Json:
+def _recorded(snapshot: Snapshot, page: Range) -> SessionPageJson:
     rows = snapshot.rows(
         "SELECT host, session, run, request, thread, begin_time, end_time, error FROM session_runs"
         " ORDER BY end_time, host, session, run LIMIT ? OFFSET ?",
@@ -82,23 +110,17 @@ def _recorded(snapshot: Snapshot, page: Range) -> Json:
     positions = {key: position for position, key in enumerate(requests)}
     return {
         "session_runs": [
-            {
-                "session": session,
-                "run": run,
-                "request": positions.get((host, request)),
-                "host_name": snapshot.catalog.host_names[host],
-                "thread_name": threads.get((host, thread)),
-                "begin_time": begin,
-                "end_time": end,
-                "error": error,
-            }
-            for host, session, run, request, thread, begin, end, error in rows
+            SessionRun(
+                *(session, run, positions.get((host, request)), snapshot.catalog.host_names[host]),
+                *(threads.get((host, thread)), *ended),
+            )
+            for host, session, run, request, thread, *ended in rows
         ],
         "requests": list(requests.values()),
     }
 
 
-def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int, int], Json]:
+def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int, int], SessionRequest]:
     hosts, numbers = [host for host, _ in keys], [number for _, number in keys]
     rows = snapshot.rows(
         "SELECT r.host, r.request, r.role, r.name, r.dtype, r.shape, r.stack FROM session_requests r"
@@ -107,14 +129,13 @@ def _requests(snapshot: Snapshot, keys: list[tuple[int, int]]) -> dict[tuple[int
         [hosts, numbers],
     )
     stacks = stacks_of(snapshot, [row[-1] for row in rows])
-    requests: dict[tuple[int, int], Json] = {}
+    requests: dict[tuple[int, int], SessionRequest] = {}
     for host, number, role, name, dtype, shape, stack in rows:
         _, frame_ids = stacks.get(stack, NO_STACK)
-        made = {"feeds": [], "fetches": [], "targets": [], "stack_frame_ids": frame_ids}
-        request = requests.setdefault((host, number), made)
+        request = requests.setdefault((host, number), SessionRequest([], [], [], frame_ids))
         if role == "feed":
             dims = snapshot.catalog.dims(shape)
-            request["feeds"].append({"name": name, "dtype": dtype_name(dtype), "shape": dims})
+            request.feeds.append(SessionFeed(name, dtype_name(dtype), dims))
         else:
-            request["fetches" if role == "fetch" else "targets"].append(name)
+            (request.fetches if role == "fetch" else request.targets).append(name)
     return requests

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
@@ -202,7 +202,15 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, Array]) -
     builder.encode("shape", shape, snapshot.catalog.shapes)
 
 
-def overview(snapshot: Snapshot, table: str, buckets: int) -> Json:
+class OverviewJson(TypedDict):
+    """Bad and measured rows of equal parts of a list."""
+
+    total: int  #: length of the list
+    bad: list[int]  #: number of bad rows of each part
+    measured: list[int]  #: number of measured rows of each part
+
+
+def overview(snapshot: Snapshot, table: str, buckets: int) -> OverviewJson:
     """Return how many bad and measured rows each bucket of a list has.
 
     Args:
@@ -211,8 +219,7 @@ def overview(snapshot: Snapshot, table: str, buckets: int) -> Json:
       buckets: The number of equal buckets.
 
     Returns:
-      ``total``, ``bad`` and ``measured``; bucket ``b`` has the rows whose ``position * buckets // total`` is
-      b.
+      The counts; bucket ``b`` has the rows whose ``position * buckets // total`` is b.
     """
     total = snapshot.num_executions if table == "executions" else snapshot.num_graph_executions
     bad = np.zeros(buckets, np.int64)

@@ -7,7 +7,7 @@ log only: no path that a log names is ever opened.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.errors import NotFoundError
@@ -46,6 +46,38 @@ def whose_code(path: str, recorded: int | None = None) -> str:
         return USER
     is_library = any(pattern.search(plain) for pattern in (_LIBRARY, _OWN, _GENERATED))
     return LIBRARY if is_library else USER
+
+
+class ExcerptJson(TypedDict):
+    """Some lines of a file."""
+
+    first_line: int  #: number of the first line, from 1
+    lines: list[str]  #: the lines
+
+
+class SourceFileJson(TypedDict):
+    """A source file."""
+
+    host_name: str  #: host and path of the file
+    file_path: str
+    lines: list[str]  #: all lines; empty when the file is not on record as a whole
+    origin: str  #: `user` or `library`: whose code it is
+    excerpts: list[ExcerptJson]  #: when `lines` is empty, the lines around recorded frames
+
+
+class FrameDetailJson(TypedDict):
+    """What Debugger V2 does not say of a frame."""
+
+    file_index: int | None  #: position in [source_files/list](#source_fileslist), or null
+    text: str | None  #: the line of code, or null
+    origin: str  #: `user` or `library`
+
+
+class FramesJson(TypedDict):
+    """Frames of stacks."""
+
+    stack_frames: list[tuple[str, str, int, str]]  #: for each id: host, path, line and function
+    details: list[FrameDetailJson]  #: for each id: what Debugger V2 lacks
 
 
 def source_list(snapshot: Snapshot) -> list[list[str]]:

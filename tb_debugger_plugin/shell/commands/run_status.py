@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tb_debugger_plugin.analysis.lists import session_runs
-from tb_debugger_plugin.analysis.snapshot import Json, Range
+from tb_debugger_plugin.analysis.lists.session_runs import SessionRequest, SessionRun
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.analysis.status import StatusJson
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.links import command_line
@@ -70,21 +71,21 @@ def _sessions(run: Run) -> list[Line]:
         return []
     lines = [plain(f"{total:,} run(s) of sessions; the last ones:", Style.HEADING)]
     for one in data["session_runs"]:
-        number = one["request"]
+        number = one.request
         request = data["requests"][number] if number is not None else None
         lines += _session_run(one, request)
     return lines
 
 
-def _session_run(one: Json, request: Json | None) -> list[Line]:
-    millis = (one["end_time"] - one["begin_time"]) * 1e3
-    lines = [plain(f"  run {one['run']} of session {one['session']}, {millis:.3f} ms")]
+def _session_run(one: SessionRun, request: SessionRequest | None) -> list[Line]:
+    millis = (one.end_time - one.begin_time) * 1e3
+    lines = [plain(f"  run {one.run} of session {one.session}, {millis:.3f} ms")]
     if request is not None:
-        lines += _named("fetches", request["fetches"], "pt")
-        lines += _named("targets", request["targets"], "ni")
-        lines += _named("feeds", [feed["name"] for feed in request["feeds"]], "pt")
-    if one["error"]:
-        lines.append(plain(f"    error: {one['error'].splitlines()[0]}", Style.ERROR))
+        lines += _named("fetches", request.fetches, "pt")
+        lines += _named("targets", request.targets, "ni")
+        lines += _named("feeds", [feed.name for feed in request.feeds], "pt")
+    if one.error:
+        lines.append(plain(f"    error: {one.error.splitlines()[0]}", Style.ERROR))
     return lines
 
 

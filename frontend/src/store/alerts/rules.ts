@@ -1,6 +1,6 @@
 /** The alert rules on the page: thresholds that the reader moves, the counts that follow, and what is meant. */
 import { batch, signal } from "@preact/signals";
-import type { Finding, Rule, RuleParameter } from "../../api/rules";
+import type { Finding, Rule, RuleParameter } from "../../api/answers";
 import { sentence } from "../../base/loaded";
 import { queryOf, ruleQuery, type Thresholds, withThreshold } from "../../model/rules";
 import type { Timer } from "../common/activity";

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_debugger_plugin.analysis.graph.source_ops import MOST_OPS, line_ops
+from tb_debugger_plugin.analysis.graph.source_ops import MOST_OPS, LineOp, line_ops
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.errors import NotFoundError
 from tests.support.events import Recording, loaded, small_program
@@ -16,8 +16,8 @@ def test_each_op_belongs_to_the_innermost_line_of_the_programs_own_files(tmp_pat
         actual = line_ops(snapshot, 0)
         assert line_ops(snapshot, 1) == []
     (line,) = actual
-    assert (line["line"], line["num_ops"], line["executions"]) == (3, 4, 4)
-    assert line["ops"][1] == {"graph_id": "g1", "op_name": "Log", "op_type": "Log"}
+    assert (line.line, line.num_ops, line.executions) == (3, 4, 4)
+    assert line.ops[1] == LineOp("g1", "Log", "Log")
 
 
 def test_a_stack_of_library_files_only_belongs_to_its_innermost_line(tmp_path):
@@ -29,7 +29,7 @@ def test_a_stack_of_library_files_only_belongs_to_its_innermost_line(tmp_path):
     recording.op("g1", "Log", "Log", ids=[1], stack=["f1", "f2"])
     recording.close()
     with open_snapshot(loaded(tmp_path)) as snapshot:
-        assert [line["line"] for line in line_ops(snapshot, 0)] == [2]
+        assert [line.line for line in line_ops(snapshot, 0)] == [2]
 
 
 def test_the_ops_of_a_line_are_counted_all_and_named_up_to_a_limit(tmp_path):
@@ -42,7 +42,7 @@ def test_the_ops_of_a_line_are_counted_all_and_named_up_to_a_limit(tmp_path):
     recording.close()
     with open_snapshot(loaded(tmp_path)) as snapshot:
         (line,) = line_ops(snapshot, 0)
-    assert (line["num_ops"], len(line["ops"])) == (MOST_OPS + 5, MOST_OPS)
+    assert (line.num_ops, len(line.ops)) == (MOST_OPS + 5, MOST_OPS)
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):

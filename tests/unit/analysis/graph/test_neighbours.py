@@ -45,12 +45,12 @@ def _nested(folder) -> None:
 
 
 def _hops(answer) -> dict[str, int]:
-    return {op["op_name"]: op["distance"] for op in answer["ops"]}
+    return {op.op_name: op.distance for op in answer["ops"]}
 
 
 def _edges(answer) -> set[tuple[str, str, str | None]]:
-    names = [op["op_name"] for op in answer["ops"]]
-    return {(names[edge["source"]], names[edge["target"]], edge["call"]) for edge in answer["edges"]}
+    names = [op.op_name for op in answer["ops"]]
+    return {(names[edge.source], names[edge.target], edge.call) for edge in answer["edges"]}
 
 
 def test_neighbours_reach_over_some_hops(tmp_path):
@@ -113,8 +113,7 @@ def test_neighbours_carry_their_health(tmp_path):
     with snapshot_of(tmp_path) as snapshot:
         answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
         bad = {
-            op["op_name"]: [slot["health"] and slot["health"]["bad"] for slot in op["outputs"]]
-            for op in answer["ops"]
+            op.op_name: [slot.health and slot.health["bad"] for slot in op.outputs] for op in answer["ops"]
         }
         assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
         with pytest.raises(BadQueryError):
@@ -147,16 +146,14 @@ def test_text_is_found_wherever_it_stands(tmp_path):
     _nested(tmp_path)
     with snapshot_of(tmp_path) as snapshot:
         answer = find(snapshot, "EXP", 10)
-        assert [op["op_name"] for op in answer["ops"]] == ["Exp"]
-        assert [op["op_name"] for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
-        assert [one["name"] for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
-        assert [one["file_path"] for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
-        assert [one["line"] for one in find(snapshot, "math.log", 10)["lines"]] == [2]
-        assert [one["text"] for one in find(snapshot, "train.py:1", 10)["lines"]] == [
-            "import tensorflow as tf"
-        ]
+        assert [op.op_name for op in answer["ops"]] == ["Exp"]
+        assert [op.op_name for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
+        assert [one.name for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
+        assert [one.file_path for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
+        assert [one.line for one in find(snapshot, "math.log", 10)["lines"]] == [2]
+        assert [one.text for one in find(snapshot, "train.py:1", 10)["lines"]] == ["import tensorflow as tf"]
         (tensor,) = find(snapshot, "mul:0", 10)["tensors"]
-        assert (tensor["op_name"], tensor["graph_name"], tensor["output_slot"]) == ("Mul", "inner", 0)
+        assert (tensor.op_name, tensor.graph_name, tensor.output_slot) == ("Mul", "inner", 0)
         assert find(snapshot, "mul:5", 10)["tensors"] == []
 
 
@@ -166,11 +163,11 @@ def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
     for name in ("my/Log", "Log1", "Log", "aLog"):
         recording.op("g", name, "T")
     with snapshot_of(recording.close()) as snapshot:
-        assert [op["op_name"] for op in find(snapshot, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
+        assert [op.op_name for op in find(snapshot, "log", 3)["ops"]] == ["Log", "Log1", "aLog"]
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'", "\\", "(", "\0", ":1", "a:99999999999", "é"])
 def test_text_is_text_and_no_pattern(tmp_path, text):
     _nested(tmp_path)
     with snapshot_of(tmp_path) as snapshot:
-        assert all(text.casefold() in op["op_name"].casefold() for op in find(snapshot, text, 10)["ops"])
+        assert all(text.casefold() in op.op_name.casefold() for op in find(snapshot, text, 10)["ops"])

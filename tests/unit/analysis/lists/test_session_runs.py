@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.lists import session_runs
-from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import SESSION_RUNS
 from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.pipeline.layout import lay_out
@@ -16,6 +16,12 @@ from tests.support.events import Recording, loaded, small_program, snapshot_of
 from tests.support.tails import build_tail
 
 _RUNS = "SELECT run, in_ring FROM session_runs ORDER BY end_time, run"
+
+
+def _data(snapshot: Snapshot, page: Range) -> Json:
+    """The page as JSON."""
+    found = session_runs.data(snapshot, page)
+    return {name: [one.to_json() for one in found[name]] for name in ("session_runs", "requests")}
 
 
 def _rows(folder, query):
@@ -41,8 +47,8 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
     recording.close()
     with snapshot_of(tmp_path) as snapshot:
         assert session_runs.num_session_runs(snapshot) == 4
-        answer = session_runs.data(snapshot, Range(0, 4))
-        second = session_runs.data(snapshot, Range(1, 2))
+        answer = _data(snapshot, Range(0, 4))
+        second = _data(snapshot, Range(1, 2))
     facts = [
         (run["session"], run["run"], run["request"], run["thread_name"]) for run in answer["session_runs"]
     ]
@@ -68,7 +74,7 @@ def test_the_requests_of_two_hosts_are_not_mixed_up(tmp_path):
         recording.session_run(1, 1)
         recording.close()
     with snapshot_of(tmp_path) as snapshot:
-        answer = session_runs.data(snapshot, Range(0, 2))
+        answer = _data(snapshot, Range(0, 2))
     by_host = {run["host_name"]: answer["requests"][run["request"]] for run in answer["session_runs"]}
     assert {host: request["fetches"] for host, request in by_host.items()} == {"a": ["x:0"], "b": ["y:0"]}
 
@@ -164,8 +170,8 @@ def test_each_call_of_a_session_root_is_a_run(tmp_path):
     DumpedCall(tmp_path / "run_3000000_2", session_run=3)  # it failed early
     with snapshot_of(tmp_path) as snapshot:
         assert session_runs.num_session_runs(snapshot) == 3
-        answer = session_runs.data(snapshot, Range(0, 3))
-        second = session_runs.data(snapshot, Range(1, 2))
+        answer = _data(snapshot, Range(0, 3))
+        second = _data(snapshot, Range(1, 2))
     runs = answer["session_runs"]
     assert [(run["session"], run["run"], run["request"]) for run in runs] == [(1, 1, 0), (1, 2, 0), (1, 3, 0)]
     assert [(run["begin_time"], run["end_time"]) for run in runs] == [(1.0, 1.5), (2.0, 2.25), (3.0, 3.0)]
