@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,26 +42,22 @@ void WithoutGil(Run run) {
   Py_END_ALLOW_THREADS
 }
 
-PyObject* ToTuple(const std::vector<int64_t>& numbers) {
-  Owned tuple(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
-  for (size_t i = 0; tuple != nullptr && i < numbers.size(); ++i) {
-    PyObject* number = PyLong_FromLongLong(numbers[i]);
-    if (number == nullptr) return nullptr;
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
-  }
-  return tuple.release();
+PyObject* ToPython(bool truth) { return PyBool_FromLong(truth); }
+
+// A tuple.
+PyObject* ToPython(const std::vector<int64_t>& numbers) {
+  const Owned list(MakeList(numbers.size(), [&](size_t i) { return PyLong_FromLongLong(numbers[i]); }));
+  return list == nullptr ? nullptr : PyList_AsTuple(list.get());
 }
 
-// The numbers that are known, None for others; None if none is known.
-PyObject* ToTuple(const Numbers& numbers) {
+// A tuple of the numbers that are known, None for others; None if none is known.
+PyObject* ToPython(const Numbers& numbers) {
   if (numbers.empty()) Py_RETURN_NONE;
-  Owned tuple(PyTuple_New(kNumNumbers));
-  for (int i = 0; tuple != nullptr && i < kNumNumbers; ++i) {
-    PyObject* number = numbers.Has(i) ? PyFloat_FromDouble(numbers[i]) : Py_NewRef(Py_None);
-    if (number == nullptr) return nullptr;
-    PyTuple_SET_ITEM(tuple.get(), i, number);
-  }
-  return tuple.release();
+  const Owned list(MakeList(kNumNumbers, [&](size_t i) {
+    const int number = static_cast<int>(i);
+    return numbers.Has(number) ? PyFloat_FromDouble(numbers[number]) : Py_NewRef(Py_None);
+  }));
+  return list == nullptr ? nullptr : PyList_AsTuple(list.get());
 }
 
 Struct passed_struct, hit_struct, counts_struct;
@@ -79,10 +76,24 @@ bool LoadStructs() {
 PyObject* ToPython(const Passed& tensor) {
   return passed_struct.Make({PyLong_FromLongLong(tensor.number), PyLong_FromLongLong(tensor.tensor_id),
                              PyLong_FromLongLong(tensor.occurrence), PyLong_FromLong(tensor.dtype),
-                             tensor.dims ? ToTuple(*tensor.dims) : Py_NewRef(Py_None),
-                             ToTuple(tensor.numbers), PyLong_FromLongLong(tensor.num_bytes),
+                             tensor.dims ? ToPython(*tensor.dims) : Py_NewRef(Py_None),
+                             ToPython(tensor.numbers), PyLong_FromLongLong(tensor.num_bytes),
                              PyBool_FromLong(tensor.value != nullptr), PyBool_FromLong(tensor.was_changed),
                              PyLong_FromLongLong(tensor.call)});
+}
+
+PyObject* ToPython(const std::vector<Passed>& tensors) {
+  return MakeList(tensors.size(), [&](size_t i) { return ToPython(tensors[i]); });
+}
+
+// The Elements; None if there are none.
+PyObject* ToPython(std::shared_ptr<const HeldValue> value) {
+  if (value == nullptr) Py_RETURN_NONE;
+  PyObject* elements = elements_type->tp_alloc(elements_type, 0);
+  if (elements == nullptr) return nullptr;
+  auto* held = new std::shared_ptr<const HeldValue>(std::move(value));
+  reinterpret_cast<ElementsObject*>(elements)->value = held;
+  return elements;
 }
 
 // None if there is no hit.
@@ -94,18 +105,14 @@ PyObject* ToPython(const std::optional<Hit>& hit) {
        PyBool_FromLong(hit->others_may_have_passed), PyBool_FromLong(hit->in_pipeline)});
 }
 
-// Reads the condition of a GateRule: a sequence of ConditionStep.
+// Reads a ConditionStep.
+bool ToStep(PyObject* value, Step* step) {
+  return Read(value, "kind", &step->kind) && Read(value, "value", &step->value);
+}
+
 bool ToCondition(PyObject* value, Condition* condition) {
-  const Owned items(PySequence_Tuple(value));
-  if (items == nullptr) return false;
   std::vector<Step> steps;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-    int64_t kind;
-    double number;
-    if (!Read(item, "kind", &kind) || !Read(item, "value", &number)) return false;
-    steps.push_back({static_cast<StepKind>(kind), number});
-  }
+  if (!ToItems(value, ToStep, &steps)) return false;
   const std::string problem = Condition::Problem(steps);
   if (!problem.empty()) {
     PyErr_SetString(PyExc_ValueError, problem.c_str());
@@ -118,19 +125,18 @@ bool ToCondition(PyObject* value, Condition* condition) {
 bool ToTensorIds(PyObject* value, std::optional<std::vector<int64_t>>* ids) {
   if (value == Py_None) return true;
   const Owned items(PySequence_Tuple(value));
-  if (items == nullptr || !ToNumbers(items.get(), &ids->emplace())) return false;
+  if (items == nullptr || !FromPython(items.get(), &ids->emplace())) return false;
   std::sort((*ids)->begin(), (*ids)->end());
   return true;
 }
 
 // Reads a GateRule (native/structs.py).
 bool ToRule(PyObject* value, GateRule* rule) {
-  int64_t only_bad;
   const Owned ids(PyObject_GetAttrString(value, "tensor_ids"));
   if (ids == nullptr || !ToTensorIds(ids.get(), &rule->tensor_ids)) return false;
   const Owned condition(PyObject_GetAttrString(value, "condition"));
   if (condition == nullptr || !ToCondition(condition.get(), &rule->condition)) return false;
-  if (!Read(value, "number", &rule->number) || !Read(value, "only_bad", &only_bad) ||
+  if (!Read(value, "number", &rule->number) || !Read(value, "only_bad", &rule->only_bad) ||
       !Read(value, "ignore", &rule->ignore)) {
     return false;
   }
@@ -138,59 +144,49 @@ bool ToRule(PyObject* value, GateRule* rule) {
     PyErr_SetString(PyExc_ValueError, "the number of a rule must be 1 or more");
     return false;
   }
-  rule->only_bad = only_bad != 0;
   return true;
 }
 
-PyObject* SetRules(PyObject* self, PyObject* value) {
-  const Owned items(PySequence_Tuple(value));
-  if (items == nullptr) return nullptr;
-  std::vector<GateRule> rules(static_cast<size_t>(PyTuple_GET_SIZE(items.get())));
-  for (size_t i = 0; i < rules.size(); ++i) {
-    if (!ToRule(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), &rules[i])) return nullptr;
+using tbdbg::FromPython;
+bool FromPython(PyObject* value, std::vector<GateRule>* rules) { return ToItems(value, ToRule, rules); }
+
+// Runs something without the GIL, and returns its result for Python.
+template <typename Run>
+PyObject* Answer(Run run) {
+  if constexpr (std::is_void_v<decltype(run())>) {
+    WithoutGil(run);
+    Py_RETURN_NONE;
+  } else {
+    decltype(run()) result{};
+    WithoutGil([&] { result = run(); });
+    return ToPython(result);
   }
-  WithoutGil([&] { GateOf(self)->SetRules(std::move(rules)); });
-  Py_RETURN_NONE;
 }
 
-PyObject* StopAtNext(PyObject* self, PyObject* wanted) {
-  const int truth = PyObject_IsTrue(wanted);
-  if (truth < 0) return nullptr;
-  WithoutGil([&] { GateOf(self)->StopAtNext(truth != 0); });
-  Py_RETURN_NONE;
+// Converts an argument, and answers with what is done with it.
+template <typename Argument, typename Run>
+PyObject* AnswerWith(PyObject* value, Run run) {
+  Argument argument{};
+  if (!FromPython(value, &argument)) return nullptr;
+  return Answer([&] { return run(std::move(argument)); });
 }
 
-PyObject* Wait(PyObject* self, PyObject* timeout) {
-  const double seconds = PyFloat_AsDouble(timeout);
-  if (PyErr_Occurred()) return nullptr;
-  std::optional<Hit> hit;
-  WithoutGil([&] { hit = GateOf(self)->Wait(seconds); });
-  return ToPython(hit);
+template <typename Argument, typename Result>
+PyObject* CallWith(PyObject* self, Result (Gate::*method)(Argument), PyObject* value) {
+  return AnswerWith<Argument>(
+      value, [&](Argument argument) { return (GateOf(self)->*method)(std::move(argument)); });
 }
 
-PyObject* ReleaseHit(PyObject* self, PyObject* number) {
-  const long long hit = PyLong_AsLongLong(number);
-  if (hit == -1 && PyErr_Occurred()) return nullptr;
-  bool released = false;
-  WithoutGil([&] { released = GateOf(self)->Release(hit); });
-  return PyBool_FromLong(released);
+// The method of Python for a method of the gate that takes an argument.
+template <auto method>
+PyObject* With(PyObject* self, PyObject* value) {
+  return CallWith(self, method, value);
 }
 
-PyObject* LetAllPass(PyObject* self, PyObject*) {
-  WithoutGil([&] { GateOf(self)->LetAllPass(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* Close(PyObject* self, PyObject*) {
-  WithoutGil([&] { GateOf(self)->Close(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* HoldValues(PyObject* self, PyObject* max_bytes) {
-  const long long bytes = PyLong_AsLongLong(max_bytes);
-  if (bytes == -1 && PyErr_Occurred()) return nullptr;
-  WithoutGil([&] { GateOf(self)->HoldValues(bytes); });
-  Py_RETURN_NONE;
+// The same for one that takes none; `Unused` is void for an attribute.
+template <auto method, typename Unused = PyObject>
+PyObject* Call(PyObject* self, Unused*) {
+  return Answer([&] { return (GateOf(self)->*method)(); });
 }
 
 PyObject* ForgetValues(PyObject* self, PyObject* args) {
@@ -198,50 +194,28 @@ PyObject* ForgetValues(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "|O", &value)) return nullptr;
   std::vector<int64_t> calls;
   const Owned items(value == nullptr ? PyTuple_New(0) : PySequence_Tuple(value));
-  if (items == nullptr || !ToNumbers(items.get(), &calls)) return nullptr;
-  WithoutGil([&] { GateOf(self)->Forget(calls); });
-  Py_RETURN_NONE;
+  if (items == nullptr || !FromPython(items.get(), &calls)) return nullptr;
+  return Answer([&] { GateOf(self)->Forget(calls); });
 }
 
 PyObject* BeginRun(PyObject* self, PyObject* number) {
-  const long long call = PyLong_AsLongLong(number);
-  if (call == -1 && PyErr_Occurred()) return nullptr;
-  WithoutGil([&] { GateOf(self)->calls().Begin(call, GateOf(self)->wanted()); });
-  Py_RETURN_NONE;
+  Gate* gate = GateOf(self);
+  return AnswerWith<int64_t>(number, [&](int64_t call) { gate->calls().Begin(call, gate->wanted()); });
 }
 
 PyObject* EndRun(PyObject* self, PyObject* number) {
-  const long long call = PyLong_AsLongLong(number);
-  if (call == -1 && PyErr_Occurred()) return nullptr;
-  WithoutGil([&] { GateOf(self)->calls().End(call); });
-  Py_RETURN_NONE;
+  return AnswerWith<int64_t>(number, [&](int64_t call) { GateOf(self)->calls().End(call); });
 }
 
 PyObject* Tensors(PyObject* self, PyObject* args) {
   long long after = 0, limit = 1000, call = kNoCall;
   if (!PyArg_ParseTuple(args, "|LLL", &after, &limit, &call)) return nullptr;
-  std::vector<Passed> tensors;
-  WithoutGil(
-      [&] { tensors = GateOf(self)->Tensors(after, static_cast<size_t>(std::max(limit, 0LL)), call); });
-  Owned list(PyList_New(0));
-  for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
-    const Owned tensor(ToPython(tensors[i]));
-    if (tensor == nullptr || PyList_Append(list.get(), tensor.get()) != 0) return nullptr;
-  }
-  return list.release();
+  const auto most = static_cast<size_t>(std::max(limit, 0LL));
+  return Answer([&] { return GateOf(self)->Tensors(after, most, call); });
 }
 
 PyObject* ElementsOf(PyObject* self, PyObject* number) {
-  const long long tensor = PyLong_AsLongLong(number);
-  if (tensor == -1 && PyErr_Occurred()) return nullptr;
-  std::shared_ptr<const HeldValue> value;
-  WithoutGil([&] { value = GateOf(self)->ValueOf(tensor); });
-  if (value == nullptr) Py_RETURN_NONE;
-  Owned elements(elements_type->tp_alloc(elements_type, 0));
-  if (elements == nullptr) return nullptr;
-  reinterpret_cast<ElementsObject*>(elements.get())->value =
-      new std::shared_ptr<const HeldValue>(std::move(value));
-  return elements.release();
+  return AnswerWith<int64_t>(number, [&](int64_t tensor) { return GateOf(self)->ValueOf(tensor); });
 }
 
 PyObject* Replace(PyObject* self, PyObject* args) {
@@ -281,26 +255,17 @@ PyObject* GetCounts(PyObject* self, PyObject* args) {
                              PyLong_FromLongLong(counts.dropped), PyLong_FromLongLong(counts.passed)});
 }
 
-PyObject* GetHit(PyObject* self, void*) {
-  std::optional<Hit> hit;
-  WithoutGil([&] { hit = GateOf(self)->hit(); });
-  return ToPython(hit);
-}
-
-PyObject* GetHeldCalls(PyObject* self, void*) {
-  std::vector<int64_t> calls;
-  WithoutGil([&] { calls = GateOf(self)->waiting_calls(); });
-  return ToTuple(calls);
-}
-
 PyMethodDef gate_methods[] = {
-    {"set_rules", SetRules, METH_O, "set_rules(rules): replace all rules."},
-    {"stop_at_next", StopAtNext, METH_O, "stop_at_next(wanted): stop at the next tensor."},
-    {"wait", Wait, METH_O, "wait(timeout): the next GateHit, or None."},
-    {"release", ReleaseHit, METH_O, "release(hit): let the thread of a hit go on; whether it was held."},
-    {"let_all_pass", LetAllPass, METH_NOARGS, "let_all_pass(): remove the rules, and let all threads go on."},
-    {"close", Close, METH_NOARGS, "close(): let all threads go on, for ever."},
-    {"hold_values", HoldValues, METH_O, "hold_values(max_bytes): hold values of the current call; 0: none."},
+    {"set_rules", With<&Gate::SetRules>, METH_O, "set_rules(rules): replace all rules."},
+    {"stop_at_next", With<&Gate::StopAtNext>, METH_O, "stop_at_next(wanted): stop at the next tensor."},
+    {"wait", With<&Gate::Wait>, METH_O, "wait(timeout): the next GateHit, or None."},
+    {"release", With<&Gate::Release>, METH_O,
+     "release(hit): let the thread of a hit go on; whether it was held."},
+    {"let_all_pass", Call<&Gate::LetAllPass>, METH_NOARGS,
+     "let_all_pass(): remove the rules, and let all threads go on."},
+    {"close", Call<&Gate::Close>, METH_NOARGS, "close(): let all threads go on, for ever."},
+    {"hold_values", With<&Gate::HoldValues>, METH_O,
+     "hold_values(max_bytes): hold values of the current call; 0: none."},
     {"forget_values", ForgetValues, METH_VARARGS,
      "forget_values(calls=()): forget all but the tensors of calls."},
     {"begin_run", BeginRun, METH_O, "begin_run(call): a graph is about to run for a call."},
@@ -312,9 +277,9 @@ PyMethodDef gate_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef gate_attributes[] = {
-    {"hit", GetHit, nullptr, "The GateHit at which a thread is held, or None.", nullptr},
-    {"held_calls", GetHeldCalls, nullptr, "The calls of the threads that wait because another is held.",
-     nullptr},
+    {"hit", Call<&Gate::hit, void>, nullptr, "The GateHit at which a thread is held, or None.", nullptr},
+    {"held_calls", Call<&Gate::waiting_calls, void>, nullptr,
+     "The calls of the threads that wait because another is held.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot gate_slots[] = {{Py_tp_methods, gate_methods}, {Py_tp_getset, gate_attributes}, {0, nullptr}};
@@ -349,17 +314,14 @@ PyObject* Strings(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "the tensor has no strings");
     return nullptr;
   }
-  Owned list(PyList_New(0));
-  end = std::min(end, static_cast<long long>(view.num_elements));
-  for (long long i = std::max(begin, 0LL); list != nullptr && i < end; ++i) {
-    const Owned bytes(ToBytes(StringAt(view, i)));
-    if (bytes == nullptr || PyList_Append(list.get(), bytes.get()) != 0) return nullptr;
-  }
-  return list.release();
+  const long long first = std::max(begin, 0LL), num_elements = view.num_elements;
+  const long long size = std::max(std::min(end, num_elements) - first, 0LL);
+  return MakeList(static_cast<size_t>(size),
+                  [&](size_t i) { return ToBytes(StringAt(view, first + static_cast<int64_t>(i))); });
 }
 
 PyObject* GetDtype(PyObject* self, void*) { return PyLong_FromLong(ValueOf(self).view.dtype); }
-PyObject* GetShape(PyObject* self, void*) { return ToTuple(ValueOf(self).dims); }
+PyObject* GetShape(PyObject* self, void*) { return ToPython(ValueOf(self).dims); }
 PyObject* GetNumBytes(PyObject* self, void*) { return PyLong_FromLongLong(ValueBytes(ValueOf(self).view)); }
 
 PyMethodDef elements_methods[] = {

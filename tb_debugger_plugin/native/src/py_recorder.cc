@@ -20,21 +20,10 @@ struct RecorderObject {
 
 Recorder* Self(PyObject* self) { return reinterpret_cast<RecorderObject*>(self)->recorder; }
 
-// Converts a list of KeepLimits, or null. False with a Python exception set.
-bool ToLimits(PyObject* list, std::vector<KeepLimits>* limits) {
-  for (Py_ssize_t i = 0; list != nullptr && i < PyList_GET_SIZE(list); ++i) {
-    const Owned item(Py_NewRef(PyList_GET_ITEM(list, i)));  // To read it may run Python code.
-    int64_t only_bad;
-    KeepLimits each;
-    if (!Read(item.get(), "only_bad", &only_bad) ||
-        !Read(item.get(), "max_tensor_bytes", &each.max_tensor_bytes) ||
-        !Read(item.get(), "max_total_bytes", &each.max_total_bytes)) {
-      return false;
-    }
-    each.only_bad = only_bad != 0;
-    limits->push_back(each);
-  }
-  return true;
+bool ToLimits(PyObject* value, KeepLimits* limits) {
+  return Read(value, "only_bad", &limits->only_bad) &&
+         Read(value, "max_tensor_bytes", &limits->max_tensor_bytes) &&
+         Read(value, "max_total_bytes", &limits->max_total_bytes);
 }
 
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -47,7 +36,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     return nullptr;
   }
   std::vector<KeepLimits> limits;
-  if (!ToLimits(keep, &limits)) return nullptr;
+  if (keep != nullptr && !ToItems(keep, ToLimits, &limits)) return nullptr;
   Owned self(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes, limits, max_bytes);
@@ -148,26 +137,18 @@ PyObject* EnableRules(PyObject* self, PyObject* enabled) {
 
 PyObject* TakeBounded(PyObject* self, PyObject*) { return PyBool_FromLong(Self(self)->TakeBounded()); }
 
-PyObject* Discard(PyObject* self, PyObject*) {
-  Py_BEGIN_ALLOW_THREADS
-  Self(self)->Discard();
+// Calls a method that may write files.
+template <void (Recorder::*method)()>
+PyObject* WithoutGil(PyObject* self, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS(Self(self)->*method)
+  ();
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }
 
-PyObject* Flush(PyObject* self, PyObject*) {
-  Py_BEGIN_ALLOW_THREADS
-  Self(self)->Flush();
-  Py_END_ALLOW_THREADS
-  Py_RETURN_NONE;
-}
-
-PyObject* Close(PyObject* self, PyObject*) {
+PyObject* Close(PyObject* self, PyObject* nothing) {
   if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
-  Py_BEGIN_ALLOW_THREADS
-  Self(self)->Close();
-  Py_END_ALLOW_THREADS
-  Py_RETURN_NONE;
+  return WithoutGil<&Recorder::Close>(self, nothing);
 }
 
 PyObject* Abandon(PyObject* self, PyObject*) {
@@ -226,8 +207,8 @@ PyMethodDef methods[] = {
      "enable_rules(rules): switch rules for values that are kept whole on, as bits, and the others off."},
     {"take_bounded", TakeBounded, METH_NOARGS,
      "Whether the byte limit has been reached and nobody has been told; once true, then false."},
-    {"discard", Discard, METH_NOARGS, "Drop the records of the circular buffers."},
-    {"flush", Flush, METH_NOARGS, "Write buffered records to the event files."},
+    {"discard", WithoutGil<&Recorder::Discard>, METH_NOARGS, "Drop the records of the circular buffers."},
+    {"flush", WithoutGil<&Recorder::Flush>, METH_NOARGS, "Write buffered records to the event files."},
     {"close", Close, METH_NOARGS, "Flush and end the recording."},
     {"abandon", Abandon, METH_NOARGS, "End the recording without changing the files, for a forked child."},
     {nullptr, nullptr, 0, nullptr}};
@@ -254,14 +235,8 @@ PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeo
 }  // namespace
 
 bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
-  int64_t mode, rule;
-  if (!Read(value, "tensor_proto", &tensor->proto) || !Read(value, "mode", &mode) ||
-      !Read(value, "rule", &rule) || !Read(value, "num_bytes", &tensor->kept.bytes)) {
-    return false;
-  }
-  tensor->mode = static_cast<Mode>(mode);
-  tensor->kept.rule = static_cast<int>(rule);
-  return true;
+  return Read(value, "tensor_proto", &tensor->proto) && Read(value, "mode", &tensor->mode) &&
+         Read(value, "rule", &tensor->kept.rule) && Read(value, "num_bytes", &tensor->kept.bytes);
 }
 
 bool AddRecorderType(PyObject* module) {

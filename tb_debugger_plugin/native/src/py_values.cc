@@ -8,45 +8,34 @@ PyObject* ToBytes(std::string_view bytes) {
   return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
 }
 
-bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers) {
-  if (!PyTuple_Check(tuple)) {
-    PyErr_SetString(PyExc_TypeError, "numbers must be a tuple");
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
-    numbers->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
-  }
-  return PyErr_Occurred() == nullptr;
-}
-
-bool Read(PyObject* object, const char* attribute, int64_t* number) {
-  const Owned value(PyObject_GetAttrString(object, attribute));
-  if (value == nullptr) return false;
-  *number = PyLong_AsLongLong(value.get());
+bool FromPython(PyObject* value, int64_t* number) {
+  *number = PyLong_AsLongLong(value);
   return *number != -1 || PyErr_Occurred() == nullptr;
 }
 
-bool Read(PyObject* object, const char* attribute, double* number) {
-  const Owned value(PyObject_GetAttrString(object, attribute));
-  if (value == nullptr) return false;
-  *number = PyFloat_AsDouble(value.get());
+bool FromPython(PyObject* value, double* number) {
+  *number = PyFloat_AsDouble(value);
   return *number != -1 || PyErr_Occurred() == nullptr;
 }
 
-bool Read(PyObject* object, const char* attribute, std::string* bytes) {
-  const Owned value(PyObject_GetAttrString(object, attribute));
-  if (value == nullptr) return false;
-  if (!PyBytes_Check(value.get())) {
-    PyErr_Format(PyExc_TypeError, "%s must be bytes", attribute);
+bool FromPython(PyObject* value, std::string* bytes) {
+  if (!PyBytes_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "the value must be bytes");
     return false;
   }
-  *bytes = BytesOf(value.get());
+  *bytes = BytesOf(value);
   return true;
 }
 
-bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers) {
-  const Owned value(PyObject_GetAttrString(object, attribute));
-  return value != nullptr && ToNumbers(value.get(), numbers);
+bool FromPython(PyObject* value, std::vector<int64_t>* numbers) {
+  if (!PyTuple_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "numbers must be a tuple");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
+    numbers->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(value, i)));
+  }
+  return PyErr_Occurred() == nullptr;
 }
 
 Owned Import(const char* module, const char* name) {

@@ -30,15 +30,48 @@ inline std::string_view BytesOf(PyObject* bytes) {
   return {PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes))};
 }
 
-// Appends a tuple of ints. False if the object is something else.
-bool ToNumbers(PyObject* tuple, std::vector<int64_t>* numbers);
+// Each converts a value; the last one appends a tuple of ints. False if the value is something else.
+bool FromPython(PyObject* value, int64_t* number);
+bool FromPython(PyObject* value, double* number);
+bool FromPython(PyObject* value, std::string* bytes);
+bool FromPython(PyObject* value, std::vector<int64_t>* numbers);
+// The same for an int or a bool, as another type of numbers.
+template <typename Number>
+bool FromPython(PyObject* value, Number* number) {
+  int64_t wide;
+  if (!FromPython(value, &wide)) return false;
+  *number = static_cast<Number>(wide);
+  return true;
+}
 
-// Each reads an attribute, such as a field of a NamedTuple. False if there is none, or
-// if it is of another type.
-bool Read(PyObject* object, const char* attribute, int64_t* number);
-bool Read(PyObject* object, const char* attribute, double* number);
-bool Read(PyObject* object, const char* attribute, std::string* bytes);
-bool Read(PyObject* object, const char* attribute, std::vector<int64_t>* numbers);
+// Reads an attribute, such as a field of a NamedTuple. False if there is none, or if it is of another type.
+template <typename Value>
+bool Read(PyObject* object, const char* attribute, Value* value) {
+  const Owned found(PyObject_GetAttrString(object, attribute));
+  return found != nullptr && FromPython(found.get(), value);
+}
+
+// Converts each item of a sequence by `to_item`, and appends it.
+template <typename Item>
+bool ToItems(PyObject* sequence, bool (*to_item)(PyObject*, Item*), std::vector<Item>* items) {
+  const Owned tuple(PySequence_Tuple(sequence));  // Its own: to read an item may run Python code.
+  for (Py_ssize_t i = 0; tuple != nullptr && i < PyTuple_GET_SIZE(tuple.get()); ++i) {
+    if (!to_item(PyTuple_GET_ITEM(tuple.get(), i), &items->emplace_back())) return false;
+  }
+  return tuple != nullptr;
+}
+
+// Makes a list of `item_of` each index. Null if one of the items is.
+template <typename ItemOf>
+PyObject* MakeList(size_t size, ItemOf item_of) {
+  Owned list(PyList_New(static_cast<Py_ssize_t>(size)));
+  for (size_t i = 0; list != nullptr && i < size; ++i) {
+    PyObject* item = item_of(i);
+    if (item == nullptr) return nullptr;
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return list.release();
+}
 
 // A class of native/structs.py, whose values C++ makes by the names of their fields. Lives for ever.
 class Struct {

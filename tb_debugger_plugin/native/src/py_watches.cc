@@ -34,14 +34,14 @@ const Watch* WatchOf(int64_t number) {
 bool ToStaticShape(int dtype, PyObject* dims, StaticShape* shape) {
   if (dims == Py_None) return true;
   std::vector<int64_t> numbers;
-  if (!ToNumbers(dims, &numbers)) return false;
+  if (!FromPython(dims, &numbers)) return false;
   *shape = StaticShape(dtype, std::move(numbers));
   return true;
 }
 
 bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
   std::vector<int64_t> numbers;
-  if (!ToNumbers(tuple, &numbers)) return false;
+  if (!FromPython(tuple, &numbers)) return false;
   for (const int64_t number : numbers) {
     watches->push_back(WatchOf(number));
     if (watches->back() == nullptr) return false;
@@ -50,31 +50,11 @@ bool ToWatches(PyObject* tuple, std::vector<const Watch*>* watches) {
 }
 
 bool ToTarget(PyObject* value, TraceTarget* target) {
-  int64_t tensor_id, rank, keep, rings, in_pipeline, is_added_into, is_recorded;
-  if (!Read(value, "prefix", &target->prefix) || !Read(value, "tensor_id", &tensor_id) ||
-      !Read(value, "rank", &rank) || !Read(value, "keep", &keep) || !Read(value, "rings", &rings) ||
-      !Read(value, "in_pipeline", &in_pipeline) || !Read(value, "is_added_into", &is_added_into) ||
-      !Read(value, "is_recorded", &is_recorded) || !Read(value, "dims", &target->dims)) {
-    return false;
-  }
-  target->rings = rings != 0;
-  target->in_pipeline = in_pipeline != 0;
-  target->is_added_into = is_added_into != 0;
-  target->is_recorded = is_recorded != 0;
-  target->keep = static_cast<uint64_t>(keep);
-  target->tensor_id = static_cast<double>(tensor_id);
-  target->rank = static_cast<int>(rank);
-  return true;
-}
-
-// Converts each item of a list by `to_item`, and appends it.
-template <typename Item>
-bool ToItems(PyObject* list, bool (*to_item)(PyObject*, Item*), std::vector<Item>* items) {
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    const Owned item(Py_NewRef(PyList_GET_ITEM(list, i)));  // To read it may run Python code.
-    if (!to_item(item.get(), &items->emplace_back())) return false;
-  }
-  return true;
+  return Read(value, "prefix", &target->prefix) && Read(value, "tensor_id", &target->tensor_id) &&
+         Read(value, "rank", &target->rank) && Read(value, "keep", &target->keep) &&
+         Read(value, "rings", &target->rings) && Read(value, "in_pipeline", &target->in_pipeline) &&
+         Read(value, "is_added_into", &target->is_added_into) &&
+         Read(value, "is_recorded", &target->is_recorded) && Read(value, "dims", &target->dims);
 }
 
 bool ToCompiledTensor(PyObject* value, CompiledTensor* tensor) {
@@ -121,10 +101,6 @@ PyObject* PyAddWatch(PyObject*, PyObject* args) {
 }
 
 PyObject* PyAddCompiledTensors(PyObject*, PyObject* items) {
-  if (!PyList_Check(items)) {
-    PyErr_SetString(PyExc_TypeError, "the tensors must be a list");
-    return nullptr;
-  }
   std::vector<CompiledTensor> tensors;
   if (!ToItems(items, ToCompiledTensor, &tensors)) return nullptr;
   return PyLong_FromLongLong(AddCompiledTensors(std::move(tensors)));
