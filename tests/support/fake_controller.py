@@ -36,6 +36,7 @@ class FakeController:
         self.seen: list[tuple[str, str]] = []
         self.log: list[str] = []
         self.others: Any = None
+        self.calls = self.eager = self
         self.unseen = UnseenCalls(CountedCalls())  # no call passes unseen
         self._changed = threading.Condition()
         self._state = State(version=1, phase=State.RUNNING, read_only=settings.read_only)
@@ -99,18 +100,18 @@ class FakeController:
 
     # The program's side.
 
-    def before_first_op(self, op_type: str, frame: FrameType) -> None:
+    def before_first(self, op_type: str, frame: FrameType) -> None:
         self.seen.append(("first", op_type))
 
-    def before_call(self, call: ProgramCall) -> None:
+    def before(self, call: ProgramCall) -> None:
         self.seen.append(("before", call.name))
         self._stop(call, Pause.BEFORE_CALL)
 
-    def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
+    def after(self, call: ProgramCall, error: BaseException | None) -> None:
         self.seen.append(("error" if error else "after", call.name))
         self._stop(call, Pause.ERROR if error else Pause.AFTER_CALL)
 
-    def on_eager_op(
+    def after_op(
         self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
     ) -> Sequence[Any] | None:
         self.seen.append(("op", op_type))

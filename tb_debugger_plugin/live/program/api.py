@@ -199,7 +199,7 @@ class Breakpoints(Observer):
         self.recording.FlushExecutionFiles()
 
     def see_eager_ops(self, wanted: bool) -> None:
-        """Call `on_eager_op` of the controller from now on, or no longer; at first it is not called.
+        """Call `eager.after_op` of the controller from now on, or no longer; at first it is not called.
 
         Args:
           wanted: Whether it is called. A program that nobody debugs pays for no such call.

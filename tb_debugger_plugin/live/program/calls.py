@@ -202,9 +202,9 @@ class CallHooks(Observer):
         try:
             call = make()
             if self._before_first is None:
-                self._controller.before_call(call)
+                self._controller.calls.before(call)
             else:
-                self._at_first(lambda: self._controller.before_call(call))
+                self._at_first(lambda: self._controller.calls.before(call))
             return call
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed before a call:", exc_info=error)
@@ -223,7 +223,7 @@ class CallHooks(Observer):
 
     def _after(self, call: ProgramCall, error: BaseException | None) -> None:
         try:
-            self._controller.after_call(call, error)
+            self._controller.calls.after(call, error)
         except Exception as failure:  # the program must not see any error
             _log.debug("The debugger failed after a call:", exc_info=failure)
         finally:
@@ -257,7 +257,7 @@ class CallHooks(Observer):
         if getattr(self._thread, "is_inside", False) or name in INTERNAL_OPS:
             return False
         try:
-            self._at_first(lambda: self._controller.before_first_op(name, frame))
+            self._at_first(lambda: self._controller.eager.before_first(name, frame))
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed before the first op:", exc_info=error)
         return True
@@ -270,7 +270,7 @@ class CallHooks(Observer):
             return None
         try:
             name = op_type.decode() if isinstance(op_type, bytes) else op_type
-            others = self._controller.on_eager_op(name, inputs, outputs, frame)
+            others = self._controller.eager.after_op(name, inputs, outputs, frame)
             return others if others is not None and len(others) == len(outputs) else None
         except Exception as error:  # the program must not see any error
             _log.debug("The debugger failed at an eager op:", exc_info=error)

@@ -14,8 +14,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.capture.observer import Observer
@@ -28,7 +27,7 @@ from tb_debugger_plugin.live.program.commands import Commands
 from tb_debugger_plugin.live.program.eager_stops import EagerAccess, EagerStops
 from tb_debugger_plugin.live.program.evaluate import Results
 from tb_debugger_plugin.live.program.followers import Clock, Waits
-from tb_debugger_plugin.live.program.interface import BreakpointSettings, ProgramCall
+from tb_debugger_plugin.live.program.interface import BreakpointSettings
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.status import Status
 from tb_debugger_plugin.native.structs import GateHit
@@ -50,10 +49,10 @@ class Controller(Observer):
     """Stops and steers one program; see `BreakpointSettings`, and `State` and `Command` of `live.proto`.
 
     Lives from the constructor to `close()`. Threads of the server ask and command; those of the program call
-    the methods that begin with `before`, `after` and `on`. They get no exception from `Exception`'s
+    `calls` and `eager`. They get no exception from `Exception`'s
     subclasses: the hooks drop them. `SystemExit` passes, for a program that is to end.
 
-    Calls that pass `unseen` do not come to `before_call`, and to `after_call` only if they were taken up
+    Calls that pass `unseen` do not come to `calls.before`, and to `calls.after` only if they were taken up
     meanwhile, or fail.
 
     Args:
@@ -64,6 +63,8 @@ class Controller(Observer):
       has_thread: Whether a thread waits for hits; without one, a test calls `take_hit` and `tick`.
 
     Attributes:
+      calls: Stops the program at its calls.
+      eager: Stops it at eager ops.
       unseen: Lets calls pass at which nobody looks.
     """
 
@@ -81,8 +82,8 @@ class Controller(Observer):
         self._lock = self._status.lock
         self.unseen = self._status.unseen
         self._pauses = Pauses(self._status)
-        self._calls = CallStops(self._status, self._pauses)
-        self._eager = EagerStops(self._status, self._pauses, eager)
+        self.calls = CallStops(self._status, self._pauses)
+        self.eager = EagerStops(self._status, self._pauses, eager)
         self._closed = threading.Event()
         self._results = Results(self._status.tensors, self._lock)
         self._commands = Commands(self._status, self._pauses, self._results)
@@ -173,47 +174,12 @@ class Controller(Observer):
         """Take tensors of graphs that get watch ops."""
         with self._lock:
             self._status.take_in(tensors)
-        self._calls.isolate_new(tensors)
+        self.calls.isolate_new(tensors)
 
     @property
     def is_paused(self) -> bool:
         """Whether any thread of the program is held or waits. Takes no lock: signal handlers ask."""
         return self._status.is_stopped
-
-    def before_first_op(self, op_type: str, frame: FrameType) -> None:
-        """Take the first eager op of a program that is to wait there; may block.
-
-        Args:
-          op_type: Its type.
-          frame: The frame below which the program makes it.
-        """
-        self._eager.before_first(op_type, frame)
-
-    def before_call(self, call: ProgramCall) -> None:
-        """Take a call that a thread is about to make; may block."""
-        self._calls.before(call)
-
-    def after_call(self, call: ProgramCall, error: BaseException | None) -> None:
-        """Take a call that has ended in the thread that made it; may block.
-
-        Args:
-          call: The call.
-          error: What it raised; None if it returned.
-        """
-        self._calls.after(call, error)
-
-    def on_eager_op(
-        self, op_type: str, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
-    ) -> Sequence[Any] | None:
-        """Take an eager op that has run; may block. Return as many other outputs, or None for the same.
-
-        Args:
-          op_type: Its type, or the name of a function.
-          inputs: Its inputs.
-          outputs: Its outputs.
-          frame: The frame below which the program made it.
-        """
-        return self._eager.after_op(op_type, inputs, outputs, frame)
 
     def detach(self, why: str) -> None:
         """Let the program run on without stopping again, also when commands are refused.
@@ -232,7 +198,7 @@ class Controller(Observer):
             if self._status.phase == State.ENDED:
                 return
             self._pauses.let_go(int(State.ENDED))
-        self._calls.restore_watch_ops()
+        self.calls.restore_watch_ops()
         self._closed.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5 * TICK_S)

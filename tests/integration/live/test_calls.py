@@ -26,10 +26,9 @@ def counts(controller):
 
 def test_calls_of_functions_sessions_and_steps_are_counted_unseen(program, monkeypatch):
     seen = []
-    before = program.controller.before_call
-    monkeypatch.setattr(
-        program.controller, "before_call", lambda call: seen.append(call.name) or before(call)
-    )
+    stops = program.controller.calls
+    before = stops.before
+    monkeypatch.setattr(stops, "before", lambda call: seen.append(call.name) or before(call))
 
     @tf.function
     def double(x):

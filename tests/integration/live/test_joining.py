@@ -323,7 +323,7 @@ def test_what_the_controller_raises_does_not_reach_the_program(
     def fails(*_: object) -> None:
         raise RuntimeError("a failure of ours")
 
-    for name in ("before_call", "after_call", "on_eager_op", "close"):
+    for name in ("before", "after", "after_op", "close"):
         monkeypatch.setattr(FakeController, name, fails)
     breakpoints, _ = _with_fake(tmp_path)
     with breakpoints:

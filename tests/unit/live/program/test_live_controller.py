@@ -79,16 +79,16 @@ class Session:
 
     def call(self, name="train", work=lambda: None, *, error=None, kind=CallKind.FUNCTION):
         call = ProgramCall(next(self.numbers), kind, name, thread="MainThread")
-        self.controller.before_call(call)
+        self.controller.calls.before(call)
         try:
             work()
         finally:
-            self.controller.after_call(call, error)
+            self.controller.calls.after(call, error)
             call.finish()
 
     def op(self, op_type, *arrays):
         outputs = [FakeTensor(array) for array in arrays]
-        others = self.controller.on_eager_op(op_type, [], outputs, sys._getframe())
+        others = self.controller.eager.after_op(op_type, [], outputs, sys._getframe())
         return [one.array for one in (others or outputs)]
 
     def train(self, *arrays, tensor=1):
@@ -123,6 +123,25 @@ class Session:
         for thread in self.threads:
             thread.join(20)
         return not any(thread.is_alive() for thread in self.threads)
+
+    def pause_in(self, *steps):
+        """Pause a program, which runs in a thread, where it first can be."""
+        self.do(pause={})
+        self.start(*steps)
+        return self.paused()
+
+    def stop_at(self, op_type, **more):
+        """Set a breakpoint."""
+        self.do(set_breakpoint={"where": {"op_type": op_type}, "enabled": True, **more})
+
+    def go(self, order, pause):
+        """Let the program go on from a pause to the next one."""
+        self.do(**order)
+        return self.paused(pause.number)
+
+    def let_time_pass(self, seconds):
+        self.clock.seconds += seconds
+        self.controller.tick()
 
     def go_on_to_the_end(self):
         self.do(**ON)
@@ -188,8 +207,7 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(alone):
     with session.controller.connected("test"):
         assert session.controller.state().phase == PAUSED
     assert session.controller.state().phase == WAITING
-    session.clock.seconds += 1000
-    session.controller.tick()
+    session.let_time_pass(1000)
     assert session.controller.state().phase == WAITING
     session.connect()
     session.go_on_to_the_end()
@@ -197,7 +215,7 @@ def test_a_program_waits_for_a_debugger_before_its_first_call(alone):
 
 def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_its_lines(connected):
     session = connected(wait=True)
-    eager = session.controller._eager._ops
+    eager = session.controller.eager._ops
 
     def line(number, op_type):
         def run():
@@ -207,7 +225,7 @@ def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_i
         return run
 
     def first():
-        session.controller.before_first_op("Fill", sys._getframe())
+        session.controller.eager.before_first("Fill", sys._getframe())
 
     session.start(first, line(7, "Fill"), line(9, "Exp"), line(9, "Log"), line(8, "Mul"), line(9, "Exp"))
     pause = session.paused()
@@ -216,48 +234,36 @@ def test_a_program_without_calls_waits_before_its_first_op_and_is_stepped_over_i
     assert not session.controller.state().HasField("call")
     seen = []
     for _ in range(3):
-        session.do(**OVER)
-        pause = session.paused(pause.number)
+        pause = session.go(OVER, pause)
         seen.append((pause.reason, pause.tensor.op_type, pause.tensor.line))
     assert seen == [(Pause.STEP, "Exp", 9), (Pause.STEP, "Mul", 8), (Pause.STEP, "Exp", 9)]
     session.go_on_to_the_end()
 
 
 def test_step_over_in_a_program_that_has_made_a_call_passes_over_the_ops_between_calls(session):
-    session.do(pause={})
-    session.start(session.call, lambda: session.op("Exp", GOOD), session.call)
-    pause = session.paused()
-    session.do(**OVER)
-    pause = session.paused(pause.number)
+    pause = session.pause_in(session.call, lambda: session.op("Exp", GOOD), session.call)
+    pause = session.go(OVER, pause)
     assert pause.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
     session.go_on_to_the_end()
 
 
 def test_step_goes_from_tensor_to_tensor_and_stops_before_calls(session):
-    session.do(pause={})
-    session.start(lambda: session.train(GOOD, BAD), lambda: session.train(GOOD))
-    first = session.paused()
+    first = session.pause_in(lambda: session.train(GOOD, BAD), lambda: session.train(GOOD))
     assert first.reason == Pause.ASKED and "as asked" in first.sentence
-    session.do(**STEP)
-    second = session.paused(first.number)
+    second = session.go(STEP, first)
     assert (second.reason, second.tensor.op_name, second.tensor.occurrence) == (Pause.STEP, "Log", 1)
     assert second.sentence == "Log:0 of train, train.py:10."
-    session.do(**STEP)
-    third = session.paused(second.number)
+    third = session.go(STEP, second)
     assert third.tensor.occurrence == 2 and numbers_in(third.tensor)["nan"] == 1
     assert third.sentence == "NaN and −∞ in Log:0 of train, train.py:10."
-    session.do(**STEP)
-    fourth = session.paused(third.number)
+    fourth = session.go(STEP, third)
     assert fourth.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
     session.go_on_to_the_end()
 
 
 def test_step_over_stops_before_the_next_call_only(session):
-    session.do(pause={})
-    session.start(lambda: session.train(GOOD, BAD), lambda: session.train(GOOD))
-    first = session.paused()
-    session.do(**OVER)
-    second = session.paused(first.number)
+    first = session.pause_in(lambda: session.train(GOOD, BAD), lambda: session.train(GOOD))
+    second = session.go(OVER, first)
     assert second.reason == Pause.BEFORE_CALL and session.controller.state().call.number == 1
     tensors = session.controller.list_tensors(0, 0)
     assert tensors.call == 0 and [one.occurrence for one in tensors.tensors] == [1, 2]
@@ -267,9 +273,7 @@ def test_step_over_stops_before_the_next_call_only(session):
 
 @pytest.mark.parametrize("calls", [1, 3])
 def test_continue_over_calls_counts_the_one_at_hand(session, calls):
-    session.do(pause={})
-    session.start(*[session.call] * 8)
-    first = session.paused()
+    first = session.pause_in(*[session.call] * 8)
     assert session.controller.state().call.number == 0
     outcome = session.do(continue_={"calls": calls})
     assert outcome.sentence.startswith(f"Continue {calls} call")
@@ -281,9 +285,7 @@ def test_continue_over_calls_counts_the_one_at_hand(session, calls):
 
 
 def test_continue_until_a_condition_holds_for_any_tensor(session):
-    session.do(pause={})
-    session.start(lambda: session.train(GOOD, GOOD), lambda: session.train(GOOD, BAD, tensor=2))
-    session.paused()
+    session.pause_in(lambda: session.train(GOOD, GOOD), lambda: session.train(GOOD, BAD, tensor=2))
     session.do(continue_={"condition": "nan > 0"})
     pause = session.until(lambda state: state.phase == PAUSED and state.pause.number == 2).pause
     assert pause.reason == Pause.CONDITION and pause.tensor.op_name == "Mul" and pause.breakpoint == 0
@@ -292,9 +294,7 @@ def test_continue_until_a_condition_holds_for_any_tensor(session):
 
 
 def test_continue_to_a_tensor_stops_where_it_is_computed(session):
-    session.do(pause={})
-    session.start(lambda: session.train(GOOD), lambda: session.train(GOOD, tensor=2))
-    session.paused()
+    session.pause_in(lambda: session.train(GOOD), lambda: session.train(GOOD, tensor=2))
     session.do(continue_={"tensor": {"op_name": "Mul", "slot": -1}})
     pause = session.paused(1)
     assert pause.reason == Pause.CONDITION and pause.tensor.op_name == "Mul"
@@ -321,7 +321,7 @@ def test_a_breakpoint_stops_counts_ignores_and_can_be_off(session):
 
 def test_a_hit_that_the_filter_of_another_breakpoint_refuses_is_ignored_as_well(connected):
     session = connected(filters={"never": lambda datum, array: False})
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "never", "enabled": True})
+    session.stop_at("Log", condition="never")
     session.do(set_breakpoint={"where": {"op_type": "Log"}, "ignore": 2, "enabled": True})
     session.start(lambda: session.train(GOOD, GOOD, GOOD))
     pause = session.paused()
@@ -330,7 +330,7 @@ def test_a_hit_that_the_filter_of_another_breakpoint_refuses_is_ignored_as_well(
 
 
 def test_a_breakpoint_with_a_condition_stops_when_it_holds(session):
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan", "enabled": True})
+    session.stop_at("Log", condition="nan")
     session.start(lambda: session.train(GOOD, BAD))
     pause = session.paused()
     assert pause.sentence.endswith("train.py:10: breakpoint 1 (Log), nan holds.")
@@ -374,7 +374,7 @@ def test_breakpoints_get_ops_of_their_own_before_the_next_call(session):
 
 
 def test_eager_ops_stop_at_lines_types_conditions_and_steps(session):
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan > 0", "enabled": True})
+    session.stop_at("Log", condition="nan > 0")
     assert session.program.sees_eager_ops
     session.start(
         lambda: session.op("Log", GOOD), lambda: session.op("Log", BAD), lambda: session.op("Exp", GOOD)
@@ -382,8 +382,7 @@ def test_eager_ops_stop_at_lines_types_conditions_and_steps(session):
     pause = session.paused()
     assert (pause.tensor.op_name, pause.tensor.op_type, pause.tensor.line) == ("Log_1", "Log", 7)
     assert pause.tensor.graph_id == "" and pause.can_change
-    session.do(**STEP)
-    pause = session.paused(pause.number)
+    pause = session.go(STEP, pause)
     assert (pause.reason, pause.tensor.op_name) == (Pause.STEP, "Exp")
     names = [one.op_name for one in session.controller.list_tensors(0, 0).tensors]
     assert names == ["Log", "Log_1", "Exp"]
@@ -398,7 +397,7 @@ def test_a_line_of_an_eager_program_stops_once_when_it_begins_to_run_whatever_it
         return [RunningLine("/home/user/main.py", line, here, callee)]
 
     def ops_below(callee, line=30):
-        session.controller._eager._ops.callers = running(line, callee)
+        session.controller.eager._ops.callers = running(line, callee)
         session.op("Mul", GOOD)
         session.op("Log", GOOD)
 
@@ -424,8 +423,8 @@ def test_a_line_that_calls_a_function_stops_before_the_call(session):
             thread="MainThread",
             find_lines=lambda: [RunningLine("/home/user/main.py", line, here, here)],
         )
-        session.controller.before_call(call)
-        session.controller.after_call(call, None)
+        session.controller.calls.before(call)
+        session.controller.calls.after(call, None)
 
     session.do(set_breakpoint={"where": {"path": "main.py", "line": 30}, "enabled": True})
     session.start(lambda: call(29), lambda: call(30), lambda: call(31))
@@ -438,16 +437,16 @@ def test_a_line_that_calls_a_function_stops_before_the_call(session):
 
 def test_functions_handles_and_ops_without_outputs_are_no_eager_tensors(session):
     session.do(pause={})
-    assert session.controller.on_eager_op("NoOp", [], [], sys._getframe()) is None
+    assert session.controller.eager.after_op("NoOp", [], [], sys._getframe()) is None
     session.op("__inference_train_12", GOOD)
     handle = FakeTensor(GOOD)
     handle.dtype = type(handle.dtype)(20, 1)
-    assert session.controller.on_eager_op("VarHandleOp", [], [handle], sys._getframe()) is None
+    assert session.controller.eager.after_op("VarHandleOp", [], [handle], sys._getframe()) is None
     assert not session.controller.list_tensors(0, 0).tensors
 
 
 def test_numbers_of_tensors_rise_in_the_order_of_time(session):
-    session.do(set_breakpoint={"where": {"op_type": "Never"}, "enabled": True})
+    session.stop_at("Never")
     session.op("Exp", GOOD)
     session.train(GOOD, GOOD)
     session.op("Exp", GOOD)
@@ -488,8 +487,7 @@ def test_a_value_at_which_it_stopped_stays_readable_after_its_call(session):
     session.do(set_breakpoint={"where": {"op_name": "Log"}, "enabled": True})
     session.start(lambda: session.train(BAD), lambda: session.train(GOOD))
     first = session.paused()
-    session.do(**ON)
-    second = session.paused(first.number)
+    second = session.go(ON, first)
     assert b"".join(session.controller.elements(first.tensor.number, 0, 3)) == BAD.tobytes()
     assert second.tensor.number > first.tensor.number
     session.go_on_to_the_end()
@@ -497,7 +495,7 @@ def test_a_value_at_which_it_stopped_stays_readable_after_its_call(session):
 
 def test_eager_values_are_dropped_when_they_are_too_many(connected):
     session = connected(max_held_bytes=30)
-    session.do(set_breakpoint={"where": {"op_type": "Never"}, "enabled": True})
+    session.stop_at("Never")
     for _ in range(4):
         session.op("Exp", GOOD)
     state = session.controller.state()
@@ -552,15 +550,14 @@ def test_a_value_of_a_graph_can_be_changed_once(session):
     assert state.notices[-1].sentence.startswith("A debugger has set Log:0 of train")
     assert session.controller.list_tensors(0, 0).tensors[0].was_changed
     session.do(change_value={"expression": "value + 1"})
-    session.do(**ON)
-    second = session.paused(pause.number)
+    second = session.go(ON, pause)
     assert not second.tensor.was_changed
     session.go_on_to_the_end()
     np.testing.assert_array_equal(session.results, [[2, 1, 1], BAD])
 
 
 def test_an_output_of_an_eager_op_can_be_changed(session):
-    session.do(set_breakpoint={"where": {"op_type": "TopK"}, "enabled": True})
+    session.stop_at("TopK")
     ids = np.int32([3, 4, 5])
     session.start(lambda: session.results.extend(session.op("TopK", BAD, ids)))
     session.paused()
@@ -594,9 +591,7 @@ def test_a_value_that_does_not_fit_is_refused(session, expression, sentence):
 
 def test_values_are_not_changed_unless_the_program_allows_it(connected):
     session = connected(may_change_values=False)
-    session.do(pause={})
-    session.start(lambda: session.op("Log", BAD))
-    pause = session.paused()
+    pause = session.pause_in(lambda: session.op("Log", BAD))
     assert not pause.can_change and "may_change_values=True" in pause.cannot_change
     assert "may_change_values=True" in session.refuse(change_value={"expression": "0"})
 
@@ -649,9 +644,7 @@ def test_a_program_that_is_read_only_obeys_nothing(connected):
 
 
 def test_a_command_about_an_earlier_pause_is_refused(session):
-    session.do(pause={})
-    session.start(lambda: session.train(GOOD, BAD))
-    first = session.paused()
+    first = session.pause_in(lambda: session.train(GOOD, BAD))
     session.do(**STEP, pause_number=first.number)
     second = session.paused(first.number)
     assert "has gone on since" in session.refuse(**STEP, pause_number=first.number)
@@ -662,9 +655,7 @@ def test_a_command_about_an_earlier_pause_is_refused(session):
 
 
 def test_of_two_debuggers_that_step_at_once_one_is_refused(session):
-    session.do(pause={})
-    session.start(lambda: session.train(*[GOOD] * 40))
-    number = session.paused().number
+    number = session.pause_in(lambda: session.train(*[GOOD] * 40)).number
     for _ in range(20):
         outcomes = []
         step = command(**STEP, pause_number=number)
@@ -736,9 +727,7 @@ def test_an_error_of_a_call_pauses_after_it(session):
 
 
 def test_other_threads_of_the_program_wait_while_it_is_paused(session):
-    session.do(pause={})
-    session.start(lambda: session.op("Exp", GOOD))
-    first = session.paused()
+    first = session.pause_in(lambda: session.op("Exp", GOOD))
     over = []
     session.start(lambda: session.train(GOOD), lambda: over.append("train"))
     session.start(lambda: session.op("Log", GOOD), lambda: over.append("log"))
@@ -758,14 +747,11 @@ def test_a_thread_at_the_gate_waits_while_a_thread_at_a_hook_is_paused(session):
 
     session.start(lambda: session.call(work=work))
     session.until(lambda state: state.call.name == "train")
-    session.do(pause={})
-    session.start(lambda: session.op("Exp", GOOD))
-    first = session.paused()
+    first = session.pause_in(lambda: session.op("Exp", GOOD))
     passing.set()
     session.until(lambda _: session.gate.hit is not None)
     assert not session.results and session.controller.state().pause.number == first.number
-    session.do(**STEP)
-    second = session.paused(first.number)
+    second = session.go(STEP, first)
     assert second.tensor.op_name == "Log"
     session.do(**ON)
     assert session.finished() and len(session.results) == 1
@@ -777,16 +763,13 @@ def test_a_paused_program_runs_on_when_no_debugger_comes_back(alone):
         session.do(pause={})
         thread = session.start(lambda: session.call(), lambda: session.op("Log", BAD))
         session.paused()
-    session.clock.seconds += 4.9
-    session.controller.tick()
+    session.let_time_pass(4.9)
     assert session.controller.is_paused
     with session.controller.connected("reloaded page"):
-        session.clock.seconds += 100
-        session.controller.tick()
+        session.let_time_pass(100)
         assert session.controller.is_paused
-        session.do(set_breakpoint={"where": {"op_type": "Log"}, "enabled": True})
-    session.clock.seconds += 5.1
-    session.controller.tick()
+        session.stop_at("Log")
+    session.let_time_pass(5.1)
     thread.join(20)
     state = session.controller.state()
     assert state.phase == RUNNING and "No debugger came back" in state.notices[-1].sentence
@@ -801,11 +784,9 @@ def test_the_last_debugger_may_keep_the_program_paused_for_longer(alone):
         session.do(pause={})
         thread = session.start(lambda: session.call())
         session.paused()
-    session.clock.seconds += 299
-    session.controller.tick()
+    session.let_time_pass(299)
     assert session.controller.is_paused
-    session.clock.seconds += 2
-    session.controller.tick()
+    session.let_time_pass(2)
     thread.join(20)
     assert session.controller.state().phase == RUNNING
 
@@ -815,16 +796,13 @@ def test_a_program_waits_for_its_first_debugger_as_long_as_it_is_told(alone):
     thread = session.start(lambda: session.call(), lambda: session.call())
     session.until(lambda state: state.phase == WAITING)
     for seconds in (0, 61, 20):  # it says once that it still waits
-        session.clock.seconds += seconds
-        session.controller.tick()
+        session.let_time_pass(seconds)
     assert session.program.told == [False] and session.controller.is_paused
     with session.controller.connected("page"):
-        session.clock.seconds += 1000
-        session.controller.tick()
+        session.let_time_pass(1000)
         assert session.controller.is_paused
     session.controller.tick()
-    session.clock.seconds += 91
-    session.controller.tick()
+    session.let_time_pass(91)
     thread.join(20)
     state = session.controller.state()
     assert session.program.told == [False, True] and "No debugger came in time" in state.notices[-1].sentence
@@ -843,11 +821,8 @@ def test_a_program_that_waits_for_ever_says_so_each_minute(alone):
 def test_a_program_may_wait_for_ever_when_it_is_alone(alone):
     session = alone(has_thread=False, when_alone=None)
     with session.controller.connected("page"):
-        session.do(pause={})
-        session.start(lambda: session.call())
-        session.paused()
-    session.clock.seconds += 1e6
-    session.controller.tick()
+        session.pause_in(lambda: session.call())
+    session.let_time_pass(1e6)
     assert session.controller.is_paused
 
 
@@ -897,15 +872,14 @@ def test_a_program_that_comes_to_no_hook_is_interrupted(connected, monkeypatch):
     session.do(stop={})
     session.controller.tick()
     assert not interrupts
-    session.clock.seconds += 1.1
-    session.controller.tick()
+    session.let_time_pass(1.1)
     session.controller.tick()
     assert interrupts == [1]
 
 
 def test_without_a_gate_eager_ops_and_calls_still_stop(connected):
     session = connected(with_gate=False)
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "condition": "nan", "enabled": True})
+    session.stop_at("Log", condition="nan")
     assert "Only eager ops and calls stop" in session.controller.state().breakpoints[0].problem
     session.start(lambda: session.op("Log", BAD), lambda: session.call())
     first = session.paused()
@@ -934,7 +908,7 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
 
 def test_a_failure_of_the_controller_lets_the_program_run_on(session, monkeypatch):
     monkeypatch.setattr(session.controller, "take_hit", lambda hit: 1 / 0)
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "enabled": True})
+    session.stop_at("Log")
     session.train(BAD)
     state = session.until(lambda state: state.phase == State.DETACHED)
     assert "ZeroDivisionError" in state.notices[-1].sentence
@@ -963,13 +937,13 @@ def test_a_thousand_steps_at_random_threads_never_hang(session):
 
 
 def test_a_mean_that_is_not_known_holds_no_condition(session):
-    session.do(set_breakpoint={"where": {"op_type": "Text"}, "condition": "mean != 3", "enabled": True})
+    session.stop_at("Text", condition="mean != 3")
     session.op("Text", np.array([b"cat"], object))
     assert not session.controller.is_paused
 
 
 def test_a_pause_says_when_everything_up_to_it_is_in_the_files(session):
-    session.do(set_breakpoint={"where": {"op_type": "Log"}, "enabled": True})
+    session.stop_at("Log")
     seen = []
     session.program.flush = lambda: seen.append(session.controller.state().pause)
     session.start(lambda: session.train(BAD))

@@ -128,10 +128,10 @@ class Session:
         else:
             self.seen.append(number)
             call = make()
-            self.controller.before_call(call)
+            self.controller.calls.before(call)
             work()
         if call is not None:
-            self.controller.after_call(call, error)
+            self.controller.calls.after(call, error)
             call.finish()
         return number
 
