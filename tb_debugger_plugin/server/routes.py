@@ -343,14 +343,7 @@ def _histories(viewer: Viewer, query: Query) -> Columnar:
             most=query.bounded("most", 1, _MAX_OCCURRENCES, _OCCURRENCES),
             settings=ComparisonSettings(query.optional_number("tolerance")),
         )
-    header = {
-        "first": found.first,
-        "second": found.second,
-        "total": found.total,
-        "occurrence": found.occurrence,
-        "is_unordered": found.is_unordered,
-    }
-    return Columnar(header, found.columns)
+    return Columnar(found.to_json(), found.columns)
 
 
 #: By path below ``/data/plugin/debugger``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict
 
 import numpy.typing as npt
 
@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.values import occurrences
 from tb_debugger_plugin.analysis.values.elements import PARTS
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
-from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
+from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, ValueFactsJson, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, Slicing, parse, slicing_of
 from tb_debugger_plugin.analysis.values.statistics import statistics
 from tb_debugger_plugin.analysis.values.texts import cells
@@ -150,10 +150,27 @@ def _part(query: Query) -> str:
     return query.optional_choice("part", tuple(PARTS)) or "abs"
 
 
+class ValueInfoJson(ValueFactsJson):
+    """The answer of the route ``values/info``."""
+
+    num_occurrences: int  #: how often the tensor was computed; in a program, in the current call
+    occurrence: int  #: which of these times it is, from 0
+
+
 def info(value: Value, query: Query) -> dict[str, Any]:
     """Return what is known of a value, without its elements."""
     total, before = value.count()
     return {**value.to_json(), "num_occurrences": total, "occurrence": before}
+
+
+class ValueGridJson(TypedDict):
+    """The header of the answer of the route ``values``."""
+
+    generation: int  #: a number that changes when the answer may
+    dtype: str | None  #: name of the dtype
+    slice_shape: list[int]  #: shape of the slice
+    grid: list[int]  #: rows and columns of tiles
+    tile: list[int]  #: rows and columns of elements in a tile; the last ones may have fewer
 
 
 def numbers(value: Value, query: Query) -> Columnar:
@@ -170,6 +187,15 @@ def numbers(value: Value, query: Query) -> Columnar:
             "tile": grid.tile,
         }
         return Columnar(header, grid.columns)
+
+
+class ValueTextsJson(TypedDict):
+    """The answer of the route ``values/text``."""
+
+    slice_shape: list[int]  #: shape of the slice
+    row: int  #: as in the query
+    column: int
+    cells: list[list[str]]  #: the texts, row by row
 
 
 def text(value: Value, query: Query) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 /** The routes of comparisons: where two runs part, and the histories of a tensor in both. */
 import type * as ids from "../base/ids";
-import { type Checked, number, object, optional, truth } from "./check";
 import { type Column, decodeBlocks } from "./columns";
 import type { Client } from "./fetch";
-import { comparedSide, comparison } from "./generated/answers";
+import { comparison, type Histories as HistoriesHeader, histories } from "./generated/answers";
 import { refParams, type ValueRef } from "./values";
 
 export type {
@@ -15,16 +14,8 @@ export type {
   TensorDifference,
 } from "./generated/answers";
 
-const historiesHeader = object({
-  first: comparedSide,
-  second: optional(comparedSide),
-  total: number,
-  occurrence: optional(number),
-  is_unordered: truth,
-});
-
 /** A row for each occurrence; of a long history, for some of them. */
-export interface Histories extends Checked<typeof historiesHeader> {
+export interface Histories extends HistoriesHeader {
   readonly columns: ReadonlyMap<string, Column>;
 }
 
@@ -43,7 +34,7 @@ export function comparisonRoutes(client: Client) {
     ): Promise<Histories> => {
       const params = { ...refParams(run, ref), other, tolerance };
       const body = await client.bytes("compare/histories", params, signal);
-      const { header, columns } = decodeBlocks(body, historiesHeader);
+      const { header, columns } = decodeBlocks(body, histories);
       return { ...header, columns };
     },
   };

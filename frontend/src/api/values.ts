@@ -4,8 +4,7 @@
  * A `ValueRef` names the tensor. A `slicing` is a text in NumPy's notation, such as `[:, 3, ::2]`.
  */
 import type * as ids from "../base/ids";
-import { health } from "./answers";
-import { type Checked, list, number, object, optional, text, truth } from "./check";
+import { type ValueGrid, valueGrid, valueInfo, valueSummary, valueTexts } from "./answers";
 import { type Column, type ColumnPage, decodeBlocks, decodeColumns } from "./columns";
 import { address, type Client, type Params } from "./fetch";
 
@@ -19,60 +18,8 @@ export type ValueRef =
 export const PARTS = ["abs", "real", "imag", "angle"] as const;
 export type Part = (typeof PARTS)[number];
 
-export const valueInfo = object({
-  slot: number,
-  name: text,
-  op_type: text,
-  op_name: optional(text),
-  function: optional(text),
-  wall_time: number,
-  dtype: optional(text),
-  shape: optional(list(number)),
-  size: optional(number),
-  bytes: optional(number),
-  is_kept: truth,
-  reason: optional(text),
-  health: optional(health),
-  num_occurrences: number,
-  occurrence: number,
-});
-export type ValueInfo = Checked<typeof valueInfo>;
-
-export const valueTexts = object({
-  slice_shape: list(number),
-  row: number,
-  column: number,
-  cells: list(list(text)),
-});
-export type ValueTexts = Checked<typeof valueTexts>;
-
-const counts = object({
-  neg_inf: optional(number),
-  negative: optional(number),
-  zero: optional(number),
-  positive: optional(number),
-  pos_inf: optional(number),
-  nan: optional(number),
-  false: optional(number),
-  true: optional(number),
-});
-
-export const valueSummary = object({
-  size: number,
-  counts: optional(counts),
-  min: optional(number),
-  max: optional(number),
-  mean: optional(number),
-  std: optional(number),
-  histogram: optional(object({ edges: list(number), counts: list(number) })),
-  in_range: optional(number),
-});
-export type ValueSummary = Checked<typeof valueSummary>;
-
-const gridHeader = object({ slice_shape: list(number), grid: list(number), tile: list(number) });
-
 /** A slice as a grid of tiles; see `model/values/grid.ts`. */
-export interface GridAnswer extends Checked<typeof gridHeader> {
+export interface GridAnswer extends ValueGrid {
   readonly columns: ReadonlyMap<string, Column>;
 }
 
@@ -94,7 +41,7 @@ export function valueRoutes(client: Client) {
       signal?: AbortSignal,
     ): Promise<GridAnswer> => {
       const body = await client.bytes("values", { ...refParams(run, ref), ...slice }, signal);
-      const { header, columns } = decodeBlocks(body, gridHeader);
+      const { header, columns } = decodeBlocks(body, valueGrid);
       return { ...header, columns };
     },
     valueTexts: (

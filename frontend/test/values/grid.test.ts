@@ -28,7 +28,8 @@ function answer(
   tile: readonly number[],
   columns: Readonly<Record<string, Float64Array | Float32Array | Uint8Array>>,
 ): GridAnswer {
-  return { slice_shape, grid: size, tile, columns: new Map(Object.entries(columns)) };
+  const header = { generation: 1, dtype: "float32", slice_shape, grid: size, tile };
+  return { ...header, columns: new Map(Object.entries(columns)) };
 }
 
 const rowsOf = ({ rows, columns, mean }: Grid) =>

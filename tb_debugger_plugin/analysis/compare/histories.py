@@ -25,7 +25,7 @@ from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
 from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
 from tb_debugger_plugin.analysis.compare.rows import NUMBERS
-from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import NotFoundError
 
@@ -33,7 +33,7 @@ _DEFAULT: Final = ComparisonSettings()
 
 
 @dataclass(frozen=True)
-class Histories:
+class Histories(JsonObject):
     """The histories of a tensor in two runs.
 
     Attributes:
@@ -53,6 +53,8 @@ class Histories:
     occurrence: int | None
     is_unordered: bool
     columns: Columns
+
+    MEMBERS = "first second total occurrence is_unordered"
 
 
 def histories(

@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
@@ -25,6 +25,27 @@ from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.index.value_places import RecordPlace, open_elements, read_place
 from tb_debugger_plugin.index.values import MAX_SIZE
+
+
+class ValueFactsJson(TypedDict):
+    """A value without its elements."""
+
+    graph_execution: int | None  #: position in one of the lists; null in the other
+    execution: int | None
+    slot: int  #: number of the output
+    name: str  #: op and slot
+    op_type: str | None  #: op type, or name of the function; null when not known
+    op_name: str | None  #: op, graph and name of the graph; null for an eager op
+    graph_id: str | None
+    function: str | None
+    wall_time: float  #: seconds since the epoch
+    dtype: str | None  #: null when not known
+    shape: list[int] | None
+    size: int | None
+    bytes: int | None
+    is_kept: bool  #: whether the recording holds the elements
+    reason: str | None  #: why it does not, in a sentence; null when it does
+    health: Annotated[Json, health.HealthJson] | None  #: [Health](#health); null when nothing is recorded
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TypedDict
 
 import numpy as np
 
@@ -23,6 +24,39 @@ from tb_debugger_plugin.events.numbers import Array, count_values
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 _KINDS = ("neg_inf", "negative", "zero", "positive", "pos_inf", "nan")
+
+
+class ValueCountsJson(TypedDict, total=False):
+    """How many elements there are of each kind."""
+
+    neg_inf: int  #: of numbers: the kinds
+    negative: int
+    zero: int
+    positive: int
+    pos_inf: int
+    nan: int
+    false: int  #: of bools: the kinds
+    true: int
+
+
+class HistogramJson(TypedDict):
+    """How finite elements are spread."""
+
+    edges: list[float]  #: ends of the bins, one more than there are bins
+    counts: list[int]  #: number of elements of each bin
+
+
+class ValueSummaryJson(TypedDict):
+    """The statistics of a slice."""
+
+    size: int  #: number of elements
+    counts: ValueCountsJson | None  #: of each kind; null of strings
+    min: float | None  #: of the finite elements; null without any
+    max: float | None
+    mean: float | None
+    std: float | None
+    histogram: HistogramJson | None  #: equal bins; null without finite elements
+    in_range: int | None  #: number of elements in the range; null without a range
 
 
 class _Moments:

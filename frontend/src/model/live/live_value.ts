@@ -1,6 +1,5 @@
 /** What is known of a value that a program does not hold any more: the numbers from when it was computed. */
-import type { WireHealth } from "../../api/answers";
-import type { ValueInfo } from "../../api/values";
+import type { ValueInfo, WireHealth } from "../../api/answers";
 import { dtypeName } from "../names";
 import type { Seen } from "./seen_tensors";
 import { nameOf, summaryOf } from "./tensor_rows";
@@ -15,10 +14,13 @@ export interface Gone {
 export function goneInfo({ seen: { call, tensor }, at, of }: Gone): ValueInfo {
   const { size } = summaryOf(tensor);
   return {
+    graph_execution: undefined,
+    execution: undefined,
     slot: tensor.slot,
     name: nameOf(tensor),
     op_type: tensor.op_type,
     op_name: tensor.op_name,
+    graph_id: tensor.graph_id,
     function: tensor.function === "" ? undefined : tensor.function,
     wall_time: 0,
     dtype: dtypeName(tensor.dtype),

@@ -1,5 +1,6 @@
 /** What of a value is shown: the slice that is drawn, and the words about it. */
-import type { Part, ValueInfo, ValueRef } from "../../api/values";
+import type { ValueInfo } from "../../api/answers";
+import type { Part, ValueRef } from "../../api/values";
 import { type Axis, firstSlice, type Plane, parseSlicing, planeOf, writeSlicing } from "./slicing";
 
 export type Tab = "picture" | "table";

@@ -6,8 +6,9 @@
  * two.
  */
 import { computed, type ReadonlySignal } from "@preact/signals";
+import type { ValueInfo, ValueTexts } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
-import type { Part, ValueInfo, ValueRef, ValueTexts } from "../../api/values";
+import type { Part, ValueRef } from "../../api/values";
 import type { RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { type Grid, gridOf, type NumberRange, rangeOf, transposed } from "../../model/values/grid";

@@ -1,6 +1,7 @@
 /** What of a value is shown, and its verbs: open it, choose its slice, go through its occurrences. */
 import { batch, signal } from "@preact/signals";
-import type { Part, ValueInfo, ValueRef } from "../../api/values";
+import type { ValueInfo } from "../../api/answers";
+import type { Part, ValueRef } from "../../api/values";
 import type { Link } from "../../model/link";
 import { isSameRef } from "../../model/values/value_ref";
 import type { Cell, Tab } from "../../model/values/view";

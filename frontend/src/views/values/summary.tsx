@@ -1,5 +1,5 @@
 /** The numbers of a slice: its kinds of elements, minimum to deviation, and the histogram of the finite ones. */
-import type { ValueSummary } from "../../api/values";
+import type { ValueSummary } from "../../api/answers";
 import { shown } from "../../base/loaded";
 import { counted, grouped, significant } from "../../base/text";
 import { KINDS } from "../../model/health";
