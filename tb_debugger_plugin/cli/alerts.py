@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.rule import Severity
@@ -17,18 +17,13 @@ from tb_debugger_plugin.cli import junit
 from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
 from tb_debugger_plugin.events.printable import printable
 
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
-
 #: The exit code when alerts are not accepted.
 NOT_ACCEPTED: Final = 3
 _SHOWN: Final = 50
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `alerts` to the command line."""
-    parser = subparsers.add_parser("alerts", help="which tensors break a rule (docs/guide/rules.md)")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `alerts`."""
     add_arguments(parser)
     parser.add_argument(
         "--rule",
@@ -56,7 +51,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--group-by", choices=_GROUPS, help="count alerts by what they have in common")
     parser.add_argument("--junit", metavar="FILE", help="also write a JUnit file, a test case for each rule")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

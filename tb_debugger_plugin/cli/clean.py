@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.events.locations import Location
@@ -28,14 +27,9 @@ from tb_debugger_plugin.index.cache import (
 )
 from tb_debugger_plugin.index.runs import find_runs
 
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
 
-
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `clean` to the command line."""
-    parser = subparsers.add_parser("clean", help="delete tables from the cache; event files stay")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `clean`."""
     parser.add_argument(
         "logdir",
         type=a_location,
@@ -45,7 +39,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would be deleted")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,17 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.cli.reading import a_location
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
-
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
 
 _NUMBERS: Final = (
     *("dtype", "shape", "min", "max", "mean", "variance"),
@@ -30,9 +26,8 @@ _NUMBERS: Final = (
 _SHOWN: Final = 8
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `compare` to the command line."""
-    parser = subparsers.add_parser("compare", help="where two recordings of a program part")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `compare`."""
     parser.add_argument("first", type=a_location, metavar="RUN_A", help="the folder of a run, or above some")
     parser.add_argument(
         "second", type=a_location, metavar="RUN_B", nargs="?", help="the other one (default: the same folder)"
@@ -46,7 +41,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="relative tolerance (default: from the rounding of the dtype and the path in the graph)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def _a_tolerance(text: str) -> float:

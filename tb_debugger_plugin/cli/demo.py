@@ -22,25 +22,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from tb_debugger_plugin.cli import child
 from tb_debugger_plugin.live.messages.key import fragment, users_key
-
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
 
 EXAMPLE = "buggy_digits"
 _PATIENCE_S = 60.0
 _PAUSE_S = 0.2
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `demo` to the command line."""
-    parser = subparsers.add_parser(
-        "demo", help="record an example that turns to NaN, and show it in TensorBoard"
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `demo`."""
     parser.add_argument(
         "--logdir", type=Path, default=Path("demo_logdir"), help="folder (default: %(default)s)"
     )
@@ -49,7 +42,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "--steps", type=int, default=20, help="training steps to record (default: %(default)s)"
     )
     parser.add_argument("--no-serve", action="store_true", help="stop after the recording")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

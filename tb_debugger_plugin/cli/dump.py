@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tb_debugger_plugin.cli.reading import a_location, check_folder
 from tb_debugger_plugin.errors import NotFoundError, UsageError
@@ -17,14 +17,9 @@ from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set, event_objects, set_objects
 
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
 
-
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `dump` to the command line."""
-    parser = subparsers.add_parser("dump", help="print the records of event files as text")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `dump`."""
     parser.add_argument("path", type=a_location, metavar="FILE_OR_DIR", help="an event file, or a dump root")
     parser.add_argument(
         "--normalize",
@@ -32,7 +27,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="replace ids, times, hosts and folders, so that two recordings of one program can be compared",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

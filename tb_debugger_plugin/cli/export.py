@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
@@ -17,19 +17,11 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
 
-
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `export` to the command line."""
-    parser = subparsers.add_parser(
-        "export", help="write the tensors, calls and tables of runs as Parquet files"
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `export`."""
     add_arguments(parser)
     parser.add_argument("--parquet", type=Path, metavar="DIR", required=True, help="folder to write into")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -35,9 +35,6 @@ from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 
 if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
-
     from tb_debugger_plugin.pipeline import cluster
 
 #: Why workers do not read runs of a kind.
@@ -47,9 +44,8 @@ _REFUSED: Final = {
 }
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `index` to the command line."""
-    parser = subparsers.add_parser("index", help="build the tables of runs, or bring them up to date")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `index`."""
     add_arguments(parser)
     parser.add_argument(
         "--to", type=a_location, metavar="OUT", help="folder or URL to write Parquet files into, in parallel"
@@ -64,7 +60,7 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="N",
         help="with --to: processes on this machine (default: one for each processor)",
     )
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(parser=parser)
 
 
 def _a_number(text: str) -> int:

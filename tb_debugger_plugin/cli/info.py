@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.sizes import Part, Sizes
 from tb_debugger_plugin.cli.reading import a_location, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
-
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
 
 #: Seconds after which a run is shown as far as it was read.
 _READ_SECONDS: Final = 600.0
@@ -38,16 +34,13 @@ _SHOWN: Final = (
 )
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `info` to the command line."""
-    parser = subparsers.add_parser(
-        "info", help="runs, hosts, counts, modes, first and last time, what fills the files"
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `info`."""
     parser.add_argument(
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run, name=None)
+    parser.set_defaults(name=None)
 
 
 def run(args: argparse.Namespace) -> int:

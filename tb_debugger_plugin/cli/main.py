@@ -15,21 +15,36 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tb_debugger_plugin.errors import DebuggerError
 from tb_debugger_plugin.events.printable import printable_lines
 from tb_debugger_plugin.version import __version__
 
-#: The verbs, each a module of this folder, in the order of the help.
-VERBS: Final = (
-    *("demo", "info", "why", "origins", "report", "alerts", "compare", "precision", "value", "shell", "run"),
-    *("dump", "index", "sql", "export", "beam", "clean"),
-)
+#: The verbs, each a module of this folder, and what the help says of them, in its order.
+VERBS: Final = {
+    "demo": "record an example that turns to NaN, and show it in TensorBoard",
+    "info": "runs, hosts, counts, modes, first and last time, what fills the files",
+    "why": "which op made the first bad value, where and why",
+    "origins": "where NaN and infinities come from, and by which way",
+    "report": "one file with the origins of a run, to send or to paste",
+    "alerts": "which tensors break a rule (docs/guide/rules.md)",
+    "compare": "where two recordings of a program part",
+    "precision": "what would overflow or vanish in float16 or another dtype",
+    "value": "print a recorded tensor, or a slice of it",
+    "shell": "ask about a recording with the commands of tfdbg",
+    "run": "run a program with the shell around its calls, or with breakpoints, or record it",
+    "dump": "print the records of event files as text",
+    "index": "build the tables of runs, or bring them up to date",
+    "sql": "query the tensors and calls of a run, and its tables (docs/schema.md)",
+    "export": "write the tensors, calls and tables of runs as Parquet files",
+    "beam": "gone: use index --to",
+    "clean": "delete tables from the cache; event files stay",
+}
 
 
-def build_parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
+def build_parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Args:
@@ -41,11 +56,14 @@ def build_parser(verbs: Sequence[str] = VERBS) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tb-debugger-plugin {__version__}")
     subparsers = parser.add_subparsers(title="verbs", dest="verb", required=True)
     for verb in verbs:
-        importlib.import_module(f"tb_debugger_plugin.cli.{verb}").add_parser(subparsers)
+        module = importlib.import_module(f"tb_debugger_plugin.cli.{verb}")
+        of_verb = subparsers.add_parser(verb, help=VERBS[verb])
+        module.declare(of_verb)
+        of_verb.set_defaults(run=module.run)
     return parser
 
 
-def _needed(argv: Sequence[str]) -> Sequence[str]:
+def _needed(argv: Sequence[str]) -> Iterable[str]:
     """Return the verbs that a command line needs: the import of all takes most of a second."""
     if argv[:1] == ["--version"]:
         return ()

@@ -7,15 +7,11 @@ line, why, the chain to it and what helps; as text or as JSON.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
-
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
 
 _TITLES: Final = {
     "origin": "Origin",
@@ -28,11 +24,9 @@ _TITLES: Final = {
 _MAX_LINKS: Final = 12
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `origins` to the command line."""
-    parser = subparsers.add_parser("origins", help="where NaN and infinities come from, and by which way")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `origins`."""
     add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

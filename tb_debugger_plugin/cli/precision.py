@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.precision.magnitudes import Share
 from tb_debugger_plugin.analysis.precision.precision import percent
@@ -16,25 +16,17 @@ from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.cli.reading import add_arguments, answer_each
 from tb_debugger_plugin.events.printable import printable
 
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
-
 #: Tensors that are printed; the others are counted.
 _SHOWN: Final = 20
 _GOOD: Final = ("fits", "fits_above")
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `precision` to the command line."""
-    parser = subparsers.add_parser(
-        "precision", help="what would overflow or vanish in float16 or another dtype"
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `precision`."""
     add_arguments(parser)
     parser.add_argument(
         "--dtype", choices=list(TARGETS), default=DEFAULT, help=f"the dtype (default: {DEFAULT})"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.cli.reading import a_location, only_run
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.run import REPORT_FORMATS
 
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
 
-
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `report` to the command line."""
-    parser = subparsers.add_parser("report", help="one file with the origins of a run, to send or to paste")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `report`."""
     parser.add_argument(
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
     parser.add_argument("--run", dest="name", metavar="NAME", help="needed if there are several")
     parser.add_argument("--format", choices=sorted(REPORT_FORMATS), default="html", help="default: html")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

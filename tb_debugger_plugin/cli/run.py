@@ -10,25 +10,18 @@ import argparse
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
-
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
 
 #: The module that runs the program: in its process, because only there TensorFlow is imported.
 _RUNNER: Final = "tb_debugger_plugin.tfdbg.run_program"
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `run` to the command line."""
-    parser = subparsers.add_parser(
-        "run",
-        help="run a program with the shell around its calls, or with breakpoints, or record it",
-        usage="tbdbg run [--shell | --interactive] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) "
-        "[ARGUMENT ...]",
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `run`."""
+    parser.usage = (
+        "tbdbg run [--shell | --interactive] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) [ARGUMENT ...]"
     )
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--shell", action="store_true", help="stop before and after each call of a function")
@@ -66,7 +59,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--ui", choices=("full", "plain"), help="the user interface of the shell")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as `python -m`")
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the program and its arguments")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

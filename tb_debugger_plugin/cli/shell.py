@@ -24,9 +24,6 @@ from tb_debugger_plugin.shell.ui.converse import UIS, converse
 from tb_debugger_plugin.shell.ui.plain_lines import run_commands
 
 if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
-
     from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
 
 
@@ -34,9 +31,8 @@ if TYPE_CHECKING:
 _KEEP_S: Final = 300.0
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `shell` to the command line."""
-    parser = subparsers.add_parser("shell", help="ask about a recording with the commands of tfdbg")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `shell`."""
     parser.add_argument(
         "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
     )
@@ -61,7 +57,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
         help="with --attach, seconds that a paused program waits after this call (default: 300 with -c)",
     )
     parser.add_argument("--ui", choices=tuple(UIS), help="a full screen, or plain lines (default: what fits)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

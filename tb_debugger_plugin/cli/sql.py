@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 from rich.console import Console
@@ -19,25 +19,17 @@ from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.printable import printable
 
-if TYPE_CHECKING:
-    # Before Python 3.14, the public name of this type does not exist at run time.
-    from argparse import _SubParsersAction
-
 _BATCH_ROWS: Final = 10_000
 #: Rows of a table on a terminal; a pipe gets all rows.
 _SHOWN: Final = 1000
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `sql` to the command line."""
-    parser = subparsers.add_parser(
-        "sql", help="query the tensors and calls of a run, and its tables (docs/schema.md)"
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `sql`."""
     add_arguments(parser, single=True)
     parser.add_argument(
         "query", metavar="QUERY", help="such as 'SELECT step, sum(nan) FROM tensors GROUP BY step'"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

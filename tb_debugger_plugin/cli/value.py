@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,19 +20,14 @@ from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
 
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
-
 #: A larger slice is printed with an ellipsis, unless all is asked for.
 _SHOWN: Final = 2000
 _OCCURRENCE: Final = "which time it was computed, from 0 (default: the last time)"
 _NOTATION: Final = "NumPy's notation, such as '[:, 3, ::2]'"
 
 
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `value` to the command line."""
-    parser = subparsers.add_parser("value", help="print a recorded tensor, or a slice of it")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `value`."""
     add_arguments(parser, single=True)
     parser.add_argument("tensor", nargs="?", metavar="TENSOR", help="such as Log:0")
     parser.add_argument("--function", help="the function that has the tensor (default: any)")
@@ -44,7 +39,6 @@ def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--statistics", action="store_true", help="counts and moments instead of elements")
     parser.add_argument("--all", action="store_true", help=f"also elements beyond {_SHOWN}")
     parser.add_argument("--save", type=Path, metavar="FILE", help="write a .npy file instead")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

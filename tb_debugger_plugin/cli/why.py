@@ -7,7 +7,7 @@ text or as JSON. Where no value is bad, it prints the verdict on the run.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.verdict import RunVerdict
@@ -16,16 +16,10 @@ from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.alerts import Explanation
 from tb_debugger_plugin.reading.run import Run
 
-if TYPE_CHECKING:
-    # The public name of this type is not there at run time before Python 3.14.
-    from argparse import _SubParsersAction
 
-
-def add_parser(subparsers: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb `why` to the command line."""
-    parser = subparsers.add_parser("why", help="which op made the first bad value, where and why")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb `why`."""
     add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -213,10 +213,13 @@ def made_rule(
 
     def explain(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
         measured = "" if hit is None or hit.measured is None else magnitude_words(hit.measured)
-        return explanation(subject, f"breaks the rule {rule_id}:", measured or title, description, advice)
+        return explanation(subject, f"breaks the rule {rule_id}:", measured or title, description)
 
     return AlertRule(
-        rule_id, title, severity, description, find, words, explain, parameters, recommends=(), advice=advice
+        *(rule_id, title, severity, description, find, words, explain, parameters),
+        recommends=(),
+        advice=advice,
+        has_groups=False,
     )
 
 

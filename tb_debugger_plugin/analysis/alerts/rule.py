@@ -182,7 +182,7 @@ class AlertRule:
     advice: str | None = None
     every: Every | None = None
     leaves_out: Callable[[Snapshot, Values], Collection[int]] | None = None
-    has_groups: bool = False
+    has_groups: bool = True
 
     @property
     def defaults(self) -> dict[str, Value]:
@@ -200,7 +200,7 @@ class AlertRule:
 
         def explain(subject: Subject) -> ValueExplanation:
             found = self.explain(subject, hit, values or self.defaults)
-            return replace(found, why=(*remark, *found.why))
+            return replace(found, why=(*remark, *found.why), help=found.help or self.advice)
 
         return explain
 
@@ -222,7 +222,12 @@ def magnitude_words(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3g}"
 
 
-def explanation(subject: Subject, did: str, measured: str, why: str, advice: str | None) -> ValueExplanation:
+def magnitude_of(hit: RuleHit | None) -> str:
+    """Return what was measured of a hit as a magnitude."""
+    return magnitude_words(None if hit is None else hit.measured)
+
+
+def explanation(subject: Subject, did: str, measured: str, why: str) -> ValueExplanation:
     """Return an explanation of a value that broke a rule.
 
     Args:
@@ -230,8 +235,7 @@ def explanation(subject: Subject, did: str, measured: str, why: str, advice: str
       did: What it did, such as "did not change".
       measured: The number; may be empty.
       why: A sentence on what this means.
-      advice: What usually helps.
     """
     what: Phrases = (*subject_phrases(subject), text(f" {did}"))
     what = (*what, text(" "), number(measured), text(".")) if measured else (*what, text("."))
-    return ValueExplanation(what, (text(why),) if why else (), advice)
+    return ValueExplanation(what, (text(why),) if why else (), None)

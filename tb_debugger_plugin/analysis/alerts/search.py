@@ -27,7 +27,7 @@ NORM = "sqrt((size - neg_inf - pos_inf - nan) * (variance + mean * mean))"
 LARGEST = "greatest(abs(min), abs(max))"
 
 
-def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bool = True) -> Find:
+def by_value(where: str, measured: str, *, roles: Sequence[Role] = ()) -> Find:
     """Return a search for tensors by a condition on a single value.
 
     Args:
@@ -46,7 +46,7 @@ def by_value(where: str, measured: str, *, roles: Sequence[Role] = (), eager: bo
             {**used, **chosen},
         )
         hits = [RuleHit(index, IN_GRAPH, count, last, number) for index, count, last, number in graph]
-        return hits + (_eager(snapshot, where, select, used) if eager and not roles else [])
+        return hits + ([] if roles else _eager(snapshot, where, select, used))
 
     return find
 

@@ -19,7 +19,6 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 )
 from tb_debugger_plugin.analysis.alerts.search import by_value, sites_condition
 from tb_debugger_plugin.analysis.alerts.tensors import Role
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
@@ -79,14 +78,9 @@ def share_words(share: float | None) -> str:
     )
 
 
-_ZERO: Final = "A layer that gives only zeros passes on no gradient. Look at its input, weights and bias."
-_DEAD: Final = (
-    "Units whose input stays negative give no gradient and do not come back. A smaller learning rate,"
-    " `LeakyReLU` or `ELU`, or another initialisation usually help."
-)
-_SATURATED: Final = (
-    "Beyond this range the derivative is 0. Scale the inputs of the model, normalise before the activation,"
-    " or use a smaller learning rate or initialisation."
+_PARTLY_KNOWN: Final = (
+    "This is estimated from mean and variance, as of normally distributed elements; the exact share takes its"
+    " values (`keep_values` or FULL_TENSOR)."
 )
 
 
@@ -94,13 +88,8 @@ def _share(name: str) -> str:
     return f"{name} / nullif(size, 0)"
 
 
-def _zero_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return "zeros" if hit is None else f"{share_words(hit.measured)} zeros"
-
-
-def _explain_zero(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    share = share_words(None if hit is None else hit.measured)
-    return explanation(subject, "held zeros in", f"{share} of its elements", "", _ZERO)
+def _share_of(hit: RuleHit | None) -> str:
+    return share_words(None if hit is None else hit.measured)
 
 
 ALL_ZERO: Final = AlertRule(
@@ -116,29 +105,16 @@ ALL_ZERO: Final = AlertRule(
         seldom,
         after_dead_relu,
     ),
-    has_groups=True,
-    words=_zero_words,
-    explain=_explain_zero,
+    words=lambda numbers, hit, values: "zeros" if hit is None else f"{_share_of(hit)} zeros",
+    explain=lambda subject, hit, values: explanation(
+        subject, "held zeros in", f"{_share_of(hit)} of its elements", ""
+    ),
     parameters=(Parameter("share", 1.0, 0.0, 1.0, "of the elements"),),
     columns=("zero",),
     roles=(Role.GRADIENT, Role.ACTIVATION),
     recommends=(Role.GRADIENT,),
-    advice=_ZERO,
+    advice="A layer that gives only zeros passes on no gradient. Look at its input, weights and bias.",
 )
-
-
-def _dead_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return "inactive" if hit is None else f"{share_words(hit.measured)} inactive"
-
-
-def _explain_dead(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    share = share_words(None if hit is None else hit.measured)
-    why = (
-        "A layer of which so little is active is dead or dying. Which of its units are dead cannot be told"
-        " from counts; that takes its values (`keep_values` or FULL_TENSOR)."
-    )
-    return explanation(subject, "was 0 in", f"{share} of its elements", why, _DEAD)
-
 
 DEAD_RELU: Final = AlertRule(
     id="DeadReluAlert",
@@ -148,55 +124,46 @@ DEAD_RELU: Final = AlertRule(
     find=excused(
         by_value(f"size > 0 AND 1 - {_share('zero')} < $active", _share("zero"), roles=(Role.RELU,)), seldom
     ),
-    has_groups=True,
-    words=_dead_words,
-    explain=_explain_dead,
+    words=lambda numbers, hit, values: "inactive" if hit is None else f"{_share_of(hit)} inactive",
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "was 0 in", f"{_share_of(hit)} of its elements"),
+        "A layer of which so little is active is dead or dying. Which of its units are dead cannot be told"
+        " from counts; that takes its values (`keep_values` or FULL_TENSOR).",
+    ),
     parameters=(Parameter("active", 0.01, 0.0, 1.0, "of the elements"),),
     columns=("zero",),
     roles=(Role.RELU,),
     recommends=(Role.RELU,),
-    advice=_DEAD,
+    advice="Units whose input stays negative give no gradient and do not come back. A smaller learning rate,"
+    " `LeakyReLU` or `ELU`, or another initialisation usually help.",
 )
-
-
-def _saturated_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return "saturated" if hit is None else f"{hit.detail}{share_words(hit.measured)} outside"
-
-
-def _explain_saturated(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    share = share_words(None if hit is None else hit.measured)
-    about = "" if hit is None else hit.detail
-    why = "Its smallest and largest element decide that."
-    if about:
-        why = (
-            "This is estimated from mean and variance, as of normally distributed elements; the exact share"
-            " takes its values (`keep_values` or FULL_TENSOR)."
-        )
-    return explanation(
-        subject,
-        "goes into a saturated activation, outside of its range with",
-        f"{about}{share}",
-        why,
-        _SATURATED,
-    )
 
 
 def _saturated(name: str, role: Role, low: Parameter, high: Parameter) -> AlertRule:
     """Return the rule for the inputs of an activation."""
+
+    def explain(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
+        about = "" if hit is None else hit.detail
+        did = "goes into a saturated activation, outside of its range with"
+        why = _PARTLY_KNOWN if about else "Its smallest and largest element decide that."
+        return explanation(subject, did, f"{about}{_share_of(hit)}", why)
+
     return AlertRule(
         id=f"Saturated{name.capitalize()}Alert",
         title=f"Saturated {name}",
         severity=Severity.MEDIUM,
         description=f"The share of the inputs of a {name} that are outside of a range reaches the limit.",
         find=excused(saturated(role), seldom),
-        has_groups=True,
-        words=_saturated_words,
-        explain=_explain_saturated,
+        words=lambda numbers, hit, values: (
+            "saturated" if hit is None else f"{hit.detail}{_share_of(hit)} outside"
+        ),
+        explain=explain,
         parameters=(low, high, Parameter("share", 0.99, 0.01, 1.0, "of the elements")),
         columns=("variance",),
         roles=(role,),
         recommends=(role,),
-        advice=_SATURATED,
+        advice="Beyond this range the derivative is 0. Scale the inputs of the model, normalise before the"
+        " activation, or use a smaller learning rate or initialisation.",
     )
 
 

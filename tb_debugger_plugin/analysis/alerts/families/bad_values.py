@@ -159,6 +159,7 @@ NAN_OR_INFINITY: Final = AlertRule(
     explain=lambda subject, hit, values: explain_bad(subject),
     columns=("any_bad",),
     recommends=(),
+    has_groups=False,
     every=(
         "SELECT idx FROM bad_graph_executions",
         f"SELECT idx, slot FROM execution_outputs WHERE health = {BAD}",

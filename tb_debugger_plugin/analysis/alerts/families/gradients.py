@@ -9,37 +9,14 @@ from tb_debugger_plugin.analysis.alerts.flows import cancelled
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Parameter,
-    RuleHit,
     Severity,
-    Values,
     explanation,
+    magnitude_of,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, RMS, by_value
 from tb_debugger_plugin.analysis.alerts.tensors import Role
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.index.tensors import GOOD
-
-_VANISHES: Final = (
-    "Layers before this one hardly learn. ReLU in place of sigmoid or tanh, normalisation, residual"
-    " connections, or another initialisation usually help; in float16, a loss scale."
-)
-_CLIP: Final = (
-    "A smaller learning rate, or gradients that are clipped (`clipnorm=1.0` of a Keras optimizer), usually"
-    " help. Look for outliers in the batch."
-)
-
-
-def _vanishing_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return "vanishing" if hit is None else f"mean magnitude ≤ {magnitude_words(hit.measured)}"
-
-
-def _explain_vanishing(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    measured = "unknown" if hit is None else magnitude_words(hit.measured)
-    why = f"Its mean magnitude is at most the root of its mean square, which is below {values['limit']:g}."
-    return explanation(subject, "has a mean magnitude of at most", measured, why, _VANISHES)
-
 
 VANISHING: Final = AlertRule(
     id="VanishingGradientAlert",
@@ -53,21 +30,20 @@ VANISHING: Final = AlertRule(
         converged,
         seldom,
     ),
-    has_groups=True,
-    words=_vanishing_words,
-    explain=_explain_vanishing,
+    words=lambda numbers, hit, values: (
+        "vanishing" if hit is None else f"mean magnitude ≤ {magnitude_words(hit.measured)}"
+    ),
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "has a mean magnitude of at most", magnitude_of(hit)),
+        f"Its mean magnitude is at most the root of its mean square, which is below {values['limit']:g}.",
+    ),
     parameters=(Parameter("limit", 1e-7, 1e-30, 1.0, scale="log"),),
     columns=("variance",),
     roles=(Role.GRADIENT,),
     recommends=(Role.GRADIENT,),
-    advice=_VANISHES,
+    advice="Layers before this one hardly learn. ReLU in place of sigmoid or tanh, normalisation, residual"
+    " connections, or another initialisation usually help; in float16, a loss scale.",
 )
-
-
-def _explain_large(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    reached = magnitude_words(subject.output.largest)
-    return explanation(subject, "reached", reached, f"The limit is {values['limit']:g}.", _CLIP)
-
 
 LARGE: Final = AlertRule(
     id="LargeGradientAlert",
@@ -75,13 +51,15 @@ LARGE: Final = AlertRule(
     severity=Severity.MEDIUM,
     description="The largest magnitude of a gradient is beyond the limit.",
     find=excused(by_value(f"{LARGEST} > $limit", LARGEST, roles=(Role.GRADIENT,)), came_down),
-    has_groups=True,
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
-    explain=_explain_large,
+    explain=lambda subject, hit, values: explanation(
+        subject, "reached", magnitude_words(subject.output.largest), f"The limit is {values['limit']:g}."
+    ),
     parameters=(Parameter("limit", 1e3, 1e-10, 1e30, scale="log", source="the user"),),
     columns=("max",),
     roles=(Role.GRADIENT,),
-    advice=_CLIP,
+    advice="A smaller learning rate, or gradients that are clipped (`clipnorm=1.0` of a Keras optimizer),"
+    " usually help. Look for outliers in the batch.",
 )
 
 RULES: Final = (VANISHING, LARGE)

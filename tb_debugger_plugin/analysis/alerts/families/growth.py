@@ -51,7 +51,7 @@ def _explain_exploding(subject: Subject, hit: RuleHit | None, values: Values) ->
     else:
         why = (text("Its inputs were not measured."),)
     what = (*subject_phrases(subject), text(" reached "), number(reached))
-    return ValueExplanation((*what, text(f", beyond {limit:.3g}.")), why, RANGE.words)
+    return ValueExplanation((*what, text(f", beyond {limit:.3g}.")), why, None)
 
 
 EXPLODING: Final = AlertRule(
@@ -67,21 +67,8 @@ EXPLODING: Final = AlertRule(
     recommends=(),
     advice=RANGE.words,
     every=every_value(_EXPLODING),
-    has_groups=True,
     leaves_out=_masks,
 )
-
-_GROWS: Final = (
-    "A norm that grows like this ends in infinity. A smaller learning rate, a warm-up, or gradients that are"
-    " clipped (`clipnorm=1.0` of a Keras optimizer) usually help."
-)
-
-
-def _explain_growing(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    measured = "" if hit is None or hit.measured is None else f"{hit.measured:.3g} times"
-    did = f"has a norm that within {values['steps']:g} of its values grew"
-    return explanation(subject, did, measured, "Values that grow step by step end in infinity.", _GROWS)
-
 
 GROWING: Final = AlertRule(
     id="GrowingAlert",
@@ -89,11 +76,14 @@ GROWING: Final = AlertRule(
     severity=Severity.HIGH,
     description="The norm of a gradient or trained variable grows steadily, by a factor within some steps.",
     find=excused(growing, came_down),
-    has_groups=True,
     words=lambda numbers, hit, values: (
         "growing" if hit is None else f"norm × {magnitude_words(hit.measured)}"
     ),
-    explain=_explain_growing,
+    explain=lambda subject, hit, values: explanation(
+        *(subject, f"has a norm that within {values['steps']:g} of its values grew"),
+        "" if hit is None or hit.measured is None else f"{hit.measured:.3g} times",
+        "Values that grow step by step end in infinity.",
+    ),
     parameters=(
         Parameter("factor", 10.0, 1.1, 1e6, "times", "log"),
         Parameter("steps", 10, 1, 1000, "values", "log", is_whole=True),
@@ -102,7 +92,8 @@ GROWING: Final = AlertRule(
     columns=("variance",),
     roles=(Role.GRADIENT, Role.WEIGHT),
     recommends=(Role.GRADIENT,),
-    advice=_GROWS,
+    advice="A norm that grows like this ends in infinity. A smaller learning rate, a warm-up, or gradients"
+    " that are clipped (`clipnorm=1.0` of a Keras optimizer) usually help.",
 )
 
 RULES: Final = (EXPLODING, GROWING)

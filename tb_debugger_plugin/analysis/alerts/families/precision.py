@@ -34,13 +34,6 @@ _NARROW: Final = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _OWN: Final = "own"
 _DTYPE: Final = Parameter("dtype", _OWN, scale="choice", choices=(_OWN, *_NARROW), source="this plugin")
 _FLOATS: Final = (*_NARROW, "float32", "float64")
-_KEEP: Final = (
-    'Keep this layer in float32 (`dtype="float32"`), scale its values, or use bfloat16, which has the range'
-    " of float32."
-)
-_SCALE: Final = (
-    "A loss scale, or this layer in float32, keeps such values. bfloat16 has the range of float32."
-)
 
 
 def _own_dtypes(snapshot: Snapshot) -> list[str]:
@@ -93,7 +86,7 @@ def _explain_headroom(subject: Subject, hit: RuleHit | None, values: Values) -> 
     reached, name = magnitude_words(subject.output.largest), _dtype_words(subject, values)
     largest = FORMATS[name].largest if name in FORMATS else math.nan
     why = f"The largest number of {name} is {largest:.5g}: {_bits(hit)} powers of two are left."
-    return explanation(subject, "reached", reached, why, _KEEP)
+    return explanation(subject, "reached", reached, why)
 
 
 HEADROOM: Final = AlertRule(
@@ -110,13 +103,13 @@ HEADROOM: Final = AlertRule(
         of_loss_scaling,
         seldom,
     ),
-    has_groups=True,
     words=lambda numbers, hit, values: f"{_bits(hit)} bits of headroom",
     explain=_explain_headroom,
     parameters=(Parameter("bits", 2.0, 0.0, 16.0, "powers of two"), _DTYPE),
     columns=("max",),
     recommends=(),
-    advice=_KEEP,
+    advice='Keep this layer in float32 (`dtype="float32"`), scale its values, or use bfloat16, which has the'
+    " range of float32.",
 )
 
 
@@ -124,9 +117,7 @@ def _explain_underflow(subject: Subject, hit: RuleHit | None, values: Values) ->
     name = _dtype_words(subject, values)
     smallest = FORMATS[name].smallest_normal if name in FORMATS else math.nan
     why = f"All is below the smallest normal number of {name}, {smallest:.3g}: it loses bits or is 0."
-    return explanation(
-        subject, "has no magnitude above", magnitude_words(subject.output.largest), why, _SCALE
-    )
+    return explanation(subject, "has no magnitude above", magnitude_words(subject.output.largest), why)
 
 
 UNDERFLOW: Final = AlertRule(
@@ -137,13 +128,12 @@ UNDERFLOW: Final = AlertRule(
     find=excused(
         _of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST), cancelled, added, converged, seldom
     ),
-    has_groups=True,
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
     explain=_explain_underflow,
     parameters=(_DTYPE,),
     columns=("max",),
     recommends=(),
-    advice=_SCALE,
+    advice="A loss scale, or this layer in float32, keeps such values. bfloat16 has the range of float32.",
 )
 
 RULES: Final = (HEADROOM, UNDERFLOW)

@@ -14,8 +14,6 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Values,
     explanation,
 )
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, display_name
@@ -87,38 +85,22 @@ def _arguments(snapshot: Snapshot, graph: int) -> dict[str, str]:
     }
 
 
-_SIGNATURE: Final = (
-    "Each tracing costs time and memory. Pass tensors in place of Python numbers, give the function an"
-    " `input_signature`, or use `reduce_retracing=True`."
-)
-_SHAPE: Final = (
-    "Pad the batches, or drop the last one (`drop_remainder=True`), if the shape is meant to be fixed."
-)
-
-
-def _traced_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return "retraced" if hit is None else f"traced {hit.measured:.0f} times"
-
-
-def _explain_retraced(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    count = "" if hit is None else f"{hit.measured:.0f} times"
-    why = (
-        "The recording does not show which argument changed." if hit is None or not hit.detail else hit.detail
-    )
-    return explanation(subject, "was traced", count, why, _SIGNATURE)
-
-
 RETRACING: Final = AlertRule(
     id="RetracingAlert",
     title="Retracing",
     severity=Severity.MEDIUM,
     description="A function that one line calls is traced more often than the limit.",
     find=retraced,
-    words=_traced_words,
-    explain=_explain_retraced,
+    words=lambda numbers, hit, values: "retraced" if hit is None else f"traced {hit.measured:.0f} times",
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "was traced", "" if hit is None else f"{hit.measured:.0f} times"),
+        (hit and hit.detail) or "The recording does not show which argument changed.",
+    ),
     parameters=(Parameter("traces", 5, 1, 1000, "graphs", "log", is_whole=True),),
     recommends=(),
-    advice=_SIGNATURE,
+    advice="Each tracing costs time and memory. Pass tensors in place of Python numbers, give the function an"
+    " `input_signature`, or use `reduce_retracing=True`.",
+    has_groups=False,
 )
 
 
@@ -139,11 +121,6 @@ def _changed(snapshot: Snapshot, values: Values) -> list[RuleHit]:
     ]
 
 
-def _explain_changed(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    why = "A last batch that is smaller does this, too."
-    return explanation(subject, "changed its shape:", "" if hit is None else hit.detail, why, _SHAPE)
-
-
 SHAPE_CHANGE: Final = AlertRule(
     id="ShapeChangeAlert",
     title="Shape change",
@@ -151,10 +128,13 @@ SHAPE_CHANGE: Final = AlertRule(
     description="The tensor has another shape, or size, than its first value.",
     find=_changed,
     words=lambda numbers, hit, values: "another shape" if hit is None else hit.detail,
-    explain=_explain_changed,
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "changed its shape:", "" if hit is None else hit.detail),
+        "A last batch that is smaller does this, too.",
+    ),
     columns=("size",),
-    has_groups=True,
-    advice=_SHAPE,
+    advice="Pad the batches, or drop the last one (`drop_remainder=True`), if the shape is meant to be"
+    " fixed.",
 )
 
 RULES: Final = (RETRACING, SHAPE_CHANGE)

@@ -13,44 +13,11 @@ from tb_debugger_plugin.analysis.alerts.history import (
     unchanged,
     uneven_starts,
 )
-from tb_debugger_plugin.analysis.alerts.rule import (
-    AlertRule,
-    Parameter,
-    RuleHit,
-    Severity,
-    Values,
-    explanation,
-    magnitude_words,
-)
+from tb_debugger_plugin.analysis.alerts.rule import AlertRule, Parameter, Severity, explanation, magnitude_of
 from tb_debugger_plugin.analysis.alerts.search import by_value
 from tb_debugger_plugin.analysis.alerts.tensors import Role
-from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 
-_INITIALISE: Final = (
-    "Layers that start this differently learn at different speeds. Use the same kind of initialiser for all,"
-    " such as Keras's default `glorot_uniform`, and scale the inputs."
-)
-_SLOWER: Final = "The variable changes much in one step. A smaller learning rate or a warm-up usually helps."
-_FASTER: Final = (
-    "The variable hardly changes. A larger learning rate, or a look at the gradients before this layer,"
-    " usually helps."
-)
-_FROZEN: Final = (
-    "The variable is read while gradients are computed, and does not change. Check that the optimizer gets"
-    " it, that its gradient is not 0 or skipped, and that the learning rate is not 0."
-)
-
-
-def _measured(hit: RuleHit | None) -> str:
-    return "unknown" if hit is None else magnitude_words(hit.measured)
-
-
-def _explain_start(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    why = "This is the matrix that is furthest from the others."
-    did = "starts with a variance that is out of line: largest over smallest is"
-    return explanation(subject, did, _measured(hit), why, _INITIALISE)
-
+_UPDATES: Final = "is an update whose norm, over that of its variable, is"
 
 INITIALISATION: Final = AlertRule(
     id="InitialisationAlert",
@@ -58,28 +25,19 @@ INITIALISATION: Final = AlertRule(
     severity=Severity.LOW,
     description="Of the first values of the matrices, the largest variance over the smallest is too large.",
     find=uneven_starts,
-    words=lambda numbers, hit, values: f"variances × {_measured(hit)}",
-    explain=_explain_start,
+    words=lambda numbers, hit, values: f"variances × {magnitude_of(hit)}",
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "starts with a variance that is out of line: largest over smallest is", magnitude_of(hit)),
+        "This is the matrix that is furthest from the others.",
+    ),
     parameters=(Parameter("ratio", 10.0, 1.0, 1e6, "times", "log"),),
     columns=("variance",),
     roles=(Role.WEIGHT,),
     recommends=(Role.WEIGHT,),
-    advice=_INITIALISE,
+    advice="Layers that start this differently learn at different speeds. Use the same kind of initialiser"
+    " for all, such as Keras's default `glorot_uniform`, and scale the inputs.",
+    has_groups=False,
 )
-
-
-def _ratio_words(numbers: Numbers, hit: RuleHit | None, values: Values) -> str:
-    return f"update / variable {_measured(hit)}"
-
-
-def _explain_large(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    did = "is an update whose norm, over that of its variable, is"
-    return explanation(subject, did, _measured(hit), f"It should stay below {values['limit']:g}.", _SLOWER)
-
-
-def _explain_small(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    did = "is an update whose norm, over that of its variable, is"
-    return explanation(subject, did, _measured(hit), f"It should be above {values['limit']:g}.", _FASTER)
 
 
 LARGE_UPDATE: Final = AlertRule(
@@ -88,14 +46,15 @@ LARGE_UPDATE: Final = AlertRule(
     severity=Severity.MEDIUM,
     description="The norm of the update of a matrix, over the norm of the matrix, is above the limit.",
     find=excused(large_updates, first_steps),
-    has_groups=True,
-    words=_ratio_words,
-    explain=_explain_large,
+    words=lambda numbers, hit, values: f"update / variable {magnitude_of(hit)}",
+    explain=lambda subject, hit, values: explanation(
+        subject, _UPDATES, magnitude_of(hit), f"It should stay below {values['limit']:g}."
+    ),
     parameters=(Parameter("limit", 0.1, 1e-6, 1e3, scale="log"),),
     columns=("variance",),
     roles=(Role.UPDATE,),
     recommends=(Role.UPDATE, Role.WEIGHT),
-    advice=_SLOWER,
+    advice="The variable changes much in one step. A smaller learning rate or a warm-up usually helps.",
 )
 SMALL_UPDATE: Final = AlertRule(
     id="SmallUpdateAlert",
@@ -103,20 +62,17 @@ SMALL_UPDATE: Final = AlertRule(
     severity=Severity.LOW,
     description="The norm of the update of a matrix, over the norm of the matrix, is below the limit.",
     find=small_updates,
-    has_groups=True,
-    words=_ratio_words,
-    explain=_explain_small,
+    words=lambda numbers, hit, values: f"update / variable {magnitude_of(hit)}",
+    explain=lambda subject, hit, values: explanation(
+        subject, _UPDATES, magnitude_of(hit), f"It should be above {values['limit']:g}."
+    ),
     parameters=(Parameter("limit", 1e-4, 1e-12, 1.0, scale="log"),),
     columns=("variance",),
     roles=(Role.UPDATE,),
     recommends=(Role.UPDATE, Role.WEIGHT),
-    advice=_FASTER,
+    advice="The variable hardly changes. A larger learning rate, or a look at the gradients before this"
+    " layer, usually helps.",
 )
-
-
-def _explain_unchanged(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    why = "Its smallest and largest element, mean and variance are equal within the tolerance."
-    return explanation(subject, "was the same", f"{values['steps']:g} times in a row", why, _FROZEN)
 
 
 UNCHANGED: Final = AlertRule(
@@ -125,9 +81,11 @@ UNCHANGED: Final = AlertRule(
     severity=Severity.MEDIUM,
     description="A trained variable is equal for some steps in a row.",
     find=excused(unchanged, changed, without_gradient),
-    has_groups=True,
     words=lambda numbers, hit, values: f"equal {values['steps']:g} times",
-    explain=_explain_unchanged,
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "was the same", f"{values['steps']:g} times in a row"),
+        "Its smallest and largest element, mean and variance are equal within the tolerance.",
+    ),
     parameters=(
         Parameter("steps", 3, 2, 1000, "values", "log", is_whole=True),
         Parameter("rtol", 1e-5, 0.0, 1.0),
@@ -136,13 +94,9 @@ UNCHANGED: Final = AlertRule(
     columns=("variance",),
     roles=(Role.WEIGHT,),
     recommends=(Role.WEIGHT, Role.GRADIENT),
-    advice=_FROZEN,
+    advice="The variable is read while gradients are computed, and does not change. Check that the optimizer"
+    " gets it, that its gradient is not 0 or skipped, and that the learning rate is not 0.",
 )
-
-
-def _explain_variance(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
-    why = f"It should be from {values['below']:g} to {values['above']:g}."
-    return explanation(subject, "has a variance of", _measured(hit), why, None)
 
 
 VARIANCE: Final = AlertRule(
@@ -151,13 +105,17 @@ VARIANCE: Final = AlertRule(
     severity=Severity.LOW,
     description="The variance of a tensor with several elements is below or above the limits.",
     find=by_value("size > 1 AND (variance > $above OR variance < $below)", "variance"),
-    words=lambda numbers, hit, values: f"variance {_measured(hit)}",
-    explain=_explain_variance,
+    words=lambda numbers, hit, values: f"variance {magnitude_of(hit)}",
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "has a variance of", magnitude_of(hit)),
+        f"It should be from {values['below']:g} to {values['above']:g}.",
+    ),
     parameters=(
         Parameter("above", 1e6, 0.0, 1e30, scale="linear", source="the user"),
         Parameter("below", 0.0, 0.0, 1e10, scale="linear", source="the user"),
     ),
     columns=("variance",),
+    has_groups=False,
 )
 
 RULES: Final = (INITIALISATION, LARGE_UPDATE, SMALL_UPDATE, UNCHANGED, VARIANCE)
