@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Graph, Op, Site
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.expressions.names import KnownTensor, TensorName, chosen, node_of, suggestion
 
@@ -118,13 +118,10 @@ def _in_function(snapshot: Snapshot, what: str, graphs: set[int], function: str 
     return found
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _by_name(snapshot: Snapshot) -> dict[str, list[int]]:
-    return snapshot.remember_of_graphs("ops_by_name", lambda: _group(snapshot.catalog.ops))
-
-
-def _group(ops: list[Op]) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = defaultdict(list)
-    for op in ops:
+    for op in snapshot.catalog.ops:
         groups[op.name].append(op.number)
     return dict(groups)
 

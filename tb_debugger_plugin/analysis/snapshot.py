@@ -7,10 +7,11 @@ from the tables and expensive are kept in the loader's memory, under the generat
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypedDict, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
 
 import duckdb
 import numpy as np
@@ -22,6 +23,7 @@ from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.schema import CHANGED, LISTS, NUM_ROWS
 
+P = ParamSpec("P")
 T = TypeVar("T")
 #: Columns of a table by name.
 Columns: TypeAlias = dict[str, Array]
@@ -160,6 +162,36 @@ class Snapshot:
     def keep(self, name: str, value: object) -> None:
         """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""
         _keep(self.loader, name, self.generation, value)
+
+
+class _Keeps(Protocol):
+    def __call__(self, snapshot: Snapshot, name: str, make: Callable[[], T], /) -> T: ...
+
+
+def remembered(
+    keeps: _Keeps,
+) -> Callable[[Callable[Concatenate[Snapshot, P], T]], Callable[Concatenate[Snapshot, P], T]]:
+    """Return a decorator of a question about a snapshot, which is answered once.
+
+    Use::
+
+        @remembered(Snapshot.remember_of_graphs)
+        def adjacency(snapshot: Snapshot) -> Adjacency: ...
+
+    Args:
+      keeps: How long the answer holds: a method of :class:`Snapshot`. The answers for other arguments, which
+        are told apart by their texts, are kept beside it.
+    """
+
+    def decorate(question: Callable[Concatenate[Snapshot, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
+        @functools.wraps(question)
+        def ask(snapshot: Snapshot, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            name = f"{question.__module__}.{question.__qualname__}{args or ''}"
+            return keeps(snapshot, name, lambda: question(snapshot, *args, **kwargs))
+
+        return ask
+
+    return decorate
 
 
 def _filled(values: object) -> Array:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tb_debugger_plugin.analysis.alerts.rule import Find, RuleHit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import RMS, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.index.tensors import GOOD
 
 #: Returns why tensors are excused, by site. It is given the hits of tensors of graphs, by site.
@@ -150,15 +150,12 @@ def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -
     }
 
 
+@remembered(Snapshot.remember)
 def _gradients_fell(snapshot: Snapshot) -> bool:
     """Whether the largest gradient of the model is small at the end, beside the largest one of all."""
-
-    def ask() -> bool:
-        found = courses(snapshot, dict.fromkeys(tensors(snapshot).of(Role.GRADIENT), 0)).values()
-        late, peak = _largest(one.late for one in found), _largest(one.peak for one in found)
-        return any(one.num_values > HISTORY for one in found) and 0 <= late <= _CONVERGED * peak
-
-    return snapshot.remember("gradients fell", ask)
+    found = courses(snapshot, dict.fromkeys(tensors(snapshot).of(Role.GRADIENT), 0)).values()
+    late, peak = _largest(one.late for one in found), _largest(one.peak for one in found)
+    return any(one.num_values > HISTORY for one in found) and 0 <= late <= _CONVERGED * peak
 
 
 def _largest(numbers: Iterable[float | None]) -> float:

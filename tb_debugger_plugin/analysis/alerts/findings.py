@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.alerts.rule import AlertRule, RuleHit, Severity
 from tb_debugger_plugin.analysis.alerts.search import sites_of
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, RuleSettings
 from tb_debugger_plugin.analysis.alerts.tensors import layer_of, tensors
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.events.modes import MODES, ModeSpec, TensorDebugMode
 
@@ -167,16 +167,13 @@ def _measures(spec: ModeSpec, rule: AlertRule) -> bool:
     return all(spec.judges if name == "any_bad" else name in spec.columns for name in rule.columns)
 
 
+@remembered(Snapshot.remember)
 def _modes(snapshot: Snapshot) -> frozenset[int]:
     """Return the modes of the tensors on record."""
-
-    def read() -> frozenset[int]:
-        tables = ("graph_executions", "execution_outputs")
-        rows = [row for table in tables for row in snapshot.rows(f"SELECT DISTINCT mode FROM {table}")]
-        known = {spec.mode.value for spec in MODES}
-        return frozenset(mode for (mode,) in rows if mode in known)
-
-    return snapshot.remember("modes on record", read)
+    tables = ("graph_executions", "execution_outputs")
+    rows = [row for table in tables for row in snapshot.rows(f"SELECT DISTINCT mode FROM {table}")]
+    known = {spec.mode.value for spec in MODES}
+    return frozenset(mode for (mode,) in rows if mode in known)
 
 
 def judged(snapshot: Snapshot, settings: RuleSettings, findings: Sequence[Finding]) -> Sequence[Finding]:

@@ -17,7 +17,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op, Site
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, given_to
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Ops that return the value of a variable.
@@ -64,19 +64,9 @@ class RoleTensors:
         return sorted({site for role in roles for site in self.sites.get(role, ())})
 
 
+@remembered(Snapshot.remember_of_sites)
 def tensors(snapshot: Snapshot) -> RoleTensors:
     """Return the sites of a run by role."""
-    return snapshot.remember_of_sites("tensors by role", lambda: _tensors(snapshot))
-
-
-def layer_of(snapshot: Snapshot, site: int) -> str | None:
-    """Return the layer of a tensor: that of its op, or of the variable whose update or gradient it is."""
-    known = tensors(snapshot)
-    layer = snapshot.catalog.ops[snapshot.catalog.sites[site].op].layer
-    return known.layers.get(known.variables.get(site, ""), layer)
-
-
-def _tensors(snapshot: Snapshot) -> RoleTensors:
     sites: dict[Role, list[int]] = defaultdict(list)
     variables: dict[int, str] = {}
     for role, site, variable in _roles(snapshot):
@@ -85,6 +75,13 @@ def _tensors(snapshot: Snapshot) -> RoleTensors:
             variables[site] = variable
     layers = {op.variable: op.layer for op in snapshot.catalog.ops if op.variable and op.layer}
     return RoleTensors(dict(sites), variables, layers)
+
+
+def layer_of(snapshot: Snapshot, site: int) -> str | None:
+    """Return the layer of a tensor: that of its op, or of the variable whose update or gradient it is."""
+    known = tensors(snapshot)
+    layer = snapshot.catalog.ops[snapshot.catalog.sites[site].op].layer
+    return known.layers.get(known.variables.get(site, ""), layer)
 
 
 def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls.call_owner import CONCURRENT_CALLS, HostCalls, host_calls, owners
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, remembered
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 
 Health = npt.NDArray[np.uint8]
@@ -49,6 +49,7 @@ class _Settled:
         )
 
 
+@remembered(Snapshot.remember)
 def call_health(snapshot: Snapshot) -> Health:
     """Return the health of what ran inside each execution.
 
@@ -57,10 +58,6 @@ def call_health(snapshot: Snapshot) -> Health:
     Returns:
       For each position in the list of executions: 0 = nothing measured, 1 = good, 2 = bad.
     """
-    return snapshot.remember("call_health", lambda: _inner_health(snapshot))
-
-
-def _inner_health(snapshot: Snapshot) -> Health:
     settled = np.zeros(snapshot.num_executions, np.uint8)
     if not host_calls(snapshot):
         return settled

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
@@ -177,11 +177,11 @@ def facts_of(snapshot: Snapshot, path: str | None) -> ProgramFacts:
       snapshot: The run.
       path: The file with the user's line.
     """
-    texts = snapshot.remember("program texts", lambda: _texts(snapshot))
-    trains = snapshot.remember("program trains", lambda: _trains(snapshot))
-    return ProgramFacts(trains, any(map(_MIXED.search, texts.values())), texts.get(path or ""))
+    texts = _texts(snapshot)
+    return ProgramFacts(_trains(snapshot), any(map(_MIXED.search, texts.values())), texts.get(path or ""))
 
 
+@remembered(Snapshot.remember)
 def _trains(snapshot: Snapshot) -> bool:
     if any(is_gradient(op.name) or _STEPS.match(op.type or "") for op in snapshot.catalog.ops):
         return True
@@ -189,6 +189,7 @@ def _trains(snapshot: Snapshot) -> bool:
     return any(_STEPS.match(str(op_type)) for (op_type,) in types)
 
 
+@remembered(Snapshot.remember)
 def _texts(snapshot: Snapshot) -> dict[str, str]:
     """Return the user's own files by path; files of which only some lines are on record are left out."""
     files = snapshot.rows("SELECT source, path, origin FROM sources")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 _Numbers = npt.NDArray[np.int64]
@@ -102,12 +102,9 @@ class Adjacency:
         return self._consumers.has(op)
 
 
+@remembered(Snapshot.remember_of_graphs)
 def adjacency(snapshot: Snapshot) -> Adjacency:
     """Return the edges of all graphs."""
-    return snapshot.remember_of_graphs("adjacency", lambda: _load(snapshot))
-
-
-def _load(snapshot: Snapshot) -> Adjacency:
     count = len(snapshot.catalog.ops)
     edges = snapshot.columns("SELECT op, input_slot, source_op, source_slot FROM edges ORDER BY ALL")
     control = snapshot.columns("SELECT op, source_op FROM control_edges ORDER BY op, source_op")
@@ -176,12 +173,9 @@ def _ends(snapshot: Snapshot, graph: int) -> list[int]:
     return _of_graphs(snapshot)[graph][1]
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _of_graphs(snapshot: Snapshot) -> list[tuple[list[int], list[int]]]:
     """Return the arguments and the ends of each graph."""
-    return snapshot.remember_of_graphs("ends_of_graphs", lambda: _find_ends(snapshot))
-
-
-def _find_ends(snapshot: Snapshot) -> list[tuple[list[int], list[int]]]:
     edges = adjacency(snapshot)
     found: list[tuple[list[int], list[int]]] = [([], []) for _ in snapshot.catalog.graphs]
     for op in snapshot.catalog.ops:

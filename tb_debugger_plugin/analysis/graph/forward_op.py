@@ -17,7 +17,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient, without_gradient_scopes
 
 # Names the type of op whose gradient an op is part of, by the function of TensorFlow's that made it.
@@ -151,14 +151,11 @@ def _only(ops: list[Op]) -> Op | None:
     return ops[0] if len(ops) == 1 else None
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
     """Return the ops that are not part of a gradient, by graph and scope."""
-    return snapshot.remember_of_graphs("ops_by_scope", lambda: _group(snapshot.catalog.ops))
-
-
-def _group(ops: list[Op]) -> dict[tuple[int, str], list[int]]:
     groups: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for op in ops:
+    for op in snapshot.catalog.ops:
         if not is_gradient(op.name):
             groups[op.graph, op.name.rpartition("/")[0]].append(op.number)
     return groups

@@ -17,7 +17,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Graph, Op
 from tb_debugger_plugin.analysis.graph.op_kinds import BRANCHES, CALLS, LOOPS
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 _MAX_BRANCHES: Final = 16
@@ -39,12 +39,9 @@ class GraphCalls:
     callers: dict[int, list[int]]
 
 
+@remembered(Snapshot.remember_of_graphs)
 def graph_calls(snapshot: Snapshot) -> GraphCalls:
     """Return all calls that are certain."""
-    return snapshot.remember_of_graphs("calls_in_graphs", lambda: _graph_calls(snapshot))
-
-
-def _graph_calls(snapshot: Snapshot) -> GraphCalls:
     catalog = snapshot.catalog
     inner = _inner_graphs(snapshot)
     inputs: dict[int, int] = dict(snapshot.rows("SELECT op, count(*) FROM edges GROUP BY op"))

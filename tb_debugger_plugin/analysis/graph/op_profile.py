@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
 
 #: The ends of a graph, which TensorFlow times too.
@@ -71,12 +71,9 @@ def op_times(snapshot: Snapshot, run: ProfiledRun) -> list[OpTime]:
     return found
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _ops_of(snapshot: Snapshot, host: int) -> dict[str, Op]:
     """Return the ops of a host by name; the graphs of sessions come before those of functions."""
-    return snapshot.remember_of_graphs(f"session_ops_{host}", lambda: _find_ops(snapshot, host))
-
-
-def _find_ops(snapshot: Snapshot, host: int) -> dict[str, Op]:
     graphs = snapshot.catalog.graphs
     own = [op for op in snapshot.catalog.ops if graphs[op.graph].host == host]
     # The last one wins.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import check_regex
-from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot, remembered
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.errors import NotFoundError
 
@@ -59,10 +59,7 @@ def source_counts(
     """
     if path is not None:
         check_regex(snapshot, "the path filter", path)
-    if op_name is None:
-        sums = snapshot.remember("sums_of_sources", lambda: _sums_of_sources(snapshot, None))
-    else:
-        sums = _sums_of_sources(snapshot, op_name)
+    sums = _all_sums(snapshot) if op_name is None else _sums_of_sources(snapshot, op_name)
     found: dict[str, SourceCounts] = {}
     for source, name, recorded in snapshot.rows(
         "SELECT source, path, origin FROM sources WHERE $path IS NULL OR regexp_matches(path, $path)"
@@ -86,6 +83,11 @@ def _together(a: SourceCounts, b: SourceCounts) -> SourceCounts:
     )
 
 
+@remembered(Snapshot.remember)
+def _all_sums(snapshot: Snapshot) -> dict[int, list[int]]:
+    return _sums_of_sources(snapshot, None)
+
+
 def _sums_of_sources(snapshot: Snapshot, op_name: str | None) -> dict[int, list[int]]:
     """Return the four counts and the first line of each source that made or ran something."""
     rows = _stack_files(snapshot)
@@ -105,7 +107,7 @@ def _of_stacks(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.float6
     """Return the numbers of nodes, tensors, dumps and executions, a row each, by stack."""
     rows = _stack_files(snapshot)["stack"]
     size = int(rows.max()) + 1 if len(rows) else 0
-    all_stacks, outputs = snapshot.remember_of_graphs("stacks_of_ops", lambda: _stacks_of_ops(snapshot))
+    all_stacks, outputs = _stacks_of_ops(snapshot)
     ops = _ops_like(snapshot, op_name)
     ops = ops[(all_stacks[ops] >= 0) & (all_stacks[ops] < size)]
     stacks = all_stacks[ops]
@@ -118,6 +120,7 @@ def _of_stacks(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.float6
     return np.stack([*(np.bincount(stacks, weight, size) for weight in weights), executions])
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _stacks_of_ops(snapshot: Snapshot) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the stack and the number of outputs of each op."""
     ops = snapshot.catalog.ops
@@ -125,16 +128,14 @@ def _stacks_of_ops(snapshot: Snapshot) -> tuple[npt.NDArray[np.int64], npt.NDArr
     return stacks, np.array([op.num_outputs or 0 for op in ops], np.int64)
 
 
+@remembered(Snapshot.remember)
 def _stack_files(snapshot: Snapshot) -> Columns:
     """Return, for each stack and each source in it, its first line there and its innermost one."""
-    return snapshot.remember(
-        "stack_files",
-        lambda: snapshot.columns(
-            "SELECT k.stack, s.source, min(f.line) AS first, arg_max(f.line, k.depth) AS line"
-            " FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
-            " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
-            " GROUP BY k.stack, s.source ORDER BY k.stack, s.source"
-        ),
+    return snapshot.columns(
+        "SELECT k.stack, s.source, min(f.line) AS first, arg_max(f.line, k.depth) AS line"
+        " FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
+        " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
+        " GROUP BY k.stack, s.source ORDER BY k.stack, s.source"
     )
 
 
@@ -146,12 +147,10 @@ def _ops_like(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.int64]:
     return columns["op"].astype(np.int64)
 
 
+@remembered(Snapshot.remember)
 def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
     """Return how many ops and functions Python ran from each stack."""
-    return snapshot.remember(
-        "executions_by_stack",
-        lambda: dict(snapshot.rows("SELECT stack, count(*) FROM executions WHERE stack >= 0 GROUP BY stack")),
-    )
+    return dict(snapshot.rows("SELECT stack, count(*) FROM executions WHERE stack >= 0 GROUP BY stack"))
 
 
 class SourcePlace(NamedTuple):
@@ -165,17 +164,10 @@ class SourcePlace(NamedTuple):
     sources: tuple[int, ...]
     with_callers: bool = False
 
-    def key(self, what: str) -> str:
-        """Return the name under which something about the place is kept."""
-        return f"{what}_by_line_{self.with_callers}_{','.join(map(str, self.sources))}"
 
-
+@remembered(Snapshot.remember)
 def stacks_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     """Return the stacks of each line of a file."""
-    return snapshot.remember(place.key("stacks"), lambda: _find_stacks(snapshot, place))
-
-
-def _find_stacks(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     if place.with_callers:
         rows = snapshot.columns(
             "SELECT DISTINCT k.stack, f.line FROM stacks k"
@@ -194,12 +186,9 @@ def _find_stacks(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]
     return dict(lines)
 
 
+@remembered(Snapshot.remember)
 def ops_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     """Return the numbers of the ops that each line of a file made, sorted by name."""
-    return snapshot.remember(place.key("ops"), lambda: _group_by_line(snapshot, place))
-
-
-def _group_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int]]:
     ops = snapshot.catalog.ops
     of_stack = ops_by_stack(snapshot)
     return {
@@ -209,12 +198,9 @@ def _group_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[int
     }
 
 
+@remembered(Snapshot.remember)
 def tensors_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[tuple[int, int]]]:
     """Return op and slot of the recorded tensors whose ops each line of a file made, sorted by name."""
-    return snapshot.remember(place.key("tensors"), lambda: _tensors_by_line(snapshot, place))
-
-
-def _tensors_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, list[tuple[int, int]]]:
     sites = snapshot.catalog.op_sites
     return {
         line: [(op, slot) for op in ops for slot in sorted({site.slot for site in sites.get(op, ())})]
@@ -234,12 +220,9 @@ def executions_by_line(snapshot: Snapshot, place: SourcePlace) -> dict[int, int]
     return {line: count for line, count in sums.items() if count}
 
 
+@remembered(Snapshot.remember_of_graphs)
 def ops_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
     """Return the numbers of the ops that were made with each stack."""
-    return snapshot.remember_of_graphs("ops_by_stack", lambda: _group_by_stack(snapshot))
-
-
-def _group_by_stack(snapshot: Snapshot) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = defaultdict(list)
     for op in snapshot.catalog.ops:
         if op.stack >= 0:
@@ -295,12 +278,9 @@ def _named(snapshot: Snapshot, numbers: list[int]) -> list[LineOp]:
     return [LineOp(catalog.graphs[op.graph].graph_id, op.name, op.type) for op in ops]
 
 
+@remembered(Snapshot.remember)
 def _stacks_of_lines(snapshot: Snapshot) -> dict[int, dict[int, list[int]]]:
     """Return the stacks of each line, by source."""
-    return snapshot.remember("stacks_of_own_lines", lambda: _find_lines(snapshot))
-
-
-def _find_lines(snapshot: Snapshot) -> dict[int, dict[int, list[int]]]:
     own = [
         source
         for source, path, recorded in snapshot.rows("SELECT source, path, origin FROM sources")

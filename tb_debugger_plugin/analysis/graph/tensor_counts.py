@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.index.tensors import BAD
 
 
@@ -35,12 +35,9 @@ class GroupCounts(NamedTuple):
     bad: int
 
 
+@remembered(Snapshot.remember)
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
     """Return the counts of all ops."""
-    return snapshot.remember("tensor_counts", lambda: _count(snapshot))
-
-
-def _count(snapshot: Snapshot) -> TensorCounts:
     all_of = _by_op(snapshot, "SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
     bad = _by_op(
         snapshot, f"SELECT site, count(*) AS n FROM graph_executions WHERE health = {BAD} GROUP BY site"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypedDict
 
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, remembered
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, OPTIONAL, TAILED
 from tb_debugger_plugin.index.source import ReadState
 
@@ -56,9 +56,10 @@ class File(NamedTuple):
     dropped: int
 
 
+@remembered(Snapshot.remember)
 def files(snapshot: Snapshot) -> list[File]:
     """Return the files of a run."""
-    return snapshot.remember("files", lambda: list(map(File._make, snapshot.rows(_FILES))))
+    return list(map(File._make, snapshot.rows(_FILES)))
 
 
 def num_seen(host: Host, suffix: str) -> int:

@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, remembered
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
@@ -249,8 +249,7 @@ def _count_by_bucket(snapshot: Snapshot, query: str, buckets: int) -> npt.NDArra
 def _measured_by_bucket(snapshot: Snapshot, bucket: str, buckets: int) -> npt.NDArray[np.int64]:
     # Mostly everything is measured, or nothing. The rarer of the two is counted, because DuckDB knows which
     # row groups of the column have none of it and skips them.
-    unmeasured = snapshot.remember("unmeasured", lambda: _num_unmeasured(snapshot))
-    rarer = "=" if unmeasured * 2 <= snapshot.num_graph_executions else "<>"
+    rarer = "=" if _num_unmeasured(snapshot) * 2 <= snapshot.num_graph_executions else "<>"
     query = f"SELECT {bucket}, count(*) FROM graph_executions WHERE health {rarer} {NOT_MEASURED} GROUP BY 1"
     counts = _count_by_bucket(snapshot, query, buckets)
     if rarer == "<>":
@@ -260,6 +259,7 @@ def _measured_by_bucket(snapshot: Snapshot, bucket: str, buckets: int) -> npt.ND
     return np.diff(firsts) - counts
 
 
+@remembered(Snapshot.remember)
 def _num_unmeasured(snapshot: Snapshot) -> int:
     return int(snapshot.rows(f"SELECT count(*) FROM graph_executions WHERE health = {NOT_MEASURED}")[0][0])
 
@@ -303,5 +303,6 @@ def ops_page(snapshot: Snapshot, positions: Range) -> ColumnPage:
     return ColumnPage(snapshot.generation, positions, len(every), builder.columns, builder.dictionaries)
 
 
+@remembered(Snapshot.remember_of_graphs)
 def _known_ops(snapshot: Snapshot) -> list[Op]:
-    return snapshot.remember_of_graphs("known_ops", lambda: [op for op in snapshot.catalog.ops if op.known])
+    return [op for op in snapshot.catalog.ops if op.known]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.catalog import Op, Static
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
@@ -87,11 +87,11 @@ def _fits(snapshot: Snapshot, op: Op, tensor: Given) -> bool:
 
 def given_by_python(snapshot: Snapshot, graph: int) -> list[Given]:
     """Return what the first call from Python passed to a graph; nothing if there was none."""
-    given: dict[int, list[Given]] = snapshot.remember("given_by_python", lambda: _read(snapshot))
-    return given.get(graph, [])
+    return _all_given(snapshot).get(graph, [])
 
 
-def _read(snapshot: Snapshot) -> dict[int, list[Given]]:
+@remembered(Snapshot.remember)
+def _all_given(snapshot: Snapshot) -> dict[int, list[Given]]:
     rows = snapshot.rows(
         "WITH firsts AS (SELECT graph, min(idx) AS idx FROM executions WHERE graph >= 0 GROUP BY graph),"
         " given AS (SELECT f.graph, f.idx, i.slot, i.tensor_id"

@@ -10,6 +10,7 @@ Invariant: each op and slot is visited once for a question, so damaged graphs wi
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.origins.captures import Given, arguments, given_by_python
 from tb_debugger_plugin.analysis.origins.values import Relation
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient
 
@@ -58,6 +59,21 @@ class TensorSource(NamedTuple):
     end: Literal["argument", "read", "outside"] | None = None
 
 
+@remembered(Snapshot.remember_of_graphs)
+def _ops_of_graphs(snapshot: Snapshot) -> dict[int, list[Op]]:
+    groups: dict[int, list[Op]] = defaultdict(list)
+    for op in snapshot.catalog.ops:
+        groups[op.graph].append(op)
+    return dict(groups)
+
+
+@remembered(Snapshot.remember)
+def _roots(snapshot: Snapshot) -> frozenset[int]:
+    """Return the graphs that Python calls."""
+    rows = snapshot.rows("SELECT DISTINCT graph FROM executions WHERE graph >= 0")
+    return frozenset(graph for (graph,) in rows)
+
+
 class Structure:
     """The graphs of a run.
 
@@ -69,17 +85,10 @@ class Structure:
         self._snapshot = snapshot
         self._edges = adjacency(snapshot)
         self._calls = graph_calls(snapshot)
-        self._graph_ops: dict[int, list[Op]] = snapshot.remember_of_graphs("ops_of_graphs", self._group)
-        self._named: dict[tuple[int, str], list[int]] = {}
+        self._graph_ops: dict[int, list[Op]] = _ops_of_graphs(snapshot)
         self._senders: dict[str, int] = {}
         self._arguments: dict[int, list[int]] = {}
         self._forwards: dict[int, Op | None] = {}
-
-    def _group(self) -> dict[int, list[Op]]:
-        groups: dict[int, list[Op]] = {}
-        for op in self._snapshot.catalog.ops:
-            groups.setdefault(op.graph, []).append(op)
-        return groups
 
     def op(self, number: int) -> Op:
         """Return an op by its number."""
@@ -307,19 +316,8 @@ class Structure:
                 body = self.body(caller)
                 turn = source._replace(op=caller, slot=position, relation="iteration")
                 yield from self._of_result(called_by, body, turn, seen)
-        if self._is_root_too(op.graph):
+        if op.graph in _roots(self._snapshot):
             yield source._replace(end="argument")
-
-    def _is_root_too(self, graph: int) -> bool:
-        return graph in self._roots
-
-    @property
-    def _roots(self) -> frozenset[int]:
-        return self._snapshot.remember("root_graphs", self._find_roots)
-
-    def _find_roots(self) -> frozenset[int]:
-        rows = self._snapshot.rows("SELECT DISTINCT graph FROM executions WHERE graph >= 0")
-        return frozenset(graph for (graph,) in rows)
 
     def _of_result(
         self, caller: Op, graph: int, source: TensorSource, seen: set[tuple[int, int]]

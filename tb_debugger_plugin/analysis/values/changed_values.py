@@ -10,7 +10,7 @@ import re
 from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 
 #: The last changes; each was made by hand.
 MOST: Final = 1000
@@ -33,16 +33,13 @@ class ChangedValueJson(TypedDict):
     owner_execution_index: int | None  #: the Python call that the graph ran in; null when not known
 
 
+@remembered(Snapshot.remember)
 def changed_values(snapshot: Snapshot) -> list[ChangedValueJson]:
     """Return the last changes in the order of time.
 
     Args:
       snapshot: The run.
     """
-    return snapshot.remember("changed_values", lambda: _load(snapshot))
-
-
-def _load(snapshot: Snapshot) -> list[ChangedValueJson]:
     rows = snapshot.rows_of(
         "changed_values",
         "SELECT host, wall_time, graph_id, op_name, slot, expression FROM changed_values"

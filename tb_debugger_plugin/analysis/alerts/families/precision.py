@@ -24,7 +24,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
 )
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.analysis.values.float_formats import FORMATS
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 
@@ -36,17 +36,12 @@ _DTYPE: Final = Parameter("dtype", _OWN, scale="choice", choices=(_OWN, *_NARROW
 _FLOATS: Final = (*_NARROW, "float32", "float64")
 
 
+@remembered(Snapshot.remember)
 def _own_dtypes(snapshot: Snapshot) -> list[str]:
     """Return those of :data:`_NARROW` that tensors of the run have."""
-
-    def ask() -> list[str]:
-        query = (
-            "SELECT DISTINCT dtype FROM graph_executions UNION SELECT DISTINCT dtype FROM execution_outputs"
-        )
-        found = {number for (number,) in snapshot.rows(query)}
-        return [name for name in _NARROW if NUMBER_OF[name] in found]
-
-    return snapshot.remember("narrow dtypes", ask)
+    query = "SELECT DISTINCT dtype FROM graph_executions UNION SELECT DISTINCT dtype FROM execution_outputs"
+    found = {number for (number,) in snapshot.rows(query)}
+    return [name for name in _NARROW if NUMBER_OF[name] in found]
 
 
 def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[int]] | None = None) -> Find:

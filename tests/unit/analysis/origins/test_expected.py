@@ -38,17 +38,8 @@ def _taken(program: Program, taker: str, value: float, *, at: int = 1, discrete:
     maker, given = ("Reciprocal", 0.0) if math.isinf(value) else ("Sqrt", -1.0)
     inputs = ["x", "x", "x"]
     inputs[at] = "made"
-    more = dict(_BOOL) if discrete else {}
-    program.graph(
-        "g",
-        "f",
-        [
-            ("x", "Placeholder"),
-            ("made", maker, ["x"]),
-            ("taken", taker, inputs, more),
-            ("Identity", "Identity", ["taken"], dict(more)),
-        ],
-    )
+    ops = f"x: Placeholder, made: {maker}(x), taken: {taker}({', '.join(inputs)}), Identity: Identity(taken)"
+    program.graph("g", "f", ops, more=dict.fromkeys(("taken", "Identity"), _BOOL) if discrete else None)
     program.run(g_x=given, g_made=value)
     if not discrete:
         program.trace("g", "taken", 1.0)
@@ -121,12 +112,8 @@ def test_a_tensor_that_is_compared_with_itself_is_asked_whether_it_is_nan(progra
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("differs", "NotEqual", ["sqrt", "sqrt"], dict(_BOOL)),
-            ("Identity", "Identity", ["differs"], dict(_BOOL)),
-        ],
+        "x: Placeholder, sqrt: Sqrt(x), differs: NotEqual(sqrt, sqrt), Identity: Identity(differs)",
+        more={"differs": dict(_BOOL), "Identity": dict(_BOOL)},
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -137,13 +124,9 @@ def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> 
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("unused", "Less", ["sqrt", "x"], dict(_BOOL)),
-            ("kept", "SelectV2", ["x", "sqrt", "x"]),
-            ("Identity", "Identity", ["kept"]),
-        ],
+        "x: Placeholder, sqrt: Sqrt(x), unused: Less(sqrt, x), kept: SelectV2(x, sqrt, x), "
+        "Identity: Identity(kept)",
+        more={"unused": dict(_BOOL)},
     )
     program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -154,12 +137,8 @@ def test_what_is_packed_into_a_data_set_is_not_swallowed_by_it(program: Program)
     program.graph(
         "g",
         "__inference_Dataset_interleave_lambda_1",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("slices", "TensorSliceDataset", ["sqrt"], {"outputs": [(21, [])]}),
-            ("Identity", "Identity", ["slices"], {"outputs": [(21, [])]}),
-        ],
+        "x: Placeholder, sqrt: Sqrt(x), slices: TensorSliceDataset(sqrt), Identity: Identity(slices)",
+        more={"slices": {"outputs": [(21, [])]}, "Identity": {"outputs": [(21, [])]}},
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     assert [one.category for one in program.origins()] == ["expected"]
@@ -169,14 +148,9 @@ def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> No
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("kept", "SelectV2", ["x", "sqrt", "x"]),
-            ("level", "Cast", ["sqrt"], dict(_INT)),
-            ("Identity", "Identity", ["kept"]),
-            ("Identity_1", "Identity", ["level"], dict(_INT)),
-        ],
+        "x: Placeholder, sqrt: Sqrt(x), kept: SelectV2(x, sqrt, x), level: Cast(sqrt), "
+        "Identity: Identity(kept), Identity_1: Identity(level)",
+        more={"level": dict(_INT), "Identity_1": dict(_INT)},
     )
     program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -186,16 +160,7 @@ def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> No
 
 
 def test_an_output_that_is_not_on_record_is_no_evidence(program: Program) -> None:
-    program.graph(
-        "g",
-        "f",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("double", "Mul", ["sqrt", "x"]),
-            ("Identity", "Identity", ["double"]),
-        ],
-    )
+    program.graph("g", "f", "x: Placeholder, sqrt: Sqrt(x), double: Mul(sqrt, x), Identity: Identity(double)")
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
     (found,) = program.origins()
@@ -213,24 +178,17 @@ def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
     program.graph(
         "c",
         "while_cond_1",
-        [
-            ("v", "Placeholder"),
-            ("sqrt", "Sqrt", ["v"]),
-            ("greater", "Greater", ["sqrt", "v"], dict(_BOOL)),
-            ("all", "All", ["greater"], dict(_BOOL)),
-            ("Identity", "Identity", ["all"], dict(_BOOL)),
-        ],
-        "g",
+        "v: Placeholder, sqrt: Sqrt(v), greater: Greater(sqrt, v), all: All(greater), "
+        "Identity: Identity(all)",
+        outer="g",
+        more={"greater": dict(_BOOL), "all": dict(_BOOL), "Identity": dict(_BOOL)},
     )
-    program.graph("b", "while_body_2", [("v", "Placeholder"), ("Identity", "Identity", ["v"])], "g")
+    program.graph("b", "while_body_2", "v: Placeholder, Identity: Identity(v)", outer="g")
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("while", "StatelessWhile", ["x"], {"called_graph_ids": ["c", "b"]}),
-            ("Identity", "Identity", ["while"]),
-        ],
+        "x: Placeholder, while: StatelessWhile(x), Identity: Identity(while)",
+        more={"while": {"called_graph_ids": ["c", "b"]}},
     )
     program.run(g_x=1.0)
     for turn in turns:
@@ -248,23 +206,14 @@ def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
 def test_what_goes_into_a_branch_is_expected_if_the_branch_does_not_run(
     program: Program, runs: bool, category: str
 ) -> None:
-    program.graph(
-        "t",
-        "cond_true_1",
-        [("v", "Placeholder"), ("tanh", "Tanh", ["v"]), ("Identity", "Identity", ["tanh"])],
-        "g",
-    )
-    program.graph("e", "cond_false_2", [("v", "Placeholder"), ("Identity", "Identity", ["v"])], "g")
+    program.graph("t", "cond_true_1", "v: Placeholder, tanh: Tanh(v), Identity: Identity(tanh)", outer="g")
+    program.graph("e", "cond_false_2", "v: Placeholder, Identity: Identity(v)", outer="g")
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("is_good", "Placeholder", [], dict(_BOOL)),
-            ("divided", "Reciprocal", ["x"]),
-            ("cond", "If", ["is_good", "divided"], {"called_graph_ids": ["t", "e"]}),
-            ("Identity", "Identity", ["cond"]),
-        ],
+        "x: Placeholder, is_good: Placeholder, divided: Reciprocal(x), cond: If(is_good, divided), "
+        "Identity: Identity(cond)",
+        more={"is_good": dict(_BOOL), "cond": {"called_graph_ids": ["t", "e"]}},
     )
     program.run(g_x=0.0, g_divided=INF)
     if runs:
@@ -298,13 +247,8 @@ def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("v", "Placeholder", [], {"outputs": [(20, [])]}),
-            ("read", "ReadVariableOp", ["v"]),
-            ("mul", "Mul", ["x", "read"]),
-            ("Identity", "Identity", ["mul"]),
-        ],
+        "x: Placeholder, v: Placeholder, read: ReadVariableOp(v), mul: Mul(x, read), Identity: Identity(mul)",
+        more={"v": {"outputs": [(20, [])]}},
     )
     program.run(g_x=0.0, g_read=INF, g_mul=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7, 33], ids=[8])
@@ -318,12 +262,8 @@ def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("sqrt", "Sqrt", ["x"]),
-            ("less", "Less", ["sqrt", "x"], dict(_BOOL)),
-            ("Identity", "Identity", ["less"], dict(_BOOL)),
-        ],
+        "x: Placeholder, sqrt: Sqrt(x), less: Less(sqrt, x), Identity: Identity(less)",
+        more={"less": dict(_BOOL), "Identity": dict(_BOOL)},
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
@@ -332,16 +272,7 @@ def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
 
 def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph(
-        "g",
-        "f",
-        [
-            ("x", "Placeholder"),
-            ("log", "Log", ["x"]),
-            ("exp", "Exp", ["log"]),
-            ("Identity", "Identity", ["exp"]),
-        ],
-    )
+    program.graph("g", "f", "x: Placeholder, log: Log(x), exp: Exp(log), Identity: Identity(exp)")
     program.run(g_x=0.0, g_log=-INF, g_exp=0.0)
     program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
     assert ops_of(program.origins()) == [("expected", "inf", "log")]

@@ -25,22 +25,15 @@ def program(tmp_path: Path) -> Program:
 
 def pipeline(program: Program, op_type: str) -> None:
     """Writes a function of an input pipeline that decodes text."""
-    program.graph(
-        "p",
-        "Dataset_map_parse",
-        [
-            ("text", "Placeholder", [], {**TEXT}),
-            ("decoded", op_type, ["text"]),
-            ("Identity", "Identity", ["decoded"]),
-        ],
-    )
+    ops = f"text: Placeholder, decoded: {op_type}(text), Identity: Identity(decoded)"
+    program.graph("p", "Dataset_map_parse", ops, more={"text": TEXT})
 
 
 @pytest.mark.parametrize("bad", [NAN, INF])
 @pytest.mark.parametrize("op_type", ["ParseExampleV2", "StringToNumber", "DecodeRaw", "DecodeOfTomorrow"])
 def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_type: str, bad: float) -> None:
     pipeline(program, op_type)
-    program.graph("g", "f", [("x", "Placeholder"), ("sub", "Sub", ["x"]), ("out", "Identity", ["sub"])])
+    program.graph("g", "f", "x: Placeholder, sub: Sub(x), out: Identity(sub)")
     program.run(p_decoded=bad)
     program.call("IteratorGetNext", [bad, 1.0], ids=[1], stack=["f90"])
     program.run(g_x=[bad, 1.0], g_sub=[bad, 1.0])
@@ -52,21 +45,13 @@ def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_ty
 
 
 def test_an_element_behind_an_optional_leads_to_the_function_of_the_pipeline(program: Program) -> None:
-    program.graph(
-        "p",
-        "Dataset_map_to_log",
-        [("y", "Placeholder"), ("log", "Log", ["y"]), ("Identity", "Identity", ["log"])],
-    )
+    program.graph("p", "Dataset_map_to_log", "y: Placeholder, log: Log(y), Identity: Identity(log)")
     program.graph(
         "g",
         "steps",
-        [
-            ("iterator", "Placeholder", [], {**HANDLE}),
-            ("next", "IteratorGetNextAsOptional", ["iterator"], {**VARIANT}),
-            ("taken", "OptionalGetValue", ["next"]),
-            ("sub", "Sub", ["taken"]),
-            ("out", "Identity", ["sub"]),
-        ],
+        "iterator: Placeholder, next: IteratorGetNextAsOptional(iterator), taken: OptionalGetValue(next), "
+        "sub: Sub(taken), out: Identity(sub)",
+        more={"iterator": {**HANDLE}, "next": {**VARIANT}},
     )
     program.run(p_y=0.0, p_log=-INF)
     program.run(g_taken=[-INF, 1.0], g_sub=[-INF, 1.0])
@@ -86,9 +71,7 @@ def test_an_element_leads_to_a_result_with_bad_elements_of_its_kind(program: Pro
 def test_an_argument_of_a_later_function_leads_to_an_element_of_its_batch(program: Program) -> None:
     pipeline(program, "DecodeRaw")
     program.graph(
-        "q",
-        "Dataset_map_scale",
-        [("batch", "Placeholder"), ("scaled", "Mul", ["batch"]), ("Identity", "Identity", ["scaled"])],
+        "q", "Dataset_map_scale", "batch: Placeholder, scaled: Mul(batch), Identity: Identity(scaled)"
     )
     program.run(p_decoded=NAN)
     program.run(p_decoded=NAN)
@@ -98,7 +81,7 @@ def test_an_argument_of_a_later_function_leads_to_an_element_of_its_batch(progra
 
 
 def test_a_walk_without_an_end_gives_the_earliest_value_that_it_reached(program: Program) -> None:
-    program.graph("g", "f", [("a", "Identity", ["b"]), ("b", "Neg", ["a"]), ("out", "Identity", ["b"])])
+    program.graph("g", "f", "a: Identity(b), b: Neg(a), out: Identity(b)")
     program.run(g_a=NAN, g_b=NAN)
     program.run(g_a=NAN, g_b=NAN)
     program.call("__inference_f_1", NAN, "g", ids=[8])
@@ -109,11 +92,12 @@ def test_a_walk_without_an_end_gives_the_earliest_value_that_it_reached(program:
 
 def test_a_nan_after_very_many_expected_infinities_is_followed(program: Program) -> None:
     variables = range(120)
-    ops: list[tuple[Any, ...]] = []
+    ops, more = "mask: Const", {}
     for number in variables:
-        ops += [(f"bound{number}", "Placeholder", [], {**HANDLE, "variable": f"bound{number}"})]
-        ops += [(f"read{number}", "ReadVariableOp", [f"bound{number}"], {"variable": f"bound{number}"})]
-    program.graph("g", "f", [("mask", "Const"), *ops, ("out", "Identity", ["mask"])])
+        ops += f", bound{number}: Placeholder, read{number}: ReadVariableOp(bound{number})"
+        more[f"bound{number}"] = {**HANDLE, "variable": f"bound{number}"}
+        more[f"read{number}"] = {"variable": f"bound{number}"}
+    program.graph("g", "f", f"{ops}, out: Identity(mask)", more=more)
     program.run(**{f"g_read{number}": -INF for number in variables})
     program.call("__inference_f_1", -INF, "g", inputs=list(range(100, 220)), ids=[8])
     program.call("Sqrt", NAN, stack=["f90"])
@@ -140,19 +124,11 @@ def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(
     program.graph(
         "g",
         "tf.Graph",
-        [
-            ("x", "Placeholder"),
-            ("weights", "VariableV2", [], {"outputs": [(101, [])]}),
-            ("loss/Log", "Log", ["x"]),
-            ("train/gradients/loss/Log_grad/Reciprocal", "Reciprocal", ["x"]),
-            (
-                "train/update",
-                "ApplyGradientDescent",
-                ["weights", "x", "train/gradients/loss/Log_grad/Reciprocal"],
-                {"outputs": [(101, [])]},
-            ),
-            ("accuracy/MatMul", "MatMul", ["x", "weights"]),
-        ],
+        "x: Placeholder, weights: VariableV2, loss/Log: Log(x), "
+        "train/gradients/loss/Log_grad/Reciprocal: Reciprocal(x), "
+        "train/update: ApplyGradientDescent(weights, x, train/gradients/loss/Log_grad/Reciprocal), "
+        "accuracy/MatMul: MatMul(x, weights)",
+        more={"weights": {"outputs": [(101, [])]}, "train/update": {"outputs": [(101, [])]}},
     )
     program.recording.request(1, targets=["train/update"], stack=["f90"])
     run = program.recording.session_run_event(1, 1)
@@ -176,36 +152,19 @@ def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(
 def test_an_infinity_from_python_is_wrong_if_a_variable_is_changed_by_it(
     program: Program, op_type: str, category: str
 ) -> None:
-    program.graph(
-        "g",
-        "step",
-        [
-            ("label", "Placeholder"),
-            ("w", "Placeholder", [], {**HANDLE, "variable": "w"}),
-            ("error", "Neg", ["label"]),
-            ("update", op_type, ["w", "error"], {"outputs": [], "variable": "w"}),
-        ],
-    )
+    ops = f"label: Placeholder, w: Placeholder, error: Neg(label), update: {op_type}(w, error)"
+    more = {"w": {**HANDLE, "variable": "w"}, "update": {"outputs": [], "variable": "w"}}
+    program.graph("g", "step", ops, more=more)
     program.run(g_label=[INF, 1.0], g_error=[-INF, -1.0])
     program.call("__inference_step_1", 1.0, "g", inputs=[7, 3], ids=[8])
     assert {one.category for one in program.origins()} == {category}
 
 
 def test_a_gradient_that_all_replicas_share_leads_to_the_replica_that_made_it_bad(program: Program) -> None:
-    keys: tuple[Any, ...] = ("size", "key")
-    program.graph(
-        "g",
-        "step",
-        [
-            ("x", "Placeholder"),
-            *((key, "Const", [], {"outputs": [(3, [])]}) for key in keys),
-            ("good", "Neg", ["x"]),
-            ("bad", "Log", ["x"]),
-            ("shared", "CollectiveReduceV2", ["good", *keys]),
-            ("shared_1", "CollectiveReduceV2", ["bad", *keys]),
-            ("out", "Identity", ["shared"]),
-        ],
-    )
+    ops = "x: Placeholder, size: Const, key: Const, good: Neg(x), bad: Log(x)"
+    shared = "shared: CollectiveReduceV2(good, size, key), shared_1: CollectiveReduceV2(bad, size, key)"
+    more = {key: {"outputs": [(3, [])]} for key in ("size", "key")}
+    program.graph("g", "step", f"{ops}, {shared}, out: Identity(shared)", more=more)
     program.run(g_x=0.0, g_good=0.0, g_bad=-INF)
     program.trace("g", "shared", -INF)
     program.trace("g", "shared_1", -INF)
@@ -223,13 +182,8 @@ def test_a_state_of_a_pipeline_leads_to_the_call_that_returned_it(
     program.graph(
         "p",
         name,
-        [
-            ("state", "Placeholder"),
-            ("element", "Placeholder"),
-            ("log", "Log", ["element"]),
-            ("add", "AddV2", ["state", "log"]),
-            ("Identity", "Identity", ["add"]),
-        ],
+        "state: Placeholder, element: Placeholder, log: Log(element), add: AddV2(state, log), "
+        "Identity: Identity(add)",
     )
     program.run(p_state=0.0, p_element=0.0, p_log=-INF, p_add=-INF)
     program.run(p_state=-INF, p_element=1.0, p_log=0.0, p_add=-INF)
@@ -241,11 +195,8 @@ def test_what_a_function_makes_a_data_set_of_is_not_swallowed(program: Program) 
     program.graph(
         "p",
         "Dataset_interleave_rows",
-        [
-            ("rows", "Placeholder"),
-            ("slices", "TensorSliceDataset", ["rows"], {**VARIANT}),
-            ("Identity", "Identity", ["slices"], {**VARIANT}),
-        ],
+        "rows: Placeholder, slices: TensorSliceDataset(rows), Identity: Identity(slices)",
+        more={"slices": {**VARIANT}, "Identity": {**VARIANT}},
     )
     program.run(p_rows=[NAN, 1.0])
     program.call("IteratorGetNext", [1.0], ids=[1], stack=["f90"])

@@ -44,38 +44,25 @@ def test_what_a_branch_kept_for_its_gradient_leads_to_the_op_that_made_it(progra
     program.graph(
         "t",
         "cond_true_1",
-        [
-            ("v", "Placeholder"),
-            ("one", "Log", ["v"]),
-            ("two", "Sqrt", ["v"]),
-            ("sum", "AddV2", ["one", "two"]),
-            ("Identity", "Identity", ["sum"]),
-            ("keep_two", "OptionalFromValue", ["two"], dict(_VARIANT)),
-            ("keep_one", "OptionalFromValue", ["one"], dict(_VARIANT)),
-        ],
-        "g",
+        "v: Placeholder, one: Log(v), two: Sqrt(v), sum: AddV2(one, two), Identity: Identity(sum), "
+        "keep_two: OptionalFromValue(two), keep_one: OptionalFromValue(one)",
+        outer="g",
+        more={"keep_two": dict(_VARIANT), "keep_one": dict(_VARIANT)},
     )
-    program.graph("e", "cond_false_2", [("v", "Placeholder"), ("Identity", "Identity", ["v"])], "g")
+    program.graph("e", "cond_false_2", "v: Placeholder, Identity: Identity(v)", outer="g")
     program.graph(
         "d",
         "cond_true_1_grad_3",
-        [
-            ("kept", "Placeholder", [], dict(_VARIANT)),
-            ("taken", "OptionalGetValue", ["kept"]),
-            ("Identity", "Identity", ["taken"]),
-        ],
-        "g",
+        "kept: Placeholder, taken: OptionalGetValue(kept), Identity: Identity(taken)",
+        outer="g",
+        more={"kept": dict(_VARIANT)},
     )
     called = {"called_graph_ids": ["t", "e"], "outputs": [(1, [-1]), (21, []), (21, [])]}
     program.graph(
         "g",
         "f",
-        [
-            ("x", "Placeholder"),
-            ("cond", "If", ["x", "x"], called),
-            ("gradient", "If", ["x", "cond:1"], {"called_graph_ids": ["d"]}),
-            ("Identity", "Identity", ["gradient"]),
-        ],
+        "x: Placeholder, cond: If(x, x), gradient: If(x, cond:1), Identity: Identity(gradient)",
+        more={"cond": called, "gradient": {"called_graph_ids": ["d"]}},
     )
     program.run(g_x=-1.0, t_v=-1.0, t_one=1.0, t_two=NAN, t_sum=1.0, g_cond=1.0, d_taken=NAN, g_gradient=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
@@ -94,7 +81,7 @@ def test_nobody_is_told_to_record_in_the_mode_of_the_recording(
 ) -> None:
     monkeypatch.setattr(Kinds, "of", lambda *_: ("nan", False))
     program = Program(tmp_path, mode)
-    program.graph("g", "f", [("x", "Placeholder"), ("log", "Log", ["x"]), ("Identity", "Identity", ["log"])])
+    program.graph("g", "f", "x: Placeholder, log: Log(x), Identity: Identity(log)")
     program.run(g_x=-1.0, g_log=NAN)
     program.recording.execution("__inference_f_1", [], graph_id="g", inputs=[7], ids=[8])
     found = program.origins()[0]
