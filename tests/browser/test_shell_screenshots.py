@@ -11,12 +11,11 @@ import pytest
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 
-from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
 from tb_debugger_plugin.shell.ui.full_screen.keys import complete_line
 from tb_debugger_plugin.shell.ui.history import History
+from tests.support.shells import shell_over
 
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
@@ -55,7 +54,7 @@ async def _picture(shell: Shell, theme: str) -> str:
 
 @pytest.mark.parametrize("theme", _THEMES)
 def test_a_terminal_shows_the_bad_tensors_of_a_program(browser, example_logdir, keep_screenshot, theme):
-    with Shell(COMMANDS, location(str(example_logdir))) as shell, ThreadPoolExecutor(1) as thread:
+    with shell_over(example_logdir) as shell, ThreadPoolExecutor(1) as thread:
         shell.has_screen = True
         # The browser's own event loop runs in this thread.
         svg = thread.submit(asyncio.run, _picture(shell, theme)).result()

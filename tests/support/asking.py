@@ -175,6 +175,10 @@ def hostile(rng: random.Random, facts: Facts, path: str) -> Query:
     return query
 
 
+#: The types of columns in NumPy's words.
+_TYPES = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "u8": "u1"}
+
+
 class Asker:
     """Sends queries to a plugin, as a browser does; closes the plugin at the end of the block."""
 
@@ -234,6 +238,20 @@ class Asker:
         assert response.status_code == 200, response.text
         assert response.mimetype == "application/json"
         return json.loads(response.data, parse_constant=_refuse)
+
+    def columns(
+        self, path: str, query: Mapping[str, object] | None = None, **more: object
+    ) -> tuple[Any, dict[str, Any]]:
+        """Returns the header of an answer with status 200, and its columns as arrays."""
+        response = self.get(path, query, **more)
+        assert response.status_code == 200, response.text
+        header, data = decoded(response.mimetype, response.data), response.data
+        start = 4 + struct.unpack_from("<I", data)[0]
+        assert not [offset for offset in (start, *(one["offset"] for one in header["columns"])) if offset % 8]
+        return header, {
+            one["name"]: np.frombuffer(data, _TYPES[one["type"]], one["length"], start + one["offset"])
+            for one in header["columns"]
+        }
 
     def refusal(
         self, path: str, query: Mapping[str, object] | None = None, **more: object

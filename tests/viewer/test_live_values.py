@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +13,11 @@ import pytest
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.live.messages import messages as m
 from tb_debugger_plugin.live.viewer import elements as elements_module
-from tests.support.asking import Asker, decoded
+from tests.support.asking import Asker
 from tests.support.live_program import KINDS, LOSS, Op, ScriptedProgram, served
 
 pytestmark = pytest.mark.timeout(120)
 
-_TYPES = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "u8": "u1"}
 _VALUES: dict[str, Any] = {}
 for _op in (*LOSS, *KINDS):
     _VALUES[_op.name] = np.asarray(_op.compute(_VALUES, 0))
@@ -59,18 +57,6 @@ def page(tmp_path_factory: pytest.TempPathFactory, program: ScriptedProgram) -> 
         yield _Page(asker)
 
 
-def _columns(page: _Page, path: str, query: dict[str, object]) -> tuple[Any, dict[str, Any]]:
-    response = page.asker.get(path, query)
-    assert response.status_code == 200, response.text
-    header, data = decoded(response.mimetype, response.data), response.data
-    (length,) = struct.unpack_from("<I", data)
-    columns = {
-        one["name"]: np.frombuffer(data, _TYPES[one["type"]], one["length"], 4 + length + one["offset"])
-        for one in header["columns"]
-    }
-    return header, columns
-
-
 @pytest.mark.parametrize(
     "name", [op.name for op in (*LOSS, *KINDS) if op.dtype not in ("string", "resource")]
 )
@@ -96,7 +82,7 @@ def test_a_slice_is_a_picture_and_only_its_range_travels(page, program, monkeypa
     monkeypatch.setattr(
         program, "elements", lambda *given: asked.append(given[2] - given[1]) or elements(*given)
     )
-    header, columns = _columns(page, "/values", page.query("big", slicing="[3, :, 2, :]"))
+    header, columns = page.asker.columns("/values", page.query("big", slicing="[3, :, 2, :]"))
     assert header["slice_shape"] == [32, 16]
     np.testing.assert_array_equal(columns["value"], _VALUES["big"][3, :, 2, :].ravel())
     assert sum(asked) < _VALUES["big"].size / 8
@@ -130,12 +116,12 @@ def test_a_value_that_is_not_held_says_why(page):
 
 def test_the_history_has_the_times_that_the_tensor_was_computed_in_the_call(page):
     numbers = [one["number"] for one in page.tensors("while/Mul")]
-    header, columns = _columns(page, "/values/history", page.query("while/Mul", slicing="0, 1"))
+    header, columns = page.asker.columns("/values/history", page.query("while/Mul", slicing="0, 1"))
     assert header["total"] == 3 and columns["index"].tolist() == numbers
     assert columns["value"].tolist() == [2.0, 4.0, 8.0] and columns["is_kept"].tolist() == [1, 1, 1]
     info = page.asker.json("/values/info", {"program": page.id, "tensor": numbers[1]})
     assert (info["num_occurrences"], info["occurrence"]) == (3, 1)
-    page_of_one = _columns(page, "/values/history", page.query("while/Mul", begin=1, end=2))
+    page_of_one = page.asker.columns("/values/history", page.query("while/Mul", begin=1, end=2))
     assert page_of_one[1]["index"].tolist() == [numbers[1]]
 
 

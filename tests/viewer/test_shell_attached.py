@@ -17,7 +17,7 @@ from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
 from tests.support.events import small_program
 from tests.support.live_program import KINDS, LOSS, ScriptedProgram, served
-from tests.support.shells import error, texts
+from tests.support.shells import error_of, lines_of
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -41,7 +41,7 @@ def shell(tmp_path: Path, program: ScriptedProgram) -> Iterator[Shell]:
 
 
 def test_the_shell_says_where_the_program_is_and_counts_as_a_debugger(shell, program):
-    assert texts(shell.answer("live"))[1:] == [
+    assert lines_of(shell.answer("live"))[1:] == [
         "waiting in loss (call 0)",
         "Waiting for a debugger before loss (call 0).",
     ]
@@ -53,55 +53,55 @@ def test_threads_are_named_where_there_are_several(tmp_path):
     threaded = ScriptedProgram(threads=("worker-0", "worker-1"))
     with served(threaded, tmp_path / "train"), closing(AttachedPrograms(tmp_path)) as attached:
         with Shell(COMMANDS, tmp_path, attached=attached) as shell:
-            lines = texts(shell.answer("step"))
+            lines = lines_of(shell.answer("step"))
     assert lines[1] == "paused in loss (call 0, worker-0)"
     assert lines[-2:] == ["worker-0 is held in loss (call 0)", "worker-1 is held in loss (call 1)"]
 
 
 def test_the_program_is_stepped_to_tensors_and_calls(shell):
-    lines = texts(shell.answer("step"))
+    lines = lines_of(shell.answer("step"))
     assert lines[1:3] == ["paused in loss (call 0)", "The next tensor is x:0."]
     assert lines[3].startswith("at x:0  size 2, zero 1, pos 1, max 1") and "/home/me/train.py:3" in lines[3]
-    assert "at Log:0" in "\n".join(texts(shell.answer("s")))
-    assert texts(shell.answer("over"))[1:3] == ["paused in loss (call 1)", "Before loss (call 1)."]
+    assert "at Log:0" in "\n".join(lines_of(shell.answer("s")))
+    assert lines_of(shell.answer("over"))[1:3] == ["paused in loss (call 1)", "Before loss (call 1)."]
 
 
 def test_the_program_goes_on_until_something_happens(shell, program):
-    assert "mul:0" in "\n".join(texts(shell.answer('cont --until "nan > 0"')))
-    assert "call 3" in texts(shell.answer("cont -c 3"))[1]
-    assert "Reached Log:0." in texts(shell.answer("c Log:0"))
-    assert error(shell.answer("cont -c 0")) == "ERROR: -c is 0; give a whole number from 1 on."
+    assert "mul:0" in "\n".join(lines_of(shell.answer('cont --until "nan > 0"')))
+    assert "call 3" in lines_of(shell.answer("cont -c 3"))[1]
+    assert "Reached Log:0." in lines_of(shell.answer("c Log:0"))
+    assert error_of(shell.answer("cont -c 0")) == "ERROR: -c is 0; give a whole number from 1 on."
     assert shell.answer("pause") is not None
 
 
 def test_breakpoints_are_set_listed_hit_and_removed(shell):
-    assert texts(shell.answer("breaks")) == ["There are no breakpoints."]
-    lines = texts(shell.answer('break Log:0 --if "ninf > 0"'))
+    assert lines_of(shell.answer("breaks")) == ["There are no breakpoints."]
+    lines = lines_of(shell.answer('break Log:0 --if "ninf > 0"'))
     assert [line.split() for line in lines] == [
         ["Break", "Hits", "Tensors", "Where", "If"],
         ["1", "0", "1", "Log:0", "ninf", ">", "0"],
     ]
     shell.answer("break /home/me/train.py:3 --ignore 1000")
     shell.answer("break -t Mul -l dense")
-    lines = texts(shell.answer("break --calls -g evaluate"))
+    lines = lines_of(shell.answer("break --calls -g evaluate"))
     assert ["2", "0", "14", "/home/me/train.py:3"] == lines[2].split()
     assert "type Mul, layer dense" in lines[3] and "No tensor of the program fits it." in lines[3]
     assert "calls, function evaluate" in lines[4]
-    lines = texts(shell.answer("cont"))
+    lines = lines_of(shell.answer("cont"))
     assert "ninf > 0: Log:0 of loss, train.py:3." in lines
-    assert len(texts(shell.answer("unbreak 1"))) == 4
-    assert error(shell.answer("unbreak 9")) == "ERROR: There is no breakpoint 9."
-    assert "Say where" in error(shell.answer("break"))
-    assert "is no condition" in error(shell.answer("break Log --if 'nan > ;'"))
+    assert len(lines_of(shell.answer("unbreak 1"))) == 4
+    assert error_of(shell.answer("unbreak 9")) == "ERROR: There is no breakpoint 9."
+    assert "Say where" in error_of(shell.answer("break"))
+    assert "is no condition" in error_of(shell.answer("break Log --if 'nan > ;'"))
 
 
 def test_a_value_at_hand_comes_from_the_program(shell, program):
     for _ in range(3):
         shell.answer("step")
-    text = "\n".join(texts(shell.answer("pt Log:0")))
+    text = "\n".join(lines_of(shell.answer("pt Log:0")))
     assert "(in the program)" in text and "-inf" in text and "dtype: float32" in text
-    assert "nan" in "\n".join(texts(shell.answer("pt mul[0, 0]")))
-    assert "-inf" in "\n".join(texts(shell.answer("eval 'np.min(`Log:0`)'")))
+    assert "nan" in "\n".join(lines_of(shell.answer("pt mul[0, 0]")))
+    assert "-inf" in "\n".join(lines_of(shell.answer("eval 'np.min(`Log:0`)'")))
     # Not computed yet in this call: what the recording has of it.
     assert "in the program" not in "\n".join(_lines(shell, "pt Mean:0"))
 
@@ -113,22 +113,22 @@ def _lines(shell: Shell, line: str) -> list[str]:
 
 def test_strings_and_slices_of_large_values_come_from_the_program(shell):
     shell.answer("cont nothing")
-    assert "(8, 32, 32, 16)" in "\n".join(texts(shell.answer("pt big -s")))
-    assert "2047" in "\n".join(texts(shell.answer("pt 'big[0, 3, 31, 15]'")))
-    assert "'é'" in "\n".join(texts(shell.answer("pt strings"))) or "\\xc3" in "\n".join(
-        texts(shell.answer("pt strings"))
+    assert "(8, 32, 32, 16)" in "\n".join(lines_of(shell.answer("pt big -s")))
+    assert "2047" in "\n".join(lines_of(shell.answer("pt 'big[0, 3, 31, 15]'")))
+    assert "'é'" in "\n".join(lines_of(shell.answer("pt strings"))) or "\\xc3" in "\n".join(
+        lines_of(shell.answer("pt strings"))
     )
 
 
 def test_an_expression_that_fails_in_the_program_is_an_error(shell):
     shell.answer("step")
-    assert error(shell.answer("eval '`x:0` + nobody'")).startswith("ERROR: ")
+    assert error_of(shell.answer("eval '`x:0` + nobody'")).startswith("ERROR: ")
 
 
 def test_the_program_is_detached_and_ended(shell, program):
-    assert texts(shell.answer("detach"))[1].startswith("detached")
-    assert texts(shell.answer("stop"))[1].startswith("ended")
-    assert error(shell.answer("step")).startswith("ERROR: The program has ended")
+    assert lines_of(shell.answer("detach"))[1].startswith("detached")
+    assert lines_of(shell.answer("stop"))[1].startswith("ended")
+    assert error_of(shell.answer("step")).startswith("ERROR: The program has ended")
 
 
 def test_a_command_that_the_program_refuses_is_an_error(tmp_path):
@@ -137,7 +137,7 @@ def test_a_command_that_the_program_refuses_is_an_error(tmp_path):
         closing(AttachedPrograms(tmp_path)) as attached,
         Shell(COMMANDS, tmp_path, attached=attached) as shell,
     ):
-        assert error(shell.answer("step")) == "ERROR: The program takes no commands (read_only)."
+        assert error_of(shell.answer("step")) == "ERROR: The program takes no commands (read_only)."
         screen = shell.answer("live")
         assert screen.mood is Mood.BEFORE_CALL
 
@@ -150,14 +150,14 @@ def test_one_of_several_programs_is_chosen(tmp_path):
         closing(AttachedPrograms(tmp_path)) as attached,
         Shell(COMMANDS, tmp_path, attached=attached) as shell,
     ):
-        lines = texts(shell.answer("live"))
+        lines = lines_of(shell.answer("live"))
         assert lines[0] == "2 programs; `live N` chooses one:"
         assert "b.py" in lines[3] and "a.py x" in lines[4]
-        assert "`live N` chooses one" in error(shell.answer("step"))
-        assert "a.py x" in texts(shell.answer("live 1"))[0]
-        assert "call 0" in texts(shell.answer("step"))[1]
+        assert "`live N` chooses one" in error_of(shell.answer("step"))
+        assert "a.py x" in lines_of(shell.answer("live 1"))[0]
+        assert "call 0" in lines_of(shell.answer("step"))[1]
         assert len(first.commands) == 1 and not second.commands
-        assert error(shell.answer("live 2")) == "ERROR: There is no program 2; there are 2."
+        assert error_of(shell.answer("live 2")) == "ERROR: There is no program 2; there are 2."
 
 
 def test_a_logdir_without_programs_is_a_sentence(tmp_path):
@@ -165,13 +165,13 @@ def test_a_logdir_without_programs_is_a_sentence(tmp_path):
         closing(AttachedPrograms(tmp_path)) as attached,
         Shell(COMMANDS, tmp_path, attached=attached) as shell,
     ):
-        assert texts(shell.answer("live")) == ["No program with breakpoints runs below the logdir."]
-        assert "No program with breakpoints" in error(shell.answer("step"))
+        assert lines_of(shell.answer("live")) == ["No program with breakpoints runs below the logdir."]
+        assert "No program with breakpoints" in error_of(shell.answer("step"))
 
 
 def test_a_shell_that_is_not_attached_says_how_to(tmp_path):
     with Shell(COMMANDS, tmp_path) as shell:
-        assert "--attach" in error(shell.answer("step"))
+        assert "--attach" in error_of(shell.answer("step"))
         assert "step" not in [command.name for command in shell.commands()]
 
 

@@ -14,10 +14,7 @@ from tensorflow.python.debug.cli import analyzer_cli, cli_config, profile_analyz
 from tensorflow.python.debug.lib import debug_data, debug_utils, source_utils
 
 import tb_debugger_plugin
-from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.shell.commands.table import COMMANDS
-from tb_debugger_plugin.shell.shell import Shell
-from tests.support.shell_answers import lines_of
+from tests.support.shells import lines_of, shell_over
 
 tf1 = tf.compat.v1
 
@@ -68,7 +65,7 @@ def opened(tmp_path_factory):
     _dump(folder)
     dump = debug_data.DebugDumpDir(str(folder))
     config = cli_config.CLIConfig(str(tmp_path_factory.mktemp("config") / "config"))
-    with Shell(COMMANDS, location(str(folder))) as shell:
+    with shell_over(folder) as shell:
         yield analyzer_cli.DebugAnalyzer(dump, config), shell, dump
 
 
@@ -184,7 +181,7 @@ def test_source_files_have_tensorflows_counts(tmp_path):
         }
         called = source_utils.annotate_source(dump, __file__)
         innermost = source_utils.annotate_source(dump, __file__, file_stack_top=True)
-    with Shell(COMMANDS, location(str(tmp_path / "recording"))) as shell:
+    with shell_over(tmp_path / "recording") as shell:
         row = next(line for line in lines_of(shell.answer("ls")) if line.startswith(__file__)).split()
         with_callers = lines_of(shell.answer(f"ps {Path(__file__).name} -m 1000 -c"))
         listing = lines_of(shell.answer(f"ps {Path(__file__).name} -m 1000"))
@@ -216,7 +213,7 @@ def test_times_of_ops_are_those_of_tensorflows_profiler(tmp_path):
         analyzer = profile_analyzer_cli.ProfileAnalyzer(graph, metadata)
         theirs = _times(_theirs(analyzer.list_profile))
         costs = _theirs(analyzer.print_source, __file__, "--cost_type", "op_time")
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         ours = _times(lines_of(shell.answer("lp")))
         own_costs = lines_of(shell.answer(f"ps {Path(__file__).name} --cost_type op_time"))
     assert {node: row for node, row in theirs.items() if not node.startswith("TbDebugger")} == ours

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from werkzeug.test import TestResponse
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -163,10 +159,10 @@ def test_graph_execution_data(page):
 
 def test_the_numbers_of_full_numerics_have_names(page_of_numerics):
     page = page_of_numerics
-    _, columns = _columns(page.get("/columns/graph_executions", **_RUN))
+    _, columns = page.columns("/columns/graph_executions", **_RUN)
     named = {name: columns[name].tolist() for name in ("min", "max", "mean", "variance")}
     assert named == {"min": [-3.0, -3.5], "max": [2.0, 2.5], "mean": [0.5, 0.25], "variance": [4.0, 4.5]}
-    _, columns = _columns(page.get("/columns/graph_executions", **_RUN, where="max>2.1,mean<0.5"))
+    _, columns = page.columns("/columns/graph_executions", **_RUN, where="max>2.1,mean<0.5")
     assert columns["index"].tolist() == [1]
     (output,) = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="mul", at=0)["outputs"]
     assert [output["health"][name] for name in named] == [-3.0, 2.0, 0.5, 4.0]
@@ -221,25 +217,9 @@ def test_status_names_a_damaged_file_and_the_place(tmp_path):
     assert notice["offset"] == path.stat().st_size - 36
 
 
-def _columns(response: TestResponse):
-    (length,) = struct.unpack_from("<I", response.data)
-    header = json.loads(response.data[4 : 4 + length])
-    start = 4 + length
-    assert start % 8 == 0
-    types = {"f64": "<f8", "i32": "<i4", "u8": "<u1"}
-    columns = {}
-    for column in header["columns"]:
-        assert column["offset"] % 8 == 0
-        columns[column["name"]] = np.frombuffer(
-            response.data, types[column["type"]], column["length"], start + column["offset"]
-        )
-    return header, columns
-
-
 def test_columns_of_executions(page):
-    response = page.get("/columns/executions", **_RUN)
-    assert response.mimetype == "application/octet-stream"
-    header, columns = _columns(response)
+    assert page.get("/columns/executions", **_RUN).mimetype == "application/octet-stream"
+    header, columns = page.columns("/columns/executions", **_RUN)
     assert (header["begin"], header["end"], header["total"]) == (0, 4, 4)
     names = header["dictionaries"]["op_type"]
     assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
@@ -250,14 +230,14 @@ def test_columns_of_executions(page):
 
 
 def test_columns_of_graph_executions(page):
-    header, columns = _columns(page.get("/columns/graph_executions", **_RUN, begin=1, end=3))
+    header, columns = page.columns("/columns/graph_executions", **_RUN, begin=1, end=3)
     assert columns["index"].tolist() == [1, 2] and header["total"] == 8
     assert set(columns) == {
         *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
         *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
         *("positive", "owner", "host", "layer", "gradient_of"),
     }
-    header, columns = _columns(page.get("/columns/graph_executions", **_RUN, only="bad", end=4))
+    header, columns = page.columns("/columns/graph_executions", **_RUN, only="bad", end=4)
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
 
 
@@ -314,33 +294,25 @@ def test_an_end_after_that_of_the_list_is_a_bad_request_but_of_alerts(page, path
     assert status == 400 and "end is 99, but the list has only" in sentence
 
 
-def _chosen(page, path: str, **query: object) -> tuple[dict, dict[str, list]]:
-    response = page.get(path, **_RUN, **query)
-    assert response.status_code == 200, response.text
-    (size,) = struct.unpack_from("<I", response.data)
-    header = json.loads(response.data[4 : 4 + size])
-    kinds = {"f64": "<f8", "i32": "<i4", "u8": "|u1"}
-    blocks = {
-        column["name"]: np.frombuffer(
-            response.data, kinds[column["type"]], column["length"], 4 + size + column["offset"]
-        ).tolist()
-        for column in header["columns"]
-    }
-    return header, blocks
-
-
 def test_filters_and_an_order_over_http(page):
-    header, columns = _chosen(page, "/columns/graph_executions", op_name="^(Log|mul)$", where="nan>0")
-    assert (header["total"], header["matching"], columns["index"]) == (2, 2, [2.0, 6.0])
-    header, columns = _chosen(
-        page, "/columns/graph_executions", sort="neg_inf", descending="true", begin=0, end=2, source=0, line=3
+    header, columns = page.columns("/columns/graph_executions", **_RUN, op_name="^(Log|mul)$", where="nan>0")
+    assert (header["total"], header["matching"], columns["index"].tolist()) == (2, 2, [2.0, 6.0])
+    header, columns = page.columns(
+        "/columns/graph_executions",
+        **_RUN,
+        sort="neg_inf",
+        descending="true",
+        begin=0,
+        end=2,
+        source=0,
+        line=3,
     )
-    assert (header["total"], columns["index"]) == (8, [1.0, 5.0])
-    header, columns = _chosen(page, "/columns/graph_executions", from_execution=2, until_execution=4)
-    assert (header["matching"], columns["index"]) == (4, [4.0, 5.0, 6.0, 7.0])
-    header, columns = _chosen(page, "/columns/executions", health="bad")
-    assert (header["matching"], columns["index"]) == (2, [1.0, 3.0])
-    assert "matching" not in _chosen(page, "/columns/executions")[0]
+    assert (header["total"], columns["index"].tolist()) == (8, [1.0, 5.0])
+    header, columns = page.columns("/columns/graph_executions", **_RUN, from_execution=2, until_execution=4)
+    assert (header["matching"], columns["index"].tolist()) == (4, [4.0, 5.0, 6.0, 7.0])
+    header, columns = page.columns("/columns/executions", **_RUN, health="bad")
+    assert (header["matching"], columns["index"].tolist()) == (2, [1.0, 3.0])
+    assert "matching" not in page.columns("/columns/executions", **_RUN)[0]
 
 
 @pytest.mark.parametrize(
@@ -460,7 +432,7 @@ def test_a_page_that_is_too_long_is_refused_with_the_limit(long_page):
         status, sentence = long_page.refusal(path, run=".", end=10_001)
         assert status == 400 and "10000" in sentence
     assert long_page.json("/graph_execution/digests", run=".", end=10_001)["end"] == 10_001
-    assert _columns(long_page.get("/columns/graph_executions", run="."))[0]["end"] == 10_001
+    assert long_page.columns("/columns/graph_executions", run=".")[0]["end"] == 10_001
 
 
 def test_the_whole_list_is_given_as_far_as_a_page_goes(long_page):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.asking import Asker, decoded
 from tests.support.events import Recording, values_program
 
-_TYPES = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "u8": "u1"}
 with np.errstate(all="ignore"):
     _LOGS = [np.log(np.array([[1, 0, -1], [4, step, 2]], np.float32)) for step in range(3)]
 #: The position of the last Log among the graph executions.
@@ -28,27 +26,15 @@ def asker(tmp_path_factory):
         yield asker
 
 
-def _columns(asker, path, query):
-    response = asker.get(path, query)
-    assert response.status_code == 200, response.text
-    header, data = decoded(response.mimetype, response.data), response.data
-    (length,) = struct.unpack_from("<I", data)
-    columns = {
-        one["name"]: np.frombuffer(data, _TYPES[one["type"]], one["length"], 4 + length + one["offset"])
-        for one in header["columns"]
-    }
-    return header, columns
-
-
 def test_a_slice_comes_element_by_element(asker):
-    header, columns = _columns(asker, "/values", {**_LOG, "slicing": "[:, ::-1]"})
+    header, columns = asker.columns("/values", {**_LOG, "slicing": "[:, ::-1]"})
     assert (header["slice_shape"], header["grid"], header["tile"]) == ([2, 3], [2, 3], [1, 1])
     assert header["dtype"] == "float32"
     np.testing.assert_array_equal(columns["value"], _LOGS[2][:, ::-1].reshape(-1).astype(np.float64))
 
 
 def test_a_slice_comes_in_tiles_when_it_is_larger_than_the_picture(asker):
-    header, columns = _columns(asker, "/values", {**_LOG, "rows": 1, "columns": 2})
+    header, columns = asker.columns("/values", {**_LOG, "rows": 1, "columns": 2})
     assert (header["grid"], header["tile"]) == ([1, 2], [2, 2])
     assert columns["kinds"].tolist() == [4 + 8, 1 + 8]
     np.testing.assert_allclose(columns["max"], [np.log(4), np.log(2)], rtol=1e-6)
@@ -90,12 +76,12 @@ def test_statistics_and_a_range(asker):
 
 
 def test_the_history_has_one_element_of_each_occurrence(asker):
-    header, columns = _columns(asker, "/values/history", {**_LOG, "slicing": "1, 1"})
+    header, columns = asker.columns("/values/history", {**_LOG, "slicing": "1, 1"})
     assert (header["begin"], header["end"], header["total"]) == (0, 3, 3)
     assert columns["index"].tolist() == [1, 3, 5] and columns["is_kept"].tolist() == [1, 1, 1]
     np.testing.assert_allclose(columns["value"], [log[1, 1] for log in _LOGS], rtol=1e-6)
-    assert "value" not in _columns(asker, "/values/history", _LOG)[1]
-    page, rows = _columns(asker, "/values/history", {**_LOG, "begin": 1, "end": 2})
+    assert "value" not in asker.columns("/values/history", _LOG)[1]
+    page, rows = asker.columns("/values/history", {**_LOG, "begin": 1, "end": 2})
     assert (page["total"], rows["index"].tolist()) == (3, [3])
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
-from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell import words
-from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.screen import text_of
-from tb_debugger_plugin.shell.shell import Shell, error_screen
+from tb_debugger_plugin.shell.shell import error_screen
 from tb_debugger_plugin.shell.words import CommandLine
 from tests.support.events import values_program
-from tests.support.shells import error, texts
+from tests.support.shells import error_of, lines_of, shell_over
 
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("logdir")
     values_program(logdir).close()
-    with Shell(COMMANDS, location(str(logdir))) as shell:
+    with shell_over(logdir) as shell:
         yield shell
 
 
@@ -56,7 +54,7 @@ def test_the_answer_of_an_empty_line_is_nothing(shell):
 
 
 def test_an_unknown_command_is_one_line_with_the_nearest_name(shell):
-    assert error(shell.answer("lsit_tensors")) == (
+    assert error_of(shell.answer("lsit_tensors")) == (
         "ERROR: There is no command 'lsit_tensors'; did you mean `list_tensors`?"
     )
 
@@ -71,13 +69,13 @@ def test_exit_leaves(shell):
 
 
 def test_lt_lists_the_tensors_that_pass_a_filter(shell):
-    lines = texts(shell.answer("lt -f has_inf_or_nan"))
+    lines = lines_of(shell.answer("lt -f has_inf_or_nan"))
     bad = shell.run.graph_executions(health="bad")
     assert lines[0] == f'{len(bad)} dumped tensor(s) passing filter "has_inf_or_nan":'
     assert [line.split()[-1] for line in lines[3:]] == [row.name for row in bad]
 
 
 def test_an_answer_goes_to_a_file(shell, tmp_path):
-    expected = texts(shell.answer("lt"))
-    assert texts(shell.answer(f"lt > {tmp_path / 'out'}")) == [f"Wrote output to {tmp_path / 'out'}"]
+    expected = lines_of(shell.answer("lt"))
+    assert lines_of(shell.answer(f"lt > {tmp_path / 'out'}")) == [f"Wrote output to {tmp_path / 'out'}"]
     assert (tmp_path / "out").read_text("utf-8").splitlines() == expected

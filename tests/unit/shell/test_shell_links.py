@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Screen, text_of
-from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program
+from tests.support.shells import shell_over
 
 GOLDEN = ROOT / "tests" / "golden"
 #: What a user begins with; the rest is reached by links.
@@ -50,7 +49,7 @@ def shell(request, tmp_path):
     }
     if request.param in makers:
         makers[request.param](tmp_path).close()
-    with Shell(COMMANDS, location(str(folders.get(request.param, tmp_path)))) as shell:
+    with shell_over(folders.get(request.param, tmp_path)) as shell:
         yield shell
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.support.asking import Asker, decoded
+from tests.support.asking import Asker
 from tests.support.events import small_program
 
 
@@ -23,16 +21,12 @@ def asker(tmp_path_factory: pytest.TempPathFactory):
 
 def _columns(asker: Asker, **query: object) -> dict[str, Any]:
     """The header, and the texts or numbers of each column."""
-    response = asker.get("/graphs/ops", run="run", **query)
-    assert response.status_code == 200, response.text
-    header = decoded(response.headers["Content-Type"], response.data)
-    start = 4 + struct.unpack_from("<I", response.data)[0]
+    header, columns = asker.columns("/graphs/ops", run="run", **query)
     out: dict[str, Any] = {name: header[name] for name in ("begin", "end", "total")}
-    for column in header["columns"]:
-        numbers = np.frombuffer(response.data, "<i4", column["length"], start + column["offset"]).tolist()
-        texts = header["dictionaries"].get(column["name"])
-        out[column["name"]] = (
-            numbers if texts is None else [texts[code] if code >= 0 else None for code in numbers]
+    for name, numbers in columns.items():
+        texts = header["dictionaries"].get(name)
+        out[name] = (
+            numbers.tolist() if texts is None else [texts[one] if one >= 0 else None for one in numbers]
         )
     return out
 

@@ -7,15 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.commands.list_neighbours import MAX_LINES
-from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Screen, Style
-from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
 from tests.support.dumps import DumpedCall, node, training
 from tests.support.events import Recording, full_health, small_program
-from tests.support.shell_answers import error_of, lines_of, links_of, screen
+from tests.support.shells import error_of, lines_of, links_of, screen, shell_over, shells_over
 
 GOLDEN = ROOT / "tests" / "golden"
 DUMPS = GOLDEN / "dumps-tensorflow-2.21.0" / "session"
@@ -76,13 +73,8 @@ def opened(tmp_path_factory):
     waiting(folder / "waiting")
     calling(folder / "calling")
     training(folder / "training")
-    shells = {
-        name: Shell(COMMANDS, location(str(folder / name)))
-        for name in ("small", "waiting", "calling", "training")
-    }
-    yield shells
-    for shell in shells.values():
-        shell.close()
+    with shells_over(folder, "small", "waiting", "calling", "training") as shells:
+        yield shells
 
 
 def test_a_node_is_shown_with_its_data_and_control_neighbours(opened):
@@ -301,7 +293,7 @@ def test_dumps_of_other_debug_ops_are_listed(tmp_path):
     call.graph({"a": node("Const")})
     call.dump("a", np.float32([1]), time=1_700_000_000_000_000)
     call.dump("a", np.float64([1] * 14), time=1_700_000_000_000_500, debug_op="DebugNumericSummary")
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         answer = shell.answer("ni -d a")
     assert lines_of(answer)[-4:] == [
         *("2 dumped tensor(s):", "", "  Slot 0 @ 0.000 ms", "  Slot 0 @ DebugNumericSummary @ 0.500 ms"),
@@ -310,14 +302,14 @@ def test_dumps_of_other_debug_ops_are_listed(tmp_path):
 
 
 def test_the_graphs_of_dump_folders_have_attributes_but_no_stacks():
-    with Shell(COMMANDS, location(str(DUMPS))) as shell:
+    with shell_over(DUMPS) as shell:
         lines = lines_of(shell.answer("ni -a -t logs"))
     assert lines[lines.index("Node attributes:") :][1:3] == ["  T:", "    type: DT_FLOAT"]
     assert lines[-1] == "(Not recorded: TensorFlow's own dumps hold no stacks.)"
 
 
 def test_recordings_of_tensorflow_itself_have_nodes_stacks_and_trees():
-    with Shell(COMMANDS, location(str(GOLDEN / "tensorflow-2.21.0" / "FULL_HEALTH"))) as shell:
+    with shell_over(GOLDEN / "tensorflow-2.21.0" / "FULL_HEALTH") as shell:
         lines = lines_of(shell.answer("ni -d -t Log"))
         assert "2 dumped tensor(s):" in lines and "0: /home/user/program.py" in lines
         assert lines_of(shell.answer("li -r -t mul -g loss"))[1:3] == [
@@ -332,7 +324,7 @@ def test_a_name_with_any_letter_is_one_word_of_its_links(tmp_path, name):
     recording.op("g0", name, "Const", ids=[1])
     recording.op("g0", "user", "Log", [f"{name}:0"], ids=[2])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         command = links_of(shell.answer("ni user"))[name]
         assert lines_of(shell.answer(command))[0] == f"Node {name}"
         tree = links_of(shell.answer("li user"))[name]
@@ -346,7 +338,7 @@ def test_a_tree_of_a_large_graph_is_bounded(tmp_path):
     for op in range(4000):
         recording.op("g0", f"op{op}", "Add", [f"op{n}:0" for n in (op - 1, op - 2) if n >= 0], ids=[op])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         shell.answer("ni op0")
         answer = shell.answer("li -r -d 3999 op3999")
         lines = lines_of(answer)
@@ -362,7 +354,7 @@ def test_a_tree_with_too_many_lines_is_cut_with_a_word(tmp_path):
     for op in range(MAX_LINES + 5):
         recording.op("g0", f"op{op}", "Neg", ["x:0"])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         answer = shell.answer("lo x")
     assert isinstance(answer, Screen)
     assert f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)" in lines_of(answer)
@@ -379,7 +371,7 @@ def test_the_links_to_tensors_lead_to_values(tmp_path):
     recording.trace("g2", "Log", full_health([[np.nan, 2.0]], 5))
     recording.trace("g1", "Log", full_health([[1.0, 2.0]], 5))
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         made = [
             part.command for line in screen(shell.answer("ps net.py")).lines for part in line if part.command
         ]
@@ -395,7 +387,7 @@ def test_the_links_to_dumps_of_other_debug_ops_lead_to_values(tmp_path):
     call.graph({"a": node("Const")})
     call.dump("a", np.float32([1]), time=1_700_000_000_000_000)
     call.dump("a", np.float64([7] * 14), time=1_700_000_000_000_500, debug_op="DebugNumericSummary")
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         links = links_of(shell.answer("ni -d a"))
         for text, command in links.items():
             assert lines_of(shell.answer(command)), text

@@ -22,7 +22,7 @@ from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
 from tests.support.dumps import training
 from tests.support.events import Recording, full_health, small_program, vector
-from tests.support.shell_answers import error_of, lines_of, links_of, screen
+from tests.support.shells import error_of, lines_of, links_of, screen, shell_over, shells_over
 
 _COMMANDS = [command for group in COMMANDS.values() for command in group]
 
@@ -51,11 +51,8 @@ def opened(tmp_path_factory):
     good.execution("Fill", [full_health([1.0])], ids=[1])
     good.close()
     names = ("small", "sessions", "training", "good")
-    shells = {name: Shell(COMMANDS, location(str(folder / name))) for name in names}
-    shells["all"] = Shell(COMMANDS, location(str(folder)))
-    yield shells
-    for shell in shells.values():
-        shell.close()
+    with shells_over(folder, *names) as shells, shell_over(folder) as every:
+        yield {**shells, "all": every}
 
 
 @pytest.fixture
@@ -90,12 +87,12 @@ def test_several_runs_are_listed_and_one_is_opened(opened):
 
 
 def test_a_folder_without_runs_and_one_that_is_none_are_one_line(tmp_path):
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         assert "holds no debug events" in error_of(shell.answer("runs"))
         assert "holds no debug events" in error_of(shell.answer("ri"))
     (tmp_path / "run_1_0").mkdir()
     (tmp_path / "run_1_0" / "notes.txt").write_text("no dump")
-    with Shell(COMMANDS, location(str(tmp_path / "run_1_0"))) as shell:
+    with shell_over(tmp_path / "run_1_0") as shell:
         assert "holds no debug events" in error_of(shell.answer("lt"))
 
 
@@ -349,7 +346,7 @@ def test_the_positions_of_one_rule_are_those_of_all_alerts(tmp_path):
         moments = [np.nan] * 4 if bad else [value, value, value, 0.0]
         recording.trace("g0", "a", vector([1, -1, 1, 1, 1, 0, 0, bad, 0, 0, not bad, *moments]))
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         rows = [line.split() for line in lines_of(shell.answer("la"))[5:]]
         assert [row[2] for row in rows] == ["ExplodingAlert", "InfNanAlert", "ExplodingAlert"]
         assert [line.split()[0] for line in lines_of(shell.answer("la -t InfNanAlert"))[5:]] == ["1"]

@@ -7,14 +7,11 @@ from pathlib import Path
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.shell.commands.table import COMMANDS
-from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.times import Interval, date_of, in_unit, parse_interval
 from tests.support.checkout import ROOT
 from tests.support.dumps import training
 from tests.support.events import Recording, full_health, small_program
-from tests.support.shell_answers import error_of, lines_of, links_of, screen
+from tests.support.shells import error_of, lines_of, links_of, screen, shell_over, shells_over
 
 GOLDEN = ROOT / "tests" / "golden"
 LIBRARY = "/usr/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py"
@@ -53,12 +50,8 @@ def opened(tmp_path_factory):
     small_program(folder / "small").close()
     profiled(folder / "profiled")
     training(folder / "training")
-    shells = {
-        name: Shell(COMMANDS, location(str(folder / name))) for name in ("small", "profiled", "training")
-    }
-    yield shells
-    for shell in shells.values():
-        shell.close()
+    with shells_over(folder, "small", "profiled", "training") as shells:
+        yield shells
 
 
 def test_files_of_the_program_come_before_those_of_libraries(opened):
@@ -137,7 +130,7 @@ def test_no_path_of_a_recording_is_opened(tmp_path):
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1"])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path / "run"))) as shell:
+    with shell_over(tmp_path / "run") as shell:
         assert lines_of(shell.answer("ps secret.py")) == ["L1  (not on record)", "    a"]
 
 
@@ -149,7 +142,7 @@ def test_lines_around_frames_are_printed_with_gaps(tmp_path):
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1", "f2"])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         assert lines_of(shell.answer("ps net.py")) == [
             *("...", "L4   four", "L5   five", "...", "L20  twenty", "    a"),
         ]
@@ -163,7 +156,7 @@ def test_a_node_belongs_to_the_innermost_line_of_a_file(tmp_path):
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1", "f2"])
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         assert lines_of(shell.answer("ps main.py")) == ["L1  f()", "L2  def f(): op()", "    a"]
         assert lines_of(shell.answer("ps main.py -c")) == ["L1  f()", "    a", "L2  def f(): op()", "    a"]
 
@@ -171,7 +164,7 @@ def test_a_node_belongs_to_the_innermost_line_of_a_file(tmp_path):
 def test_two_hosts_with_one_file_count_together(tmp_path):
     for host in ("w0", "w1"):
         small_program(tmp_path, host=host).close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         assert lines_of(shell.answer("ls -p train"))[5].split() == ["/home/me/train.py", "8", "8", "16", "8"]
         assert lines_of(shell.answer("ps train.py"))[3:5] == ["    Log", "    Log"]
         assert "2 hosts have" in error_of(shell.answer("le -p train.py"))
@@ -223,7 +216,7 @@ def test_dump_folders_have_no_source_files(opened):
 
 
 def test_recordings_of_tensorflow_itself_have_source_files():
-    with Shell(COMMANDS, location(str(GOLDEN / "tensorflow-2.21.0" / "FULL_HEALTH"))) as shell:
+    with shell_over(GOLDEN / "tensorflow-2.21.0" / "FULL_HEALTH") as shell:
         lines = lines_of(shell.answer("ls"))
         assert lines[4].split()[0] == "/home/user/program.py"
         listing = lines_of(shell.answer("ps program.py"))
@@ -366,5 +359,5 @@ def test_a_stack_with_frames_that_are_missing_lists_no_files(tmp_path):
     recording.op("g0", "a", "Const", ids=[1], stack=["gone"])
     recording.trace("g0", "a", full_health([1.0]))
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         assert lines_of(shell.answer("ls"))[-1].startswith("[No source files are on record")

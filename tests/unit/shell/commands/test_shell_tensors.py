@@ -10,22 +10,15 @@ import pytest
 from tb_debugger_plugin.analysis.lists import selection
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.dumps.datum import NoTensor
-from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.screen import Style
-from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
 from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program, values_program, whole
-from tests.support.shells import error, links, texts
+from tests.support.shells import error_of, last_links_of, lines_of, shell_over
 
 _DUMPS = ROOT / "tests" / "golden" / "dumps-tensorflow-2.21.0" / "session"
-
-
-def opened(folder) -> Shell:
-    return Shell(COMMANDS, location(str(folder)))
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +38,14 @@ def shell(tmp_path_factory):
     recording.trace("g1", "layer_1/Log", full_health([0.0]))
     recording.execution("Fill", [full_health([0.0])], ids=[9])
     recording.close()
-    with opened(folder) as shell:
+    with shell_over(folder) as shell:
         yield shell
 
 
 def names(shell, line) -> list[str]:
     """The tensors that a command lists."""
     answer = shell.answer(line)
-    rows = texts(answer)
+    rows = lines_of(answer)
     begin = next(number for number, row in enumerate(rows) if row.startswith("t (ms)"))
     return [row.split()[-1] for row in rows[begin + 1 :]]
 
@@ -61,7 +54,7 @@ _ALL = ["layer_2/MatMul:0", "layer_1/Log:0", "Read:0", "layer_1/Log:0"]
 
 
 def test_the_list_has_the_columns_of_tfdbg_and_the_function(shell):
-    assert texts(shell.answer("lt")) == [
+    assert lines_of(shell.answer("lt")) == [
         "4 dumped tensor(s):",
         "",
         "t (ms)      Size (B)  Op type         Function    Tensor name",
@@ -74,8 +67,8 @@ def test_the_list_has_the_columns_of_tfdbg_and_the_function(shell):
 
 def test_one_function_has_no_column(tmp_path):
     small_program(tmp_path).close()
-    with opened(tmp_path) as shell:
-        assert texts(shell.answer("lt -n x"))[3] == "t (ms)      Size (B)  Op type      Tensor name"
+    with shell_over(tmp_path) as shell:
+        assert lines_of(shell.answer("lt -n x"))[3] == "t (ms)      Size (B)  Op type      Tensor name"
 
 
 @pytest.mark.parametrize(
@@ -132,13 +125,13 @@ def test_the_type_of_an_op_is_that_of_the_program(tmp_path):
         recording.op("g1", f"op_{number}", kind, ids=[number], outputs=[(1, [2])])
         recording.trace("g1", f"op_{number}", full_health([1.0]))
     recording.close()
-    with opened(tmp_path) as shell:
+    with shell_over(tmp_path) as shell:
         assert names(shell, "lt -t MatMul") == ["op_0:0", "op_1:0", "op_2:0", "op_3:0"]
         assert names(shell, "lt -t _Mkl") == ["op_0:0", "op_3:0"]
 
 
 def test_the_lines_above_the_list_say_what_was_chosen(shell):
-    assert texts(shell.answer("lt -f has_inf_or_nan -t L -n l --dtype float32"))[:5] == [
+    assert lines_of(shell.answer("lt -f has_inf_or_nan -t L -n l --dtype float32"))[:5] == [
         '1 dumped tensor(s) passing filter "has_inf_or_nan":',
         'Op type regex filter: "L"',
         'Node name regex filter: "l"',
@@ -148,12 +141,12 @@ def test_the_lines_above_the_list_say_what_was_chosen(shell):
 
 
 def test_heads_sort_and_keep_the_filters_and_names_print_exactly_that_tensor(shell):
-    found = links(shell.answer("lt -n 'l.* y|l' -s op_type"))
+    found = last_links_of(shell.answer("lt -n 'l.* y|l' -s op_type"))
     assert found["Op type"] == "lt --node_name_filter 'l.* y|l' -s op_type -r"
     assert found["Size (B)"] == "lt --node_name_filter 'l.* y|l' -s dump_size"
     assert found["layer_1/Log:0"] == "pt #3"
-    assert texts(shell.answer(found["Op type"]))[0] == "3 dumped tensor(s):"
-    assert links(shell.answer(found["Op type"]))["Op type"].endswith("-s op_type")
+    assert lines_of(shell.answer(found["Op type"]))[0] == "3 dumped tensor(s):"
+    assert last_links_of(shell.answer(found["Op type"]))["Op type"].endswith("-s op_type")
 
 
 def test_bad_tensors_have_a_style(shell):
@@ -165,7 +158,7 @@ def test_a_sorted_list_is_cut_and_says_so(shell, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 2)
     with shell.run.snapshot() as snapshot:
         snapshot.loader.memory.pop("selections", None)
-        assert texts(shell.answer("lt -s op_type"))[:2] == [
+        assert lines_of(shell.answer("lt -s op_type"))[:2] == [
             "4 dumped tensor(s):",
             "The first 2 of 4; -n, -t, -g or --where leave fewer.",
         ]
@@ -189,7 +182,7 @@ def test_a_sorted_list_is_cut_and_says_so(shell, monkeypatch):
     ],
 )
 def test_a_mistake_is_one_line(shell, line, part):
-    assert error(shell.answer(line)).startswith("ERROR: ") and part in error(shell.answer(line))
+    assert error_of(shell.answer(line)).startswith("ERROR: ") and part in error_of(shell.answer(line))
 
 
 def test_a_program_without_graphs_leads_to_its_executions(tmp_path):
@@ -197,13 +190,13 @@ def test_a_program_without_graphs_leads_to_its_executions(tmp_path):
     for _ in range(3):
         recording.execution("Fill", [full_health([0.0])], ids=[9])
     recording.close()
-    with opened(tmp_path) as shell:
+    with shell_over(tmp_path) as shell:
         answer = shell.answer("lt -f has_inf_or_nan")
-        assert texts(answer)[2:] == [
+        assert lines_of(answer)[2:] == [
             "No tensor of a graph is recorded.",
             "Python ran 3 execution(s) of eager ops and functions: le lists them.",
         ]
-        assert list(links(answer).values()) == ["le"]
+        assert list(last_links_of(answer).values()) == ["le"]
 
 
 def test_a_recording_without_measurements_says_why_nothing_is_found(tmp_path):
@@ -212,9 +205,9 @@ def test_a_recording_without_measurements_says_why_nothing_is_found(tmp_path):
     recording.op("g1", "x", "Log", ids=[1])
     recording.trace("g1", "x", None)
     recording.close()
-    with opened(tmp_path) as shell:
-        assert texts(shell.answer("lt -f has_inf_or_nan"))[-1].startswith("No tensor was measured")
-        assert texts(shell.answer("lt"))[-1] == "[0.000]     ?         Log      x:0"
+    with shell_over(tmp_path) as shell:
+        assert lines_of(shell.answer("lt -f has_inf_or_nan"))[-1].startswith("No tensor was measured")
+        assert lines_of(shell.answer("lt"))[-1] == "[0.000]     ?         Log      x:0"
 
 
 class TestFilters:
@@ -224,18 +217,18 @@ class TestFilters:
     def shell(self, tmp_path):
         recording = values_program(tmp_path)
         recording.close()
-        with opened(tmp_path) as shell:
+        with shell_over(tmp_path) as shell:
             yield shell
 
     def test_a_filter_gets_a_datum_and_an_array(self, shell):
         shell.filters.add("big", lambda datum, array: datum.node_name == "x" and array.max() >= 4)
         assert names(shell, "lt -f big") == ["x:0"] * 3
         assert names(shell, "lt -f big -n Log") == []
-        assert texts(shell.answer("lt -f big"))[0] == '3 dumped tensor(s) passing filter "big":'
+        assert lines_of(shell.answer("lt -f big"))[0] == '3 dumped tensor(s) passing filter "big":'
 
     def test_its_rows_can_be_sorted(self, shell):
         shell.filters.add("second", lambda datum, array: datum.index % 2 == 1)
-        assert links(shell.answer("lt -f second -r"))["Log:0"] == "pt #1"
+        assert last_links_of(shell.answer("lt -f second -r"))["Log:0"] == "pt #1"
         assert names(shell, "lt -f second -s tensor_name") == ["Log:0"] * 3
 
     def test_names_can_be_left_out(self, shell):
@@ -244,7 +237,7 @@ class TestFilters:
 
     def test_a_filter_that_raises_is_one_line_with_both_names(self, shell):
         shell.filters.add("broken", lambda datum, array: array[9])
-        message = error(shell.answer("lt -f broken"))
+        message = error_of(shell.answer("lt -f broken"))
         assert (
             "The tensor filter 'broken' failed at x:0 (#0): IndexError: index 9 is out of bounds" in message
         )
@@ -253,7 +246,7 @@ class TestFilters:
     def test_a_value_that_is_not_kept_is_not_read(self, tmp_path):
         small_program(tmp_path / "health").close()
         seen = []
-        with opened(tmp_path / "health") as shell:
+        with shell_over(tmp_path / "health") as shell:
             shell.filters.add("seen", lambda datum, array: seen.append(array) or datum.is_bad)
             assert len(names(shell, "lt -f seen")) == 6
         assert all(isinstance(one, NoTensor) for one in seen) and "FULL_HEALTH" in str(seen[0])
@@ -265,7 +258,7 @@ class TestFilters:
         recording.trace("g1", "x", whole(np.ones(1000, np.float32), 1))
         recording.close()
         (file,) = (tmp_path / "damaged").glob("*graph_execution_traces")
-        with opened(tmp_path / "damaged") as shell:
+        with shell_over(tmp_path / "damaged") as shell:
             assert names(shell, "lt") == ["x:0"]
             data = bytearray(file.read_bytes())
             data[len(data) // 2] ^= 1
@@ -320,7 +313,7 @@ class TestFilterFiles:
 
 
 def test_dumps_of_tfdbg_are_listed_too():
-    with opened(_DUMPS) as shell:
+    with shell_over(_DUMPS) as shell:
         assert names(shell, "lt -f has_inf_or_nan") == ["logs:0"]
         shell.filters.add("texts", lambda datum, array: datum.node_name == "texts" and array.size > 0)
         assert names(shell, "lt -f texts") == ["texts:0", "texts:0"]

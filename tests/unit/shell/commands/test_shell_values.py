@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
-from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.shell.commands.table import COMMANDS
@@ -19,7 +18,7 @@ from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
 from tests.support.dumps import DumpedCall, node, training
 from tests.support.events import Recording, small_program, values_program, whole
-from tests.support.shells import error, links, texts
+from tests.support.shells import error_of, last_links_of, lines_of, shell_over
 
 _DUMPS = ROOT / "tests" / "golden" / "dumps-tensorflow-2.21.0" / "session"
 
@@ -53,7 +52,7 @@ def shell(tmp_path_factory):
     recording.trace("g1", "texts", strings)
     recording.op("g1", "never", "Identity", ids=[91])
     recording.close()
-    with Shell(COMMANDS, location(str(folder))) as shell:
+    with shell_over(folder) as shell:
         yield shell
 
 
@@ -62,7 +61,7 @@ def steps(tmp_path_factory):
     """`values_program`: three steps with x and its logarithm."""
     folder = tmp_path_factory.mktemp("logdir")
     values_program(folder).close()
-    with Shell(COMMANDS, location(str(folder))) as shell:
+    with shell_over(folder) as shell:
         yield shell
 
 
@@ -88,13 +87,13 @@ def steps(tmp_path_factory):
     ],
 )
 def test_a_tensor_is_printed(shell, line, expected):
-    lines = texts(shell.answer(line))
+    lines = lines_of(shell.answer(line))
     assert lines[0].startswith('Tensor "') and lines[0].endswith('":')
     assert "|".join(lines[2:]).strip() == expected
 
 
 def test_the_title_has_the_slice(shell):
-    assert texts(shell.answer("pt float[0, :]"))[:3] == [
+    assert lines_of(shell.answer("pt float[0, :]"))[:3] == [
         'Tensor "float:0[0, :]":',
         "  dtype: float32",
         "  shape: (2,)",
@@ -103,7 +102,7 @@ def test_the_title_has_the_slice(shell):
 
 def test_a_long_tensor_shows_its_edges_or_all(shell):
     assert (
-        texts(shell.answer("pt long[0]"))[-1].endswith("dtype=float32)")
+        lines_of(shell.answer("pt long[0]"))[-1].endswith("dtype=float32)")
         and len(_array("pt long[0]", shell)) > 9
     )
     assert any("..." in line for line in _array("pt long", shell))
@@ -112,7 +111,7 @@ def test_a_long_tensor_shows_its_edges_or_all(shell):
 
 
 def _array(line, shell):
-    lines = texts(shell.answer(line))
+    lines = lines_of(shell.answer(line))
     return lines[next(number for number, one in enumerate(lines) if one.startswith("array(")) :]
 
 
@@ -145,20 +144,20 @@ def test_a_screen_knows_where_the_elements_are(shell):
     ],
 )
 def test_a_summary_counts_what_there_is(shell, line, expected):
-    lines = texts(shell.answer(line))
+    lines = lines_of(shell.answer(line))
     begin = lines.index("Numeric summary:")
     squeezed = [" ".join(one.split()) for one in lines[begin + 1 : begin + 3]]
     assert squeezed == [" ".join(one.split()) for one in expected]
 
 
 def test_a_summary_has_the_moments_of_the_finite_elements(shell):
-    lines = texts(shell.answer("pt float -s"))
+    lines = lines_of(shell.answer("pt float -s"))
     begin = lines.index("Numeric summary:")
     assert lines[begin + 3].split() == ["|", "min", "max", "mean", "std", "|"]
     assert [float(one) for one in lines[begin + 4].strip("| ").split()] == pytest.approx(
         [0, 1, 0.5, 0.40824828]
     )
-    assert "min |x|" in texts(shell.answer("pt complex -s"))[7]
+    assert "min |x|" in lines_of(shell.answer("pt complex -s"))[7]
     bad = [part.style for part in shell.answer("pt float -s").lines[5] if part.text.strip() == "nan"]
     assert bad == [Style.BAD]
 
@@ -170,17 +169,17 @@ def test_a_summary_has_the_moments_of_the_finite_elements(shell):
 def test_numbers_in_ranges_are_highlighted(shell, ranges, count):
     screen = shell.answer(f'pt float:0 -r "{ranges}"')
     share = f"{count} of 6 element(s) ({100 * count / 6:.2f}%)"
-    assert texts(screen)[0] == f'Tensor "float:0": Highlighted({ranges}): {share}'
+    assert lines_of(screen)[0] == f'Tensor "float:0": Highlighted({ranges}): {share}'
     marked = [part for line in screen.lines[1:] for part in line if part.style is Style.HIGHLIGHT]
     assert len(marked) == count
 
 
 def test_a_value_is_written(shell, tmp_path):
     file = tmp_path / "float.npy"
-    lines = texts(shell.answer(f"pt float[1:] -w {file}"))
+    lines = lines_of(shell.answer(f"pt float[1:] -w {file}"))
     assert f"Saved value to: {file} ({file.stat().st_size}B)" in lines
     np.testing.assert_array_equal(np.load(file), _KINDS["float"][1][1:])
-    texts(shell.answer(f"pt brain -w {file}"))
+    lines_of(shell.answer(f"pt brain -w {file}"))
     assert np.load(file).dtype == np.float32
 
 
@@ -216,7 +215,7 @@ def test_a_value_is_written(shell, tmp_path):
     ],
 )
 def test_a_mistake_is_one_line(shell, line, part):
-    assert error(shell.answer(line)).startswith("ERROR: ") and part in error(shell.answer(line))
+    assert error_of(shell.answer(line)).startswith("ERROR: ") and part in error_of(shell.answer(line))
 
 
 class TestSeveral:
@@ -224,7 +223,7 @@ class TestSeveral:
 
     def test_occurrences_are_links(self, steps):
         answer = steps.answer("pt Log")
-        assert texts(answer) == [
+        assert lines_of(answer) == [
             'Tensor "Log:0" generated 3 dumps:',
             "-n K prints one of them; -n -1 prints the last.",
             "",
@@ -237,16 +236,16 @@ class TestSeveral:
 
     def test_a_link_keeps_slice_function_and_options(self, steps):
         answer = steps.answer("pt Log[:, 1] -a -s -g loss")
-        assert links(answer)["Log:0"] == "pt 'Log:0[:, 1]' -n 2 -g loss -a -s"
-        assert texts(steps.answer(links(answer)["Log:0"]))[0] == 'Tensor "Log:0[:, 1] (dump #2)":'
+        assert last_links_of(answer)["Log:0"] == "pt 'Log:0[:, 1]' -n 2 -g loss -a -s"
+        assert lines_of(steps.answer(last_links_of(answer)["Log:0"]))[0] == 'Tensor "Log:0[:, 1] (dump #2)":'
 
     def test_one_of_them_is_printed(self, steps):
-        assert texts(steps.answer("pt x -n 2"))[-1] == "       [ 4.,  2.,  2.]], dtype=float32)"
-        assert texts(steps.answer("pt x -n -1")) == texts(steps.answer("pt x -n 2"))
-        assert "Numeric summary:" in texts(steps.answer("pt x -n 0 -s"))
+        assert lines_of(steps.answer("pt x -n 2"))[-1] == "       [ 4.,  2.,  2.]], dtype=float32)"
+        assert lines_of(steps.answer("pt x -n -1")) == lines_of(steps.answer("pt x -n 2"))
+        assert "Numeric summary:" in lines_of(steps.answer("pt x -n 0 -s"))
 
     def test_their_summaries_are_in_the_list(self, steps):
-        assert texts(steps.answer("pt Log -s"))[3:] == [
+        assert lines_of(steps.answer("pt Log -s"))[3:] == [
             "#0 [1.000 ms] Log:0  nan 1, -inf 2, 0 1, + 2, total 6, min 0, max 1.386294, mean 0.6931472",
             "#1 [5.000 ms] Log:0  nan 1, -inf 1, 0 2, + 2, total 6, min 0, max 1.386294, mean 0.5198604",
             "#2 [9.000 ms] Log:0  nan 1, -inf 1, 0 1, + 3, total 6, min 0, max 1.386294, mean 0.6931472",
@@ -260,19 +259,19 @@ class TestSeveral:
             recording.trace(f"g{number}", "x", whole(np.float32([number]), 1))
         recording.trace("g0", "x", whole(np.float32([7]), 1), slot=1)
         recording.close()
-        with Shell(COMMANDS, location(str(tmp_path))) as shell:
-            assert links(shell.answer("pt x")) == {"x:0": "pt x:0", "x:1": "pt x:1"}
-            assert texts(shell.answer("pt x:1"))[-1] == "array([7.], dtype=float32)"
-            assert texts(shell.answer("pt x:0"))[3:] == [
+        with shell_over(tmp_path) as shell:
+            assert last_links_of(shell.answer("pt x")) == {"x:0": "pt x:0", "x:1": "pt x:1"}
+            assert lines_of(shell.answer("pt x:1"))[-1] == "array([7.], dtype=float32)"
+            assert lines_of(shell.answer("pt x:0"))[3:] == [
                 "#0 [0.000 ms] x:0  in train",
                 "#1 [3.000 ms] x:0  in evaluate",
             ]
-            assert texts(shell.answer("pt x:0 -g eval"))[-1] == "array([1.], dtype=float32)"
+            assert lines_of(shell.answer("pt x:0 -g eval"))[-1] == "array([1.], dtype=float32)"
 
     def test_an_execution_is_printed_by_its_position(self, steps):
-        assert texts(steps.answer("pt #e0"))[-1] == "       [ 4.,  0.,  2.]], dtype=float32)"
-        assert texts(steps.answer("pt #e6:0[0]"))[-1] == "array('a b', dtype=object)"
-        assert "Execution 0 has no output 4" in error(steps.answer("pt #e0:4"))
+        assert lines_of(steps.answer("pt #e0"))[-1] == "       [ 4.,  0.,  2.]], dtype=float32)"
+        assert lines_of(steps.answer("pt #e6:0[0]"))[-1] == "array('a b', dtype=object)"
+        assert "Execution 0 has no output 4" in error_of(steps.answer("pt #e0:4"))
 
 
 class TestNotKept:
@@ -280,14 +279,14 @@ class TestNotKept:
 
     def test_the_reason_and_the_summary_are_shown(self, tmp_path):
         small_program(tmp_path).close()
-        with Shell(COMMANDS, location(str(tmp_path))) as shell:
-            lines = texts(shell.answer("pt Log -n 0"))
+        with shell_over(tmp_path) as shell:
+            lines = lines_of(shell.answer("pt Log -n 0"))
         assert lines[:3] == ['Tensor "Log:0":', "  dtype: float32", "  shape: ?"]
         assert lines[4].startswith("The recording holds the summary of mode FULL_HEALTH, but not the value")
         assert lines[7:] == ["| -inf    0 | total |", "|    1    1 |     2 |"]
 
     def test_what_was_left_out_says_why(self, steps):
-        lines = texts(steps.answer("pt #e6:2"))
+        lines = lines_of(steps.answer("pt #e6:2"))
         assert "which is more than the recording keeps" in "".join(lines)
         assert lines[-1] == "| 6 |     6 |"
 
@@ -307,7 +306,7 @@ class TestFeeds:
 
     def test_feeds_of_a_stopped_program_are_listed(self, stopped):
         answer = stopped.answer("pf")
-        assert texts(answer) == [
+        assert lines_of(answer) == [
             "4 feed(s):",
             "",
             "x:0  float32 (1, 2)",
@@ -315,21 +314,21 @@ class TestFeeds:
             "s:0  object (2,)",
             "sparse:0  dict",
         ]
-        assert links(answer)["x:0"] == "pf x:0"
+        assert last_links_of(answer)["x:0"] == "pf x:0"
 
     def test_a_feed_takes_the_options_of_pt(self, stopped, tmp_path):
-        lines = texts(stopped.answer(f'pf x:0[0] -s -r "[1, 1]" -w {tmp_path / "x.npy"}'))
+        lines = lines_of(stopped.answer(f'pf x:0[0] -s -r "[1, 1]" -w {tmp_path / "x.npy"}'))
         assert lines[0].startswith('Tensor "x:0[0] (feed)": Highlighted([1, 1]): 1 of 2')
         assert "Numeric summary:" in lines and (tmp_path / "x.npy").exists()
-        assert texts(stopped.answer("pf n"))[-1] == "array(3)"
-        assert texts(stopped.answer("pf s"))[-1] == "array(['a', 'b'], dtype=object)"
-        assert texts(stopped.answer("pf sparse"))[-1] == "{'not': 'an array'}"
+        assert lines_of(stopped.answer("pf n"))[-1] == "array(3)"
+        assert lines_of(stopped.answer("pf s"))[-1] == "array(['a', 'b'], dtype=object)"
+        assert lines_of(stopped.answer("pf sparse"))[-1] == "{'not': 'an array'}"
 
     def test_an_unknown_feed_is_one_line(self, stopped):
-        assert "There is no feed loss; there is 'n:0', 's:0'" in error(stopped.answer("pf loss"))
-        assert "did you mean 'sparse:0'?" in error(stopped.answer("pf sparce:0"))
+        assert "There is no feed loss; there is 'n:0', 's:0'" in error_of(stopped.answer("pf loss"))
+        assert "did you mean 'sparse:0'?" in error_of(stopped.answer("pf sparce:0"))
         nothing = Shell(COMMANDS, None, call=Call(1, "Session.run()", False))
-        assert error(nothing.answer("pf")) == "ERROR: Nothing is fed to Session.run()."
+        assert error_of(nothing.answer("pf")) == "ERROR: Nothing is fed to Session.run()."
 
     def test_a_recording_says_what_was_fed(self, tmp_path):
         recording = Recording(tmp_path, mode=TensorDebugMode.FULL_TENSOR)
@@ -339,9 +338,9 @@ class TestFeeds:
         recording.session_run(1, 1)
         recording.trace("g1", "x", whole(np.ones((2, 3), np.float32), 1))
         recording.close()
-        with Shell(COMMANDS, location(str(tmp_path))) as shell:
+        with shell_over(tmp_path) as shell:
             answer = shell.answer("pf")
-            assert texts(answer) == [
+            assert lines_of(answer) == [
                 "2 feed(s) of the runs of sessions:",
                 "",
                 "x:0  float32 [2, 3]  recorded: x:0",
@@ -349,12 +348,12 @@ class TestFeeds:
                 "",
                 "Values of feeds are shown at a program that is stopped, unless they are recorded.",
             ]
-            assert links(answer) == {"x:0": "pt x:0"}
-            assert texts(shell.answer("pf y"))[2:3] == ["y:0  int64 []"]
-            assert "There is no feed z" in error(shell.answer("pf z"))
+            assert last_links_of(answer) == {"x:0": "pt x:0"}
+            assert lines_of(shell.answer("pf y"))[2:3] == ["y:0  int64 []"]
+            assert "There is no feed z" in error_of(shell.answer("pf z"))
 
     def test_a_program_without_sessions_fed_nothing(self, steps):
-        assert "No feed is on record" in error(steps.answer("pf"))
+        assert "No feed is on record" in error_of(steps.answer("pf"))
 
 
 class TestEval:
@@ -376,14 +375,14 @@ class TestEval:
         ],
     )
     def test_an_expression_is_computed_and_summarised(self, steps, line, last):
-        lines = texts(steps.answer(line))
+        lines = lines_of(steps.answer(line))
         assert last in lines and lines[0].startswith('Tensor "from eval of expression')
         assert ("Numeric summary:" in lines) is (last != "'float32'")
 
     def test_results_are_shown_whole_or_written(self, steps, tmp_path):
-        assert any("..." in line for line in texts(steps.answer("eval np.arange(3000)")))
-        assert not any("..." in line for line in texts(steps.answer("eval np.arange(3000) -a")))
-        texts(steps.answer(f"eval `x:0` * 2 -w {tmp_path / 'x.npy'}"))
+        assert any("..." in line for line in lines_of(steps.answer("eval np.arange(3000)")))
+        assert not any("..." in line for line in lines_of(steps.answer("eval np.arange(3000) -a")))
+        lines_of(steps.answer(f"eval `x:0` * 2 -w {tmp_path / 'x.npy'}"))
         assert np.load(tmp_path / "x.npy").shape == (2, 3)
 
     @pytest.mark.parametrize(
@@ -400,7 +399,7 @@ class TestEval:
         ],
     )
     def test_a_mistake_is_one_line(self, steps, line, part):
-        assert part in error(steps.answer(line))
+        assert part in error_of(steps.answer(line))
 
 
 class TestDumps:
@@ -414,32 +413,33 @@ class TestDumps:
             call.dump(
                 "a", np.float64([1, 2, number]), time=1_000_060 + number, debug_op="DebugNumericSummary"
             )
-        with Shell(COMMANDS, location(str(tmp_path))) as shell:
+        with shell_over(tmp_path) as shell:
             name = "a:0:DebugNumericSummary"
             listed = shell.answer(f"pt {name}")
-            assert texts(listed)[3:] == [f"#0 [0.000 ms] {name}", f"#1 [0.001 ms] {name}"]
-            assert texts(shell.answer(links(listed)[name]))[-1] == "array([1., 2., 1.])"
-            assert texts(shell.answer(f"eval `{name}[1]`[2]"))[-1] == "array(1.)"
-            assert texts(shell.answer("eval `a:0:DebugIdentity`[0]"))[-1] == "array(1., dtype=float32)"
+            assert lines_of(listed)[3:] == [f"#0 [0.000 ms] {name}", f"#1 [0.001 ms] {name}"]
+            assert lines_of(shell.answer(last_links_of(listed)[name]))[-1] == "array([1., 2., 1.])"
+            assert lines_of(shell.answer(f"eval `{name}[1]`[2]"))[-1] == "array(1.)"
+            assert lines_of(shell.answer("eval `a:0:DebugIdentity`[0]"))[-1] == "array(1., dtype=float32)"
             device = "/job:localhost/replica:0/task:0/device:CPU:0"
-            assert texts(shell.answer(f"eval `{device}:a:0[1]`"))[-1] == "array([ 1., nan], dtype=float32)"
-            assert "there is DebugIdentity, DebugNumericSummary" in error(
+            assert lines_of(shell.answer(f"eval `{device}:a:0[1]`"))[-1] == "array([ 1., nan], dtype=float32)"
+            assert "there is DebugIdentity, DebugNumericSummary" in error_of(
                 shell.answer("pt a:0:DebugNanCount")
             )
-            assert "was not recorded on /job:localhost" in error(shell.answer(f"pt {device[:-1]}7:a:0"))
+            assert "was not recorded on /job:localhost" in error_of(shell.answer(f"pt {device[:-1]}7:a:0"))
 
     def test_calls_of_a_session_are_occurrences(self, tmp_path):
         training(tmp_path)
-        with Shell(COMMANDS, location(str(tmp_path))) as shell:
-            assert texts(shell.answer("pt step"))[0] == 'Tensor "step:0" generated 3 dumps:'
-            assert texts(shell.answer("eval `log:0[1]`"))[-1] == "array([-inf,   0.], dtype=float32)"
+        with shell_over(tmp_path) as shell:
+            assert lines_of(shell.answer("pt step"))[0] == 'Tensor "step:0" generated 3 dumps:'
+            assert lines_of(shell.answer("eval `log:0[1]`"))[-1] == "array([-inf,   0.], dtype=float32)"
 
     def test_what_was_not_initialised_says_so(self):
-        with Shell(COMMANDS, location(str(_DUMPS))) as shell:
+        with shell_over(_DUMPS) as shell:
             assert any(
-                "not initialized" in line or "no value" in line for line in texts(shell.answer("pt variable"))
+                "not initialized" in line or "no value" in line
+                for line in lines_of(shell.answer("pt variable"))
             )
-            assert texts(shell.answer("pf"))[2] == "x:0  ?"
+            assert lines_of(shell.answer("pf"))[2] == "x:0  ?"
 
 
 _TYPED = st.sampled_from(
@@ -513,13 +513,13 @@ def test_a_value_that_was_changed_at_a_breakpoint_says_so(tmp_path):
     recording.changed_value("Fill_3", "value * 2", graph_id="")
     recording.changed_value("Log", "np.nan_to_num(value)")
     recording.close()
-    with Shell(COMMANDS, location(str(tmp_path))) as shell:
+    with shell_over(tmp_path) as shell:
         changed = "  changed: the ops after it got np.nan_to_num(value)"
-        assert changed in texts(shell.answer("pt Log -n -1"))
-        assert changed not in texts(shell.answer("pt Log -n 0"))
-        assert "  changed: the ops after it got value * 2" in texts(shell.answer("pt #e7"))
-        assert "  changed: the ops after it got value * 2" not in texts(shell.answer("pt #e0"))
+        assert changed in lines_of(shell.answer("pt Log -n -1"))
+        assert changed not in lines_of(shell.answer("pt Log -n 0"))
+        assert "  changed: the ops after it got value * 2" in lines_of(shell.answer("pt #e7"))
+        assert "  changed: the ops after it got value * 2" not in lines_of(shell.answer("pt #e0"))
         node = shell.answer("ni Log")
-        assert "  Changed: Log:0 to np.nan_to_num(value)" in texts(node)
-        assert links(node)["Log:0"] == "pt #5"
-        assert not any("Changed" in line for line in texts(shell.answer("ni x")))
+        assert "  Changed: Log:0 to np.nan_to_num(value)" in lines_of(node)
+        assert last_links_of(node)["Log:0"] == "pt #5"
+        assert not any("Changed" in line for line in lines_of(shell.answer("ni x")))

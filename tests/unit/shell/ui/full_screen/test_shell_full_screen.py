@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -14,32 +14,18 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave
-from tb_debugger_plugin.shell.screen import Line, Mood, Part, Places, Screen, link, plain
+from tb_debugger_plugin.shell.screen import Mood, Part, Places, Screen, link, plain
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.ui.full_screen.app import ShellApp
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
 from tb_debugger_plugin.shell.ui.history import History
 from tests.support.events import values_program
+from tests.support.shells import NumberedLines
 
 _NAMES = {" ": "space", "/": "slash", "_": "underscore", "-": "minus", "@": "at", ",": "comma", ":": "colon"}
 _NAMES |= {"(": "left_parenthesis", "[": "left_square_bracket", "]": "right_square_bracket"}
 _MILLIONS = 10_000_000
-
-
-class Lines(Sequence[Line]):
-    """Numbered lines, made when they are asked for."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self.made = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index):
-        self.made += 1
-        return plain(f"line {index}")
 
 
 class Answering(Shell):
@@ -178,11 +164,11 @@ def test_a_window_that_changes_its_size_is_drawn_again(shell):
         assert len(seen.lines) == 12 and len(seen.output) == 8
         assert seen.output[0] == "line 0"
 
-    on_screen(shell, scenario, Screen(Lines(1000)))
+    on_screen(shell, scenario, Screen(NumberedLines(1000)))
 
 
 def test_ten_million_lines_are_scrolled_by_making_those_in_the_window(shell):
-    lines = Lines(_MILLIONS)
+    lines = NumberedLines(_MILLIONS)
 
     async def scenario(seen: Seen) -> None:
         await seen.press("end")
@@ -210,7 +196,7 @@ def test_screens_come_back_with_their_positions(shell):
         await seen.press("ctrl+left")
         assert "There is no screen before this one." in seen.status
 
-    on_screen(shell, scenario, Screen(Lines(100)))
+    on_screen(shell, scenario, Screen(NumberedLines(100)))
 
 
 def test_arrows_of_the_menu_are_clicked(shell):
@@ -223,7 +209,7 @@ def test_arrows_of_the_menu_are_clicked(shell):
         await seen.settle()
         assert "numpy" in seen.text
 
-    on_screen(shell, scenario, Screen(Lines(100)))
+    on_screen(shell, scenario, Screen(NumberedLines(100)))
 
 
 def test_a_link_is_clicked_and_reached_by_keys(shell):
@@ -278,7 +264,7 @@ def test_a_search_scrolls_marks_and_goes_on(shell):
         await seen.run("/(")
         assert "no regular expression" in seen.status
 
-    on_screen(shell, scenario, Screen(Lines(10_000)))
+    on_screen(shell, scenario, Screen(NumberedLines(10_000)))
 
 
 def test_matches_are_highlighted_until_escape(shell):
@@ -294,7 +280,7 @@ def test_matches_are_highlighted_until_escape(shell):
         await seen.press("escape")
         assert marked(seen) == []
 
-    on_screen(shell, scenario, Screen(Lines(20)))
+    on_screen(shell, scenario, Screen(NumberedLines(20)))
 
 
 def test_an_element_is_scrolled_to_and_the_status_line_says_where_one_is(shell):
@@ -306,7 +292,7 @@ def test_an_element_is_scrolled_to_and_the_status_line_says_where_one_is(shell):
     places = Places(
         line_of, lambda line: (line - 1,) if line else None, lambda indices: 300 < indices[0] < 400
     )
-    shell.screens["array @[300]"] = shell.screens["array"] = Screen(Lines(501), places=places)
+    shell.screens["array @[300]"] = shell.screens["array"] = Screen(NumberedLines(501), places=places)
 
     async def scenario(seen: Seen) -> None:
         await seen.run("array")
@@ -406,7 +392,7 @@ def test_a_long_command_leaves_the_screen_alive_and_what_is_typed_waits(shell):
         await seen.press("alt+left")
         assert seen.output[0] == "slow answer"
 
-    on_screen(shell, scenario, Screen(Lines(100)))
+    on_screen(shell, scenario, Screen(NumberedLines(100)))
 
 
 def test_ctrl_c_leaves_a_long_command_aside(shell):

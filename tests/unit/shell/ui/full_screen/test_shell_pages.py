@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pytest
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, text_of
+from tb_debugger_plugin.shell.screen import Part, Screen, Style, link, plain, text_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import fitting, in_columns
 from tb_debugger_plugin.shell.ui.full_screen.pages import MAX_PAGES, MadeLines, Page, Pages
 from tb_debugger_plugin.shell.ui.full_screen.search import compiled, found
 from tb_debugger_plugin.shell.ui.full_screen.strips import Marks, strip_of
-
-
-class Counting(Sequence[Line]):
-    """Lines that are made when they are asked for, and counted."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self.made = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, index):
-        self.made += 1
-        return plain(f"line {index}")
+from tests.support.shells import NumberedLines
 
 
 def page(name: str) -> Page:
@@ -59,7 +44,7 @@ def test_a_new_page_forgets_those_after_it_and_the_oldest():
 
 
 def test_a_line_is_made_once_and_only_when_it_is_painted():
-    counting = Counting(10_000_000)
+    counting = NumberedLines(10_000_000)
     lines = MadeLines(counting)
     assert len(lines) == 10_000_000 and counting.made == 0
     assert text_of(lines[9_999_999]) == text_of(lines[9_999_999]) == "line 9999999"
@@ -67,14 +52,14 @@ def test_a_line_is_made_once_and_only_when_it_is_painted():
 
 
 def test_the_lines_that_are_kept_stay_few():
-    lines = MadeLines(Counting(10_000))
+    lines = MadeLines(NumberedLines(10_000))
     for number in range(10_000):
         assert text_of(lines[number]) == f"line {number}"
     assert len(lines._made) <= 2000
 
 
 def test_a_line_that_cannot_be_made_says_so():
-    class Closed(Counting):
+    class Closed(NumberedLines):
         def __getitem__(self, index):
             raise OSError("The run is closed.")
 
@@ -107,7 +92,7 @@ def test_a_search_goes_on_around_the_ends(begin, step, expected):
 
 
 def test_a_search_in_vain_has_looked_at_every_line():
-    counting = Counting(1000)
+    counting = NumberedLines(1000)
     *_, last = found(MadeLines(counting), re.compile("hit"), 400, 1)
     assert (last.line, last.done, counting.made) == (None, 1000, 1000)
     assert list(found(MadeLines([]), re.compile("hit"), 0, 1)) == []
