@@ -24,16 +24,15 @@ from tb_debugger_plugin.analysis.diagnosis.subjects import Recorded, of_executio
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lists import executions
 from tb_debugger_plugin.analysis.lists.missing import keeping_all
-from tb_debugger_plugin.analysis.origins.births import Birth
-from tb_debugger_plugin.analysis.origins.chains import Chains
+from tb_debugger_plugin.analysis.origins.births import Birth, Node
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.lines import Lines, ValuePlace
-from tb_debugger_plugin.analysis.origins.origin import Category, Origin, OriginPhrases
+from tb_debugger_plugin.analysis.origins.origin import Category, Link, Origin, OriginPhrases
 from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
-from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
-from tb_debugger_plugin.analysis.snapshot import Json, Range
+from tb_debugger_plugin.analysis.origins.values import BadKind, Relation, ValueFeed, ValueRef
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -93,62 +92,6 @@ def _effect(taking: Taking) -> str:
     return f"it made finite values of {kind}"
 
 
-# Says what was born: NaN or an infinity.
-#
-# Takes a birth. Where the mode of the recording does not tell them apart, the kind is the likely one.
-
-
-class Kinds:
-    """The kinds of births of one run.
-
-    Args:
-      feeds: Its values.
-    """
-
-    def __init__(self, feeds: Feeds) -> None:
-        self._feeds = feeds
-        self._snapshot = feeds.snapshot
-
-    def of(self, birth: Birth) -> tuple[BadKind, bool]:
-        """Return the kind, and whether it is certain."""
-        shown = birth.entry
-        measured = self._feeds.measured(shown)
-        is_told = measured.has_nan is not None or self._was_read_as(birth)
-        is_certain = birth.kind is not None and is_told
-        if (
-            birth.kind is not None
-            and measured.nan
-            and not birth.meant_inputs
-            and self._has_good_inputs(shown)
-        ):
-            infinite = (measured.neg_inf or 0) + (measured.pos_inf or 0)
-            return ("nan" if measured.nan >= infinite else "inf"), is_certain
-        if birth.kind is not None:
-            return birth.kind, is_certain
-        return self._likely_kind(birth.value), False
-
-    def _was_read_as(self, birth: Birth) -> bool:
-        """Whether what was not measured itself, such as an assignment, was measured where it came next."""
-        known = (self._feeds.measured(value) for (value, _), _ in birth.chain()[::-1])
-        nearest = next((each for each in known if each.bad is not None), None)
-        return nearest is not None and birth.kind is not None and nearest.has(birth.kind) is True
-
-    def _has_good_inputs(self, value: ValueRef) -> bool:
-        return not any(self._feeds.measured(feed.value).bad for feed in self._feeds.of(value))
-
-    def _likely_kind(self, value: ValueRef) -> BadKind:
-        """Return what ops of this type mostly make."""
-        op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
-        if op is not None and op_type == "Mean":
-            # The mean over nothing is NaN; over something, its sum overflows.
-            shapes = [
-                self._snapshot.catalog.statics.get(each) for each in self._feeds.structure.inputs(op.number)
-            ]
-            dims = None if not shapes or shapes[0] is None else self._snapshot.catalog.dims(shapes[0].shape)
-            return "inf" if dims is not None and all(dims) else "nan"
-        return "inf" if op_type in op_kinds.MOSTLY_INF else "nan"
-
-
 _OUTSIDE: Final = {
     "the input data": "It was in the input data already.",
     "a value of Python": "The program passed it in from Python.",
@@ -163,16 +106,23 @@ _KIND_UNCOUNTED: Final = 'Record with tensor_debug_mode="FULL_HEALTH" to tell Na
 _KIND_UNMEASURED: Final = "The value itself was not measured: what it was follows from what came of it."
 _UNMEASURED: Final = "Record what {} made of it, without a filter, to know whether it did harm."
 #: Other ops of the same line that are named.
-# Says what swallowed a bad value, and what that made of it.
-#
-# Takes what took a value; returns sentences for findings, and for values that the table expects.
-
 _MAX_NAMED: Final = 3
 _PASSED: Final = "Check what the program passes in, for example with numpy.isfinite."
 _HELP: Final = {
     "a value of Python": _PASSED,
     "an argument": _PASSED,
     "a feed": "Check what the program feeds, for example with numpy.isfinite.",
+}
+_MAX_LINKS: Final = 200
+_WORDS: Final[dict[Relation, str]] = {
+    "input": "took it as an input",
+    "argument": "was passed in by the caller",
+    "result": "was returned by the function",
+    "iteration": "comes from the turn of the loop before",
+    "assignment": "was assigned to the variable",
+    "gradient": "is used by the gradient",
+    "step": "comes from an earlier step",
+    "data": "comes from the input data",
 }
 
 Takings = tuple[Taking, ...]
@@ -190,8 +140,6 @@ class Telling:
         self._feeds = feeds
         self._lines = lines
         self._snapshot = feeds.snapshot
-        self._kinds = Kinds(feeds)
-        self._chains = Chains(feeds, lines)
 
     def origin(self, found: Found) -> Origin:
         """Write one origin.
@@ -205,7 +153,7 @@ class Telling:
         shown = birth.entry
         place = self._place(birth)
         op = self._feeds.op_of(shown)
-        kind, is_certain = self._kinds.of(birth)
+        kind, is_certain = self._kind(birth)
         recorded = self._recorded(shown, op)
         subject = recorded.subject
         explanation = explain_bad(subject)
@@ -240,15 +188,100 @@ class Telling:
             graph_execution_index=shown.trace if shown.trace >= 0 else None,
             count=self._count(shown, kind, found.same),
             headline=headline(subject.op_type, place.source),
-            evidence=_evidence(recorded),
+            evidence={
+                "output": recorded.output,
+                "inputs": [{"name": name, "health": one} for name, one in recorded.inputs],
+            },
             advice=None if category == "expected" else _HELP.get(value.outside, explanation.help),
             example=None if category == "expected" else explanation.example,
             outcome=outcome,
             certainty=certainty,
             missing=missing,
-            chain=self._chains.links(birth.chain(), kind),
+            chain=self._links(birth.chain(), kind),
             explanation=" ".join(plain_text(phrases) for phrases in (what, why) if phrases),
             phrases=OriginPhrases(what, why, self._where(shown, place)),
+        )
+
+    def _kind(self, birth: Birth) -> tuple[BadKind, bool]:
+        """Return the kind, and whether it is certain."""
+        shown = birth.entry
+        measured = self._feeds.measured(shown)
+        is_told = measured.has_nan is not None or self._was_read_as(birth)
+        is_certain = birth.kind is not None and is_told
+        if birth.kind is None:
+            return self._likely_kind(birth.value), False
+        fed = (self._feeds.measured(feed.value) for feed in self._feeds.of(shown))
+        if measured.nan and not birth.meant_inputs and not any(each.bad for each in fed):
+            infinite = (measured.neg_inf or 0) + (measured.pos_inf or 0)
+            return ("nan" if measured.nan >= infinite else "inf"), is_certain
+        return birth.kind, is_certain
+
+    def _was_read_as(self, birth: Birth) -> bool:
+        """Whether what was not measured itself, such as an assignment, was measured where it came next."""
+        known = (self._feeds.measured(value) for (value, _), _ in birth.chain()[::-1])
+        nearest = next((each for each in known if each.bad is not None), None)
+        return nearest is not None and birth.kind is not None and nearest.has(birth.kind) is True
+
+    def _likely_kind(self, value: ValueRef) -> BadKind:
+        """Return what ops of this type mostly make."""
+        op, op_type = self._feeds.op_of(value), self._feeds.op_type(value)
+        if op is not None and op_type == "Mean":
+            # The mean over nothing is NaN; over something, its sum overflows.
+            shapes = [
+                self._snapshot.catalog.statics.get(each) for each in self._feeds.structure.inputs(op.number)
+            ]
+            dims = None if not shapes or shapes[0] is None else self._snapshot.catalog.dims(shapes[0].shape)
+            return "inf" if dims is not None and all(dims) else "nan"
+        return "inf" if op_type in op_kinds.MOSTLY_INF else "nan"
+
+    def _links(self, nodes: list[tuple[Node, ValueFeed | None]], kind: BadKind) -> list[Link]:
+        """Return the links of a chain.
+
+        Args:
+          nodes: The values of a walk, each with how it fed the one before.
+          kind: The kind of bad elements where a node has none.
+        """
+        links: list[Link] = []
+        skipped = 0
+        relation: Relation = "input"
+        last = len(nodes) - 1
+        for number, ((value, own), feed) in enumerate(nodes):
+            if feed is not None and feed.relation != "input":
+                relation = feed.relation
+            if value.outside and number:
+                continue
+            is_end = number in (0, last) or (number == last - 1 and bool(nodes[last][0][0].outside))
+            if not is_end and self._is_trivial(value):
+                skipped += 1
+                continue
+            links.append(self._link(value, own or kind, relation, skipped))
+            skipped, relation = 0, "input"
+        return links if len(links) <= _MAX_LINKS else links[: _MAX_LINKS // 2] + links[-_MAX_LINKS // 2 :]
+
+    def _is_trivial(self, value: ValueRef) -> bool:
+        if value.execution >= 0:
+            return self._feeds.op_type(value) in op_kinds.TRIVIAL
+        op = self._feeds.op_of(value)
+        return op is not None and op.type in op_kinds.TRIVIAL
+
+    def _link(self, value: ValueRef, kind: BadKind, relation: Relation, skipped: int) -> Link:
+        op = self._feeds.op_of(value)
+        graph = None if op is None else self._snapshot.catalog.graphs[op.graph]
+        op_type = self._feeds.op_type(value)
+        return Link(
+            op_type,
+            None if op is None else op.name,
+            self._feeds.slot_of(value),
+            None if graph is None else graph.graph_id,
+            None if graph is None or graph.name is None else display_name(graph.name),
+            self._lines.place(value).source,
+            self._feeds.step(value),
+            self._feeds.call_of(value),
+            value.trace if value.trace >= 0 else None,
+            kind,
+            relation,
+            f"{display_name(op_type)} {_WORDS[relation]}",
+            skipped,
         )
 
     def _place(self, birth: Birth) -> ValuePlace:
@@ -371,11 +404,6 @@ def _harmless(birth: Birth, kind_is_certain: bool, takings: Takings) -> str:
     if birth.meant:
         return f"The program wrote this infinity itself, and no NaN was made of it. {ended}".rstrip()
     return ended or "Nothing on record took it."
-
-
-def _evidence(recorded: Recorded) -> Json:
-    inputs = [{"name": name, "health": one} for name, one in recorded.inputs]
-    return {"output": recorded.output, "inputs": inputs}
 
 
 def _with_kind(what: Phrases, kind: BadKind) -> Phrases:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.analysis.origins.telling import Kinds
+from tb_debugger_plugin.analysis.origins.telling import Telling
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.unit.analysis.origins.test_origins import Program, ops_of
 
@@ -79,7 +79,7 @@ def test_what_a_branch_kept_for_its_gradient_leads_to_the_op_that_made_it(progra
 def test_nobody_is_told_to_record_in_the_mode_of_the_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: TensorDebugMode, said: str
 ) -> None:
-    monkeypatch.setattr(Kinds, "of", lambda *_: ("nan", False))
+    monkeypatch.setattr(Telling, "_kind", lambda *_: ("nan", False))
     program = Program(tmp_path, mode)
     program.graph("g", "f", "x: Placeholder, log: Log(x), Identity: Identity(log)")
     program.run(g_x=-1.0, g_log=NAN)
