@@ -6,7 +6,6 @@ are sorted, so those that begin with a word are found by bisection.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -15,7 +14,7 @@ import duckdb
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import DebuggerError
-from tb_debugger_plugin.shell.command import Command, Completes
+from tb_debugger_plugin.shell.command import Completes
 from tb_debugger_plugin.shell.settings import SETTINGS
 from tb_debugger_plugin.shell.shell import Shell
 
@@ -173,17 +172,13 @@ def _kind(shell: Shell, word: _Word) -> Completes | Iterable[str]:
     command = next((one for one in shell.commands() if word.before[0] in (one.name, *one.aliases)), None)
     if command is None or word.before[-1] == ">":
         return ()
-    options = _options(command)
+    options = command.parser()._option_string_actions
     option = options.get(word.before[-1])
     if option is not None and option.nargs != 0:
         return dict(command.option_completes).get(word.before[-1], map(str, option.choices or ()))
     if word.text.startswith("-"):
         return [name for name in options if name not in word.before]
     return command.completes
-
-
-def _options(command: Command) -> Mapping[str, argparse.Action]:
-    return command.parser()._option_string_actions
 
 
 def _among(names: Sequence[str], word: _Word, *, is_final: bool) -> Completions:

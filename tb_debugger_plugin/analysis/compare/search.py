@@ -185,15 +185,12 @@ class DifferenceSearch:
         )
         found = []
         for slot, *key, position in rows:
-            each = self._of_eager(EagerKey(*key), slot)
+            each = self._at.get((self._outline.of_eager[EagerKey(*key)], slot))
             if each is not None:
                 nth = int(np.searchsorted(each.first, position))
                 if nth < len(each.first) and each.first[nth] == position:
                     found.append((each, nth))
         return found
-
-    def _of_eager(self, key: EagerKey, slot: int) -> MeasuredPair | None:
-        return self._at.get((self._outline.of_eager[key], slot))
 
 
 def _is_of_a_shape(one: MeasuredPair) -> bool:

@@ -202,7 +202,7 @@ def _proven(subject: Subject, causes: Sequence[Proven]) -> Iterator[Phrase]:
         else:
             is_computed = proven.cause.gives is not ANY
             finite = _finite_inputs(subject.inputs) if is_computed and not i else ""
-            yield text(_joined(finite, f"{_capital(because)}."))
+            yield text(_joined(finite, f"{because[:1].upper()}{because[1:]}."))
 
 
 def _possible(subject: Subject, causes: Sequence[Cause]) -> Iterator[Phrase]:
@@ -263,7 +263,3 @@ def _is_of(input_: Input, *dtypes: str) -> bool:
 
 def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]

@@ -128,7 +128,7 @@ def before_calls(snapshot: Snapshot, op: int) -> list[Neighbour]:
     the end of the function made.
     """
     known = graph_calls(snapshot)
-    ends = [end for graph, _ in known.graphs.get(op, ()) for end in _ends(snapshot, graph)]
+    ends = [end for graph, _ in known.graphs.get(op, ()) for end in _of_graphs(snapshot)[graph][1]]
     found = [Neighbour(end, call="out") for end in ends]
     described = snapshot.catalog.ops[op]
     if described.type not in ARGUMENTS:
@@ -167,10 +167,6 @@ def given_to(snapshot: Snapshot, op: int, position: int) -> list[int]:
 
 def _arguments(snapshot: Snapshot, graph: int) -> list[int]:
     return _of_graphs(snapshot)[graph][0]
-
-
-def _ends(snapshot: Snapshot, graph: int) -> list[int]:
-    return _of_graphs(snapshot)[graph][1]
 
 
 @remembered(Snapshot.remember_of_graphs)

@@ -138,7 +138,7 @@ class Births:
         wrong = [
             birth._replace(meant=False)
             for birth in sources
-            if not self._is_harmless(birth, value)
+            if not (birth.meant or self._was_harmless(birth, value))
             or self._is_factor(birth, value, infinities)
             or self._was_set(birth, value)
         ]
@@ -160,9 +160,6 @@ class Births:
             if users and self._feeds.op_type(users[0]) == "Mul":
                 return users[0]
         return None
-
-    def _is_harmless(self, birth: Birth, nan: ValueRef) -> bool:
-        return birth.meant or self._was_harmless(birth, nan)
 
     def _is_factor(self, birth: Birth, nan: ValueRef, infinities: list[ValueFeed]) -> bool:
         """Whether +infinity is among finite factors of a product: a weight is not infinite on purpose."""

@@ -292,12 +292,9 @@ class Feeds(Record):
             inputs = self.eager.inputs(owner)
             position = self.structure.position(op.number)
             if position < len(inputs):
-                return self._of_tensor(inputs[position], owner, "argument", op.name)
+                return self._of_made(self.made(inputs[position], owner), "argument", op.name)
         outside = "a feed" if graph.name in _SESSION_GRAPHS else "an argument"
         return ValueFeed(ValueRef(outside=outside), "argument", op.name)
-
-    def _of_tensor(self, tensor_id: int, before: int, relation: Relation, name: str) -> ValueFeed:
-        return self._of_made(self.made(tensor_id, before), relation, name)
 
     def _of_made(self, made: ValueRef | None, relation: Relation, name: str = "") -> ValueFeed:
         if made is None:

@@ -118,7 +118,11 @@ class VariableKeys:
     def _of_id(self, tensor_id: int) -> Iterable[Touch]:
         known = self._touches.get(tensor_id)
         if known is None:
-            types = self._types()
+            types = {
+                number: op_kinds.is_assignment(name)
+                for number, (name, is_function) in enumerate(self._snapshot.catalog.op_types)
+                if not is_function and (op_kinds.is_assignment(name) or name in op_kinds.READS)
+            }
             rows = self._snapshot.rows(
                 "SELECT e.idx, e.wall_time, e.op_type, e.health FROM executions e"
                 " JOIN execution_inputs i USING (idx)"
@@ -129,10 +133,3 @@ class VariableKeys:
                 Touch(index, time, types[op_type], health) for index, time, op_type, health in rows
             ]
         return known
-
-    def _types(self) -> dict[int, bool]:
-        return {
-            number: op_kinds.is_assignment(name)
-            for number, (name, is_function) in enumerate(self._snapshot.catalog.op_types)
-            if not is_function and (op_kinds.is_assignment(name) or name in op_kinds.READS)
-        }

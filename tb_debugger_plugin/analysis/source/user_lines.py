@@ -72,7 +72,7 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
         given["stacks"] = sorted({stack for stack in stacks if stack >= 0})
     where = "" if stacks is None else "WHERE s.stack IN (SELECT unnest($stacks::INTEGER[]))"
     return {
-        stack: _line(path, line, function, text)
+        stack: UserLine(path or "", line, function or "", None if text is None else text.strip())
         for stack, path, line, function, text in snapshot.rows(_QUERY.format(where=where), given)
     }
 
@@ -83,7 +83,3 @@ def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
     if stack not in known:
         known[stack] = user_lines(snapshot, [stack]).get(stack)
     return known[stack]
-
-
-def _line(path: str | None, line: int, function: str | None, text: str | None) -> UserLine:
-    return UserLine(path or "", line, function or "", None if text is None else text.strip())
