@@ -13,7 +13,7 @@ import math
 from typing import Any, Final
 
 from tb_debugger_plugin.cli.main import say
-from tb_debugger_plugin.cli.reading import a_location
+from tb_debugger_plugin.cli.reading import a_location, line_words
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
@@ -112,9 +112,7 @@ def _agreement(one: dict[str, Any]) -> str:
 
 
 def _name(side: dict[str, Any]) -> str:
-    source = side["source"]
-    line = "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
-    return f"{side['op_name'] or side['op_type']}{line}"
+    return f"{side['op_name'] or side['op_type']}{line_words(side)}"
 
 
 def _change(change: dict[str, Any]) -> str:

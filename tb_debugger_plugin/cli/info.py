@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from tb_debugger_plugin.analysis.sizes import Part, Sizes
-from tb_debugger_plugin.cli.reading import a_location, answer_each
+from tb_debugger_plugin.cli.reading import add_logdir, answer_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -36,9 +36,7 @@ _SHOWN: Final = (
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb `info`."""
-    parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
-    )
+    add_logdir(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(name=None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each
+from tb_debugger_plugin.cli.reading import add_arguments, answer_each, line_words
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -67,7 +67,5 @@ def _chain(links: list[dict[str, Any]]) -> list[str]:
 
 
 def _link(link: dict[str, Any]) -> str:
-    source = link["source"]
-    place = "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
     moment = "" if link["step"] is None else f", call {link['step']}"
-    return f"{link['words']}{place}{moment}"
+    return f"{link['words']}{line_words(link)}{moment}"

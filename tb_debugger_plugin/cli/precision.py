@@ -13,7 +13,7 @@ from typing import Any, Final
 from tb_debugger_plugin.analysis.precision.magnitudes import Share
 from tb_debugger_plugin.analysis.precision.precision import percent
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each
+from tb_debugger_plugin.cli.reading import add_arguments, answer_each, line_words
 from tb_debugger_plugin.events.printable import printable
 
 #: Tensors that are printed; the others are counted.
@@ -60,9 +60,7 @@ def _least(facts: dict[str, Any]) -> str:
 
 
 def _where(tensor: dict[str, Any]) -> str:
-    source = tensor["source"]
-    place = "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
-    return f"{tensor['name']}{place}"
+    return f"{tensor['name']}{line_words(tensor)}"
 
 
 def _loss_scale(found: dict[str, Any] | None) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,19 @@ def check_folder(folder: Location) -> None:
         raise NotFoundError(choose.sentences(problems))
 
 
+def add_logdir(parser: argparse.ArgumentParser) -> None:
+    """Add LOGDIR."""
+    parser.add_argument(
+        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
+    )
+
+
+def line_words(described: Mapping[str, Any]) -> str:
+    """Return the line of what an answer describes, to be put after its name: ", train.py:68", or nothing."""
+    source = described["source"]
+    return "" if source is None else f", {source['path'].rpartition('/')[2]}:{source['line']}"
+
+
 def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> None:
     """Add LOGDIR, --run and --json.
 
@@ -52,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> N
       single: Whether the verb takes a single run.
     """
     default = "needed if there are several" if single else "default: all"
-    parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
-    )
+    add_logdir(parser)
     parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({default})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

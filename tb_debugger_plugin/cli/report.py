@@ -8,16 +8,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tb_debugger_plugin.cli.reading import a_location, only_run
+from tb_debugger_plugin.cli.reading import add_logdir, only_run
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.run import REPORT_FORMATS
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb `report`."""
-    parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
-    )
+    add_logdir(parser)
     parser.add_argument("--run", dest="name", metavar="NAME", help="needed if there are several")
     parser.add_argument("--format", choices=sorted(REPORT_FORMATS), default="html", help="default: html")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: print it")

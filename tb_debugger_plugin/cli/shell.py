@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.cli.main import say
-from tb_debugger_plugin.cli.reading import a_location, check_folder
+from tb_debugger_plugin.cli.reading import add_logdir, check_folder
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.shell.commands.table import COMMANDS
@@ -33,9 +33,7 @@ _KEEP_S: Final = 300.0
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb `shell`."""
-    parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
-    )
+    add_logdir(parser)
     parser.add_argument(
         "--attach", action="store_true", help="join the programs with breakpoints that run below LOGDIR"
     )

@@ -7,22 +7,22 @@ import re
 import time
 from typing import Final, NamedTuple
 
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.run import Run
 
 
-def first_moment(run: Run) -> float:
-    """Return when the first tensor of a graph was computed; without any, when the recording began.
+def first_moment(snapshot: Snapshot, otherwise: float) -> float:
+    """Return when the first tensor of a graph was computed.
 
     Args:
-      run: The run.
+      snapshot: The run.
+      otherwise: What is returned where there is none.
 
     Returns:
       Seconds since the epoch.
     """
-    with run.snapshot() as snapshot:
-        rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
-    return float(rows[0][0]) if rows else run.start_time
+    rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
+    return float(rows[0][0]) if rows else otherwise
 
 
 def byte_text(count: int | None) -> str:

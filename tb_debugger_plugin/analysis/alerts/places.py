@@ -5,7 +5,7 @@ The stack of a gradient's op is that of the op whose gradient it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
@@ -28,6 +28,12 @@ class AlertPlace(NamedTuple):
     graph_id: str | None = None
 
 
+def sites_at(snapshot: Snapshot, positions: Sequence[int]) -> dict[int, int]:
+    """Return the sites of some graph executions."""
+    query = "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))"
+    return dict(snapshot.rows(query, [positions])) if positions else {}
+
+
 def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], AlertPlace]:
     """Return the ops of some values.
 
@@ -36,12 +42,7 @@ def places_of(snapshot: Snapshot, keys: Iterable[tuple[int, int]]) -> dict[tuple
       keys: Position and slot of each; the slot of a graph execution is -1.
     """
     keys = list(keys)
-    sites: dict[int, int] = dict(
-        snapshot.rows(
-            "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))",
-            [[index for index, slot in keys if slot < 0]],
-        )
-    )
+    sites = sites_at(snapshot, [index for index, slot in keys if slot < 0])
     calls = {
         index: AlertPlace(None, name, stack)
         for index, name, stack in snapshot.rows(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.places import sites_at
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import NamedParameters, Snapshot
@@ -69,9 +70,7 @@ def without(leaves_out: Callable[[Snapshot, Values], Collection[int]], find: Fin
 
 def sites_of(snapshot: Snapshot, hits: Sequence[RuleHit]) -> list[int]:
     """Return the site of each hit; -1 for an eager op."""
-    query = "SELECT idx, site FROM graph_executions WHERE idx IN (SELECT unnest(?::BIGINT[]))"
-    positions = [hit.position for hit in hits if hit.slot < 0]
-    sites: dict[int, int] = dict(snapshot.rows(query, [positions])) if positions else {}
+    sites = sites_at(snapshot, [hit.position for hit in hits if hit.slot < 0])
     return [sites[hit.position] if hit.slot < 0 else -1 for hit in hits]
 
 

@@ -24,10 +24,10 @@ from tb_debugger_plugin.analysis.compare.measuring import (
 from tb_debugger_plugin.analysis.compare.outline import EagerKey, Node, Outline
 from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.compare.prepared import prepared, side_at
-from tb_debugger_plugin.analysis.compare.rows import NUMBERS
 from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.modes import MEASURED
 
 _DEFAULT: Final = ComparisonSettings()
 
@@ -141,11 +141,11 @@ def _spread(total: int, most: int, kept: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def _of_run(name: str, columns: Columns, chosen: npt.NDArray[np.int64]) -> Columns:
-    numbers = {f"{name}_{one}": columns[one][chosen].astype(np.float64) for one in NUMBERS}
+    numbers = {f"{name}_{one}": columns[one][chosen].astype(np.float64) for one in MEASURED}
     return {f"{name}_index": columns["idx"][chosen].astype(np.float64), **numbers}
 
 
 def _no_columns() -> Columns:
     none = np.zeros(0, np.float64)
-    names = [f"{name}_{one}" for name in ("first", "second") for one in ("index", *NUMBERS)]
+    names = [f"{name}_{one}" for name in ("first", "second") for one in ("index", *MEASURED)]
     return {name: none for name in ("occurrence", *names, "difference", "tolerance")}

@@ -15,15 +15,10 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.compare.places import ComparedPlace
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.events.numbers import Array
 
-#: The recorded numbers of a value.
-NUMBERS: Final = (
-    *("size", "neg_inf", "pos_inf", "nan", "negative", "zero", "positive"),
-    *("min", "max", "mean", "variance"),
-)
-_SELECT: Final = ", ".join(f"t.{name}" for name in ("mode", "health", "dtype", "shape", *NUMBERS))
-Numbers = Array
+_SELECT: Final = ", ".join(f"t.{name}" for name in ("mode", "health", "dtype", "shape", *MEASURED))
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class PlaceRows:
     nth: npt.NDArray[np.int64]
     columns: Columns
 
-    def take(self, chosen: Numbers) -> PlaceRows:
+    def take(self, chosen: Array) -> PlaceRows:
         """Return some of the rows."""
         columns = {name: values[chosen] for name, values in self.columns.items()}
         return PlaceRows(self.place[chosen], self.nth[chosen], columns)

@@ -18,6 +18,7 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers, constant_numb
 from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutput, ProgramFacts, facts_of
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
+from tb_debugger_plugin.analysis.graph.graphs import attributes_of
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -125,11 +126,7 @@ class GraphOp:
     @cached_property
     def attributes(self) -> Mapping[str, str]:
         """Attributes as text."""
-        if not self.record.attributes:
-            return {}
-        host = self.snapshot.catalog.graphs[self.record.graph].host
-        query = "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ?"
-        return dict(self.snapshot.rows(query, [host, self.record.attributes]))
+        return dict(attributes_of(self.snapshot, self.record) if self.record.attributes else ())
 
     @cached_property
     def line(self) -> str | None:

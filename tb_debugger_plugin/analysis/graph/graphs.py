@@ -211,6 +211,12 @@ def find_op(snapshot: Snapshot, graph_id: str, op_name: str) -> Op:
     return snapshot.catalog.ops[number]
 
 
+def attributes_of(snapshot: Snapshot, op: Op) -> list[tuple[str, str]]:
+    """Return names and texts of the recorded attributes of an op, by name."""
+    query = "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ? ORDER BY name"
+    return snapshot.rows(query, [snapshot.catalog.graphs[op.graph].host, op.attributes])
+
+
 class _Neighbourhood:
     """An op, its inputs and its consumers at one position; lives for one query."""
 
@@ -300,11 +306,7 @@ class _Neighbourhood:
     def _attributes(self) -> list[dict[str, str]] | None:
         if not self._op.attributes:
             return None
-        host = self._snapshot.catalog.graphs[self._op.graph].host
-        rows = self._snapshot.rows(
-            "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ? ORDER BY name",
-            [host, self._op.attributes],
-        )
+        rows = attributes_of(self._snapshot, self._op)
         return [{"name": name, "value": value} for name, value in rows]
 
     def _inputs_of(self, number: int) -> list[_NamedEdge]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -232,6 +233,19 @@ class _Conditions:
             check_regex(snapshot, name, pattern)
             self.add(f"regexp_matches(coalesce({column}, ''), ?)", pattern)
 
+    def add_named(self, snapshot: Snapshot, column: str, table: str, name: str, pattern: str | None) -> None:
+        """Add that a column is a key of what has a name in another table."""
+        if pattern is not None:
+            check_regex(snapshot, name, pattern)
+            self.add(f"{column} IN (SELECT {table} WHERE regexp_matches(coalesce(name, ''), ?))", pattern)
+
+    def add_comparisons(self, table: str, comparisons: Iterable[NumberFilter]) -> None:
+        """Add comparisons of numbers; a rank that is not known is -1."""
+        for one in comparisons:
+            self.add(f"{table}.{one.column} {one.sign} ?", one.number)
+            if one.column == "rank":
+                self.add(f"{table}.rank >= 0")
+
     def build(self) -> RowCondition:
         return RowCondition(" AND ".join(self.parts) or "true", tuple(self.parameters))
 
@@ -257,7 +271,7 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCond
     Raises:
       BadQueryError: The filter names something that does not exist, or has an invalid regular expression.
     """
-    conditions = _common(snapshot, row_filter)
+    conditions = _common(row_filter)
     if row_filter.executions is not None:
         _add_spans(snapshot, row_filter.executions, conditions)
     sites = _sites(snapshot, row_filter)
@@ -267,10 +281,7 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCond
         number = _dtype(row_filter.dtype)
         static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
         conditions.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
-    for comparison in row_filter.where:
-        conditions.add(f"t.{comparison.column} {comparison.sign} ?", comparison.number)
-        if comparison.column == "rank":
-            conditions.add("t.rank >= 0")
+    conditions.add_comparisons("t", row_filter.where)
     only_sites = None if sites is None or len(conditions.parts) > 1 else tuple(sites)
     return replace(conditions.build(), sites=only_sites)
 
@@ -294,19 +305,11 @@ def execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCondition:
     Raises:
       BadQueryError: As for :func:`graph_execution_condition`.
     """
-    conditions = _common(snapshot, row_filter)
+    conditions = _common(row_filter)
     if row_filter.executions is not None:
         conditions.add("t.idx >= ? AND t.idx < ?", row_filter.executions.begin, row_filter.executions.end)
-    if row_filter.op_type is not None:
-        types = _Conditions()
-        types.add_regex(snapshot, "name", "op_type", row_filter.op_type)
-        conditions.add(
-            f"t.op_type IN (SELECT op_type FROM op_types WHERE {types.parts[0]})", *types.parameters
-        )
-    if row_filter.function is not None:
-        graphs = _Conditions()
-        graphs.add_regex(snapshot, "name", "function", row_filter.function)
-        conditions.add(f"t.graph IN (SELECT graph FROM graphs WHERE {graphs.parts[0]})", *graphs.parameters)
+    conditions.add_named(snapshot, "t.op_type", "op_type FROM op_types", "op_type", row_filter.op_type)
+    conditions.add_named(snapshot, "t.graph", "graph FROM graphs", "function", row_filter.function)
     for name in ("op_name", "not_op_name", "sites", "layer", "variable", "gradient_of"):
         if getattr(row_filter, name) is not None:
             only = f"{name} filters graph executions only"
@@ -324,23 +327,15 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
     outputs = _Conditions()
     if row_filter.dtype is not None:
         outputs.add("o.dtype = ?", _dtype(row_filter.dtype))
-    for comparison in row_filter.where:
-        outputs.add(f"o.{comparison.column} {comparison.sign} ?", comparison.number)
-        if comparison.column == "rank":
-            outputs.add("o.rank >= 0")
-    if row_filter.device is not None:
-        devices = _Conditions()
-        devices.add_regex(snapshot, "name", "device", row_filter.device)
-        outputs.add(
-            f"(o.host, o.device_id) IN (SELECT (host, device_id) FROM devices WHERE {devices.parts[0]})",
-            *devices.parameters,
-        )
+    outputs.add_comparisons("o", row_filter.where)
+    device = "(host, device_id) FROM devices"
+    outputs.add_named(snapshot, "(o.host, o.device_id)", device, "device", row_filter.device)
     if outputs.parts:
         where = " AND ".join(outputs.parts)
         conditions.add(f"t.idx IN (SELECT o.idx FROM execution_outputs o WHERE {where})", *outputs.parameters)
 
 
-def _common(snapshot: Snapshot, row_filter: Filter) -> _Conditions:
+def _common(row_filter: Filter) -> _Conditions:
     conditions = _Conditions()
     if row_filter.health is not None:
         conditions.add(f"t.health = {HEALTH[row_filter.health]}")

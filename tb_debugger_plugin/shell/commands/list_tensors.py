@@ -154,11 +154,11 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
     _check(shell, args)
     with shell.run.snapshot() as snapshot:
         counts = snapshot.num_graph_executions, snapshot.num_executions
+        begin = first_moment(snapshot, shell.run.start_time)
     if not counts[0]:
         return _nothing(counts[1])
     rows = _rows(shell, args)
     columns = columns_of(shell.run)
-    begin = first_moment(shell.run)
     head = [*_heading(args, rows.matching), (), _head(args, columns)]
     if rows.matching > len(rows):
         what = f"The first {len(rows):,} of {rows.matching:,}; -n, -t, -g or --where leave fewer."

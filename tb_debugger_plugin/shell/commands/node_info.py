@@ -10,12 +10,14 @@ from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
+from tb_debugger_plugin.analysis.graph.graphs import attributes_of
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.expressions.names import literal
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
 from tb_debugger_plugin.shell.links import command_line, node_command
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
+from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import op_changes
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
     """Return a line for each recorded tensor of an op, in the order of time, after an empty line."""
     sites = {site.number: site.slot for site in snapshot.catalog.op_sites.get(op.number, ())}
     count = int(tensor_counts(snapshot).tensors[op.number])
-    begin = first_time(snapshot)
+    begin = first_moment(snapshot, 0.0)
     others = _other_dumps(snapshot, op, begin)
     lines: list[Line] = [(), plain(f"{count + len(others):,} dumped tensor(s):", Style.HEADING), ()]
     lines += [_line(row, sites[row[1]], begin) for row in _rows(snapshot, list(sites))]
@@ -45,12 +47,6 @@ def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
         rest = link("lt lists all of them", command_line("lt", "-n", f"{literal(op.name)}$"))
         lines.append((Part(f"  ({count - _SHOWN:,} more; "), rest, Part(")")))
     return lines + others
-
-
-def first_time(snapshot: Snapshot) -> float:
-    """Return when the first tensor of the run was computed; 0 if there is none."""
-    rows = snapshot.rows("SELECT wall_time FROM graph_executions WHERE idx = 0")
-    return float(rows[0][0]) if rows else 0.0
 
 
 def _rows(snapshot: Snapshot, sites: list[int]) -> list[tuple[Any, ...]]:
@@ -145,20 +141,12 @@ def _frame_lines(frame: _Frame) -> list[Line]:
 def attribute_lines(run: Run, snapshot: Snapshot, op: Op) -> list[Line]:
     """Return two lines for each attribute, after a heading."""
     lines: list[Line] = [(), plain("Node attributes:", Style.HEADING)]
-    attributes = _recorded(snapshot, op) if op.attributes else _dumped(run, snapshot, op)
+    attributes = attributes_of(snapshot, op) if op.attributes else _dumped(run, snapshot, op)
     if attributes is None:
         return [*lines, plain("  Not recorded: only this package's recorder and dump folders hold them.")]
     for name, value in attributes:
         lines += [plain(f"  {name}:"), plain(f"    {value}"), ()]
     return lines
-
-
-def _recorded(snapshot: Snapshot, op: Op) -> list[tuple[Any, ...]]:
-    host = snapshot.catalog.graphs[op.graph].host
-    return snapshot.rows(
-        "SELECT name, value FROM op_attributes WHERE host = ? AND attributes = ? ORDER BY name",
-        [host, op.attributes],
-    )
 
 
 def _dumped(run: Run, snapshot: Snapshot, op: Op) -> list[tuple[str, str]] | None:

@@ -155,7 +155,8 @@ class _Numbered(LazySequence[_Occurrence]):
 def _several(
     shell: Shell, name: TensorName, rows: Sequence[GraphExecution], args: argparse.Namespace
 ) -> Screen:
-    begin = first_moment(shell.run)
+    with shell.run.snapshot() as snapshot:
+        begin = first_moment(snapshot, shell.run.start_time)
     functions = {row.function for row in rows[:2]}
     head = _several_head(_shown(name), len(rows))
 
