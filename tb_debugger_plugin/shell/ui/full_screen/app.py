@@ -23,11 +23,10 @@ from tb_debugger_plugin.shell.ui.full_screen.actions import ACTIONS, action_of
 from tb_debugger_plugin.shell.ui.full_screen.bars import Bar, in_columns
 from tb_debugger_plugin.shell.ui.full_screen.jobs import Jobs
 from tb_debugger_plugin.shell.ui.full_screen.keys import press
-from tb_debugger_plugin.shell.ui.full_screen.menu import TYPED, menu_line
 from tb_debugger_plugin.shell.ui.full_screen.output import Chosen, Output
 from tb_debugger_plugin.shell.ui.full_screen.pages import Page, Pages
 from tb_debugger_plugin.shell.ui.full_screen.prompt import Prompt
-from tb_debugger_plugin.shell.ui.full_screen.status import status_text, title_line
+from tb_debugger_plugin.shell.ui.full_screen.status import TYPED, menu_line, status_text, title_line
 from tb_debugger_plugin.shell.ui.full_screen.strips import MOODS
 from tb_debugger_plugin.shell.ui.history import History
 
