@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,8 +16,6 @@ from tests.support.events import vector
 from tests.unit.analysis.origins.test_origins import Program, ops_of
 
 NAN, INF = math.nan, math.inf
-_BOOL: dict[str, Any] = {"outputs": [(10, [-1])]}
-_INT: dict[str, Any] = {"outputs": [(3, [-1])]}
 _GUIDE = ROOT / "docs" / "guide" / "origins.md"
 
 
@@ -38,8 +35,9 @@ def _taken(program: Program, taker: str, value: float, *, at: int = 1, discrete:
     maker, given = ("Reciprocal", 0.0) if math.isinf(value) else ("Sqrt", -1.0)
     inputs = ["x", "x", "x"]
     inputs[at] = "made"
-    ops = f"x: Placeholder, made: {maker}(x), taken: {taker}({', '.join(inputs)}), Identity: Identity(taken)"
-    program.graph("g", "f", ops, more=dict.fromkeys(("taken", "Identity"), _BOOL) if discrete else None)
+    of = " -> bool" if discrete else ""
+    taken = f"taken: {taker}({', '.join(inputs)}){of}, Identity: Identity(taken){of}"
+    program.graph(f"x: Placeholder, made: {maker}(x), {taken}")
     program.run(g_x=given, g_made=value)
     if not discrete:
         program.trace("g", "taken", 1.0)
@@ -110,10 +108,8 @@ def test_a_nan_that_decides_something_is_a_finding_and_an_infinity_that_is_compa
 
 def test_a_tensor_that_is_compared_with_itself_is_asked_whether_it_is_nan(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, sqrt: Sqrt(x), differs: NotEqual(sqrt, sqrt), Identity: Identity(differs)",
-        more={"differs": dict(_BOOL), "Identity": dict(_BOOL)},
+        "x: Placeholder, sqrt: Sqrt(x), differs: NotEqual(sqrt, sqrt) -> bool, "
+        "Identity: Identity(differs) -> bool"
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -122,11 +118,8 @@ def test_a_tensor_that_is_compared_with_itself_is_asked_whether_it_is_nan(progra
 
 def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, sqrt: Sqrt(x), unused: Less(sqrt, x), kept: SelectV2(x, sqrt, x), "
-        "Identity: Identity(kept)",
-        more={"unused": dict(_BOOL)},
+        "x: Placeholder, sqrt: Sqrt(x), unused: Less(sqrt, x) -> bool, kept: SelectV2(x, sqrt, x), "
+        "Identity: Identity(kept)"
     )
     program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -135,10 +128,9 @@ def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> 
 
 def test_what_is_packed_into_a_data_set_is_not_swallowed_by_it(program: Program) -> None:
     program.graph(
-        "g",
-        "__inference_Dataset_interleave_lambda_1",
-        "x: Placeholder, sqrt: Sqrt(x), slices: TensorSliceDataset(sqrt), Identity: Identity(slices)",
-        more={"slices": {"outputs": [(21, [])]}, "Identity": {"outputs": [(21, [])]}},
+        "x: Placeholder, sqrt: Sqrt(x), slices: TensorSliceDataset(sqrt) -> variant, "
+        "Identity: Identity(slices) -> variant",
+        name="__inference_Dataset_interleave_lambda_1",
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     assert [one.category for one in program.origins()] == ["expected"]
@@ -146,11 +138,8 @@ def test_what_is_packed_into_a_data_set_is_not_swallowed_by_it(program: Program)
 
 def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, sqrt: Sqrt(x), kept: SelectV2(x, sqrt, x), level: Cast(sqrt), "
-        "Identity: Identity(kept), Identity_1: Identity(level)",
-        more={"level": dict(_INT), "Identity_1": dict(_INT)},
+        "x: Placeholder, sqrt: Sqrt(x), kept: SelectV2(x, sqrt, x), level: Cast(sqrt) -> int32, "
+        "Identity: Identity(kept), Identity_1: Identity(level) -> int32"
     )
     program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
@@ -160,7 +149,7 @@ def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> No
 
 
 def test_an_output_that_is_not_on_record_is_no_evidence(program: Program) -> None:
-    program.graph("g", "f", "x: Placeholder, sqrt: Sqrt(x), double: Mul(sqrt, x), Identity: Identity(double)")
+    program.graph("x: Placeholder, sqrt: Sqrt(x), double: Mul(sqrt, x), Identity: Identity(double)")
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
     (found,) = program.origins()
@@ -176,17 +165,14 @@ def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
     program: Program, turns: list[float], decided: str
 ) -> None:
     program.graph(
-        "c",
-        "while_cond_1",
-        "v: Placeholder, sqrt: Sqrt(v), greater: Greater(sqrt, v), all: All(greater), "
-        "Identity: Identity(all)",
+        "v: Placeholder, sqrt: Sqrt(v), greater: Greater(sqrt, v) -> bool, all: All(greater) -> bool, "
+        "Identity: Identity(all) -> bool",
+        graph_id="c",
+        name="while_cond_1",
         outer="g",
-        more={"greater": dict(_BOOL), "all": dict(_BOOL), "Identity": dict(_BOOL)},
     )
-    program.graph("b", "while_body_2", "v: Placeholder, Identity: Identity(v)", outer="g")
+    program.graph("v: Placeholder, Identity: Identity(v)", graph_id="b", name="while_body_2", outer="g")
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, while: StatelessWhile(x), Identity: Identity(while)",
         more={"while": {"called_graph_ids": ["c", "b"]}},
     )
@@ -206,14 +192,14 @@ def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
 def test_what_goes_into_a_branch_is_expected_if_the_branch_does_not_run(
     program: Program, runs: bool, category: str
 ) -> None:
-    program.graph("t", "cond_true_1", "v: Placeholder, tanh: Tanh(v), Identity: Identity(tanh)", outer="g")
-    program.graph("e", "cond_false_2", "v: Placeholder, Identity: Identity(v)", outer="g")
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, is_good: Placeholder, divided: Reciprocal(x), cond: If(is_good, divided), "
-        "Identity: Identity(cond)",
-        more={"is_good": dict(_BOOL), "cond": {"called_graph_ids": ["t", "e"]}},
+        "v: Placeholder, tanh: Tanh(v), Identity: Identity(tanh)", graph_id="t", name="cond_true_1", outer="g"
+    )
+    program.graph("v: Placeholder, Identity: Identity(v)", graph_id="e", name="cond_false_2", outer="g")
+    program.graph(
+        "x: Placeholder, is_good: Placeholder -> bool, divided: Reciprocal(x), "
+        "cond: If(is_good, divided), Identity: Identity(cond)",
+        more={"cond": {"called_graph_ids": ["t", "e"]}},
     )
     program.run(g_x=0.0, g_divided=INF)
     if runs:
@@ -245,10 +231,8 @@ def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan
     program.recording.execution("VarHandleOp", [], ids=[33])
     program.recording.execution("AssignVariableOp", [], inputs=[33, 5], stack=["f42"])
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, v: Placeholder, read: ReadVariableOp(v), mul: Mul(x, read), Identity: Identity(mul)",
-        more={"v": {"outputs": [(20, [])]}},
+        "x: Placeholder, v: Placeholder -> resource, read: ReadVariableOp(v), mul: Mul(x, read), "
+        "Identity: Identity(mul)"
     )
     program.run(g_x=0.0, g_read=INF, g_mul=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7, 33], ids=[8])
@@ -260,10 +244,7 @@ def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan
 def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, sqrt: Sqrt(x), less: Less(sqrt, x), Identity: Identity(less)",
-        more={"less": dict(_BOOL), "Identity": dict(_BOOL)},
+        "x: Placeholder, sqrt: Sqrt(x), less: Less(sqrt, x) -> bool, Identity: Identity(less) -> bool"
     )
     program.run(g_x=-1.0, g_sqrt=NAN)
     program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
@@ -272,7 +253,7 @@ def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
 
 def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("g", "f", "x: Placeholder, log: Log(x), exp: Exp(log), Identity: Identity(exp)")
+    program.graph("x: Placeholder, log: Log(x), exp: Exp(log), Identity: Identity(exp)")
     program.run(g_x=0.0, g_log=-INF, g_exp=0.0)
     program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
     assert ops_of(program.origins()) == [("expected", "inf", "log")]

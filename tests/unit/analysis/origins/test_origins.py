@@ -19,7 +19,12 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.events import Recording, full_health, loaded, small_program, snapshot_of, vector
 
 NAN, INF = math.nan, math.inf
-_OPS = re.compile(r"([^\s:,(]+): (\w+)(?:\(([^)]*)\))?")
+_OPS = re.compile(r"([^\s:,(]+): (\w+)(?:\(([^)]*)\))?(?: -> (\w+))?")
+#: Dtype and shape of what an op gives that is no float.
+_NO_FLOATS = {
+    **{"bool": (10, [-1]), "int32": (3, [-1])},
+    **{"string": (7, []), "resource": (20, []), "variant": (21, [])},
+}
 
 
 class Program:
@@ -35,14 +40,20 @@ class Program:
         self.lines: dict[str, int] = {}
 
     def graph(
-        self, graph_id: str, name: str, ops: str, outer: str = "", more: Mapping[str, Any] | None = None
+        self,
+        ops: str,
+        *,
+        graph_id: str = "g",
+        name: str = "f",
+        outer: str = "",
+        more: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes a graph of ops such as `x: Placeholder, log: Log(x)`; `more` has fields of ours by op."""
+        """Writes a graph of ops such as `x: Placeholder, bad: IsNan(x) -> bool`; `more` has fields of ops."""
         self.recording.graph(graph_id, name, outer)
-        for name_of_op, op_type, inputs in _OPS.findall(ops):
+        for name_of_op, op_type, inputs, dtype in _OPS.findall(ops):
             line = self.lines[f"{graph_id}.{name_of_op}"] = len(self.lines) + 1
             fields = dict((more or {}).get(name_of_op, {}))
-            static = fields.pop("outputs", [(1, [-1])])
+            static = fields.pop("outputs", [_NO_FLOATS.get(dtype, (1, [-1]))])
             called = fields.pop("called", [])
             stack = [] if called is None else [f"f{line}", *called]
             taken = [one if ":" in one else f"{one}:0" for one in inputs.split(", ") if one]
@@ -106,7 +117,7 @@ def test_the_op_that_made_it_of_good_inputs_is_the_origin(tmp_path: Path) -> Non
 
 
 def test_an_infinity_of_an_argument_is_meant_and_the_subtraction_is_the_origin(program: Program) -> None:
-    program.graph("g", "f", "x: Placeholder, sub: Sub(x, x), out: Identity(sub)")
+    program.graph("x: Placeholder, sub: Sub(x, x), out: Identity(sub)")
     program.run(g_x=[INF, 1], g_sub=[NAN, 0])
     program.call("__inference_f_1", [NAN, 0], "g", inputs=[7], ids=[8])
     found = program.origins()
@@ -117,8 +128,6 @@ def test_an_infinity_of_an_argument_is_meant_and_the_subtraction_is_the_origin(p
 def test_a_constant_keeps_its_slot_so_the_divisor_is_blamed(program: Program) -> None:
     program.recording.attributes(7, value="float32 []: 1.0")
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, one: Const, quotient: RealDiv(one, x), out: Identity(quotient)",
         more={"one": {"attributes": 7, "outputs": [(1, [])]}},
     )
@@ -132,9 +141,7 @@ def test_a_constant_keeps_its_slot_so_the_divisor_is_blamed(program: Program) ->
 
 def test_a_mask_before_a_softmax_that_gives_good_values_is_expected(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, mask: Const, add: AddV2(x, mask), softmax: Softmax(add), out: Identity(softmax)",
+        "x: Placeholder, mask: Const, add: AddV2(x, mask), softmax: Softmax(add), out: Identity(softmax)"
     )
     program.run(g_x=[1, 1], g_mask=[0, -INF], g_add=[1, -INF], g_softmax=[1, 0])
     program.call("__inference_f_1", [1, 0], "g", inputs=[7], ids=[8])
@@ -142,7 +149,7 @@ def test_a_mask_before_a_softmax_that_gives_good_values_is_expected(program: Pro
 
 
 def test_a_softmax_of_nothing_but_a_mask_is_the_origin(program: Program) -> None:
-    program.graph("g", "f", "mask: Const, softmax: Softmax(mask), out: Identity(softmax)")
+    program.graph("mask: Const, softmax: Softmax(mask), out: Identity(softmax)")
     program.run(g_mask=[-INF, -INF], g_softmax=[NAN, NAN])
     program.call("__inference_f_1", [NAN, NAN], "g", ids=[8])
     assert ops_of(program.origins())[0] == ("origin", "nan", "softmax")
@@ -150,15 +157,10 @@ def test_a_softmax_of_nothing_but_a_mask_is_the_origin(program: Program) -> None
 
 def test_a_weight_that_an_earlier_step_made_bad_leads_to_that_step(program: Program) -> None:
     program.graph(
-        "g",
-        "step",
-        "x: Placeholder, w: Placeholder, read: ReadVariableOp(w), mul: Mul(x, read), sqrt: Sqrt(x), "
-        "update: AssignSubVariableOp(w, sqrt), out: Identity(mul)",
-        more={
-            "w": {"outputs": [(20, [])], "variable": "w"},
-            "read": {"variable": "w"},
-            "update": {"outputs": [], "variable": "w"},
-        },
+        "x: Placeholder, w: Placeholder -> resource, read: ReadVariableOp(w), mul: Mul(x, read), "
+        "sqrt: Sqrt(x), update: AssignSubVariableOp(w, sqrt), out: Identity(mul)",
+        name="step",
+        more={"w": {"variable": "w"}, "read": {"variable": "w"}, "update": {"outputs": [], "variable": "w"}},
     )
     for x, weight, root in ([4.0, 1.0, 2.0], [-1.0, -1.0, NAN], [4.0, NAN, 2.0]):
         program.run(g_x=x, g_read=weight, g_mul=x * weight, g_sqrt=root)
@@ -169,7 +171,7 @@ def test_a_weight_that_an_earlier_step_made_bad_leads_to_that_step(program: Prog
 
 
 def test_an_argument_leads_to_the_eager_op_that_made_it(program: Program) -> None:
-    program.graph("g", "f", "x: Placeholder, neg: Neg(x), out: Identity(neg)")
+    program.graph("x: Placeholder, neg: Neg(x), out: Identity(neg)")
     program.call("Fill", 0.0, ids=[1], stack=["f90"])
     program.call("Log", -INF, inputs=[1], ids=[2], stack=["f91"])
     program.run(g_x=-INF, g_neg=INF)
@@ -181,16 +183,14 @@ def test_an_argument_leads_to_the_eager_op_that_made_it(program: Program) -> Non
 
 
 def test_a_loop_leads_to_the_turn_that_made_it(program: Program) -> None:
-    program.graph("c", "while_cond_1", "c: Placeholder", outer="g")
+    program.graph("c: Placeholder", graph_id="c", name="while_cond_1", outer="g")
     program.graph(
-        "b",
-        "while_body_2",
         "v: Placeholder, sqrt: Sqrt(v), sub: Sub(sqrt, one), one: Const, out: Identity(sub)",
+        graph_id="b",
+        name="while_body_2",
         outer="g",
     )
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, while: StatelessWhile(x), out: Identity(while)",
         more={"while": {"called_graph_ids": ["c", "b"]}},
     )
@@ -212,9 +212,7 @@ def test_the_log_of_exponentials_of_minus_infinity_passes_it_on(
     program: Program, scores: list[float], powers: list[float], made_by: str
 ) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, source: Log(x), exp: Exp(source), sum: Sum(exp), log: Log(sum), out: Identity(log)",
+        "x: Placeholder, source: Log(x), exp: Exp(source), sum: Sum(exp), log: Log(sum), out: Identity(log)"
     )
     program.run(g_x=[0.0, 1.0], g_source=scores, g_exp=powers, g_sum=0.0, g_log=-INF)
     program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8])
@@ -227,8 +225,6 @@ def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_wa
     program.recording.source("/lib/site-packages/tensorflow/python/ops/linalg_grad.py", [])
     program.recording.frame("qr_grad", 1, 5, "_QrGrad")
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, qr: Qr(x), other: Qr(x), "
         "gradient_tape/triangular_solve/MatrixTriangularSolve: MatrixTriangularSolve(qr:1, x)",
         more={
@@ -246,9 +242,7 @@ def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_wa
 
 
 def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(program: Program) -> None:
-    program.graph(
-        "g", "f", "x: Placeholder, log: Log(x), div: RealDiv(x, x), sum: AddV2(log, div), out: Identity(sum)"
-    )
+    program.graph("x: Placeholder, log: Log(x), div: RealDiv(x, x), sum: AddV2(log, div), out: Identity(sum)")
     program.run(g_x=0.0, g_div=INF, g_log=-INF, g_sum=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
     assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
@@ -256,10 +250,8 @@ def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(pro
 
 def test_in_a_call_the_forward_pass_comes_before_the_backward_pass(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, gradient_tape/div: RealDiv(x, x), log: Log(x), "
-        "sum: AddV2(log, gradient_tape/div), out: Identity(sum)",
+        "sum: AddV2(log, gradient_tape/div), out: Identity(sum)"
     )
     for name, value in (("x", 0.0), ("gradient_tape/div", INF), ("log", -INF), ("sum", NAN)):
         program.trace("g", name, value)
@@ -268,7 +260,7 @@ def test_in_a_call_the_forward_pass_comes_before_the_backward_pass(program: Prog
 
 
 def test_a_captured_constant_that_no_op_made_is_a_constant_of_the_program(program: Program) -> None:
-    program.graph("g", "f", "x: Placeholder, limit: Const, sum: AddV2(x, limit)")
+    program.graph("x: Placeholder, limit: Const, sum: AddV2(x, limit)")
     program.run(g_x=1.0, g_limit=NAN, g_sum=NAN)
     program.call("__inference_f_1", NAN, "g", inputs=[7, 26], ids=[8])
     (found,) = program.origins()
@@ -280,8 +272,6 @@ def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(tmp_pa
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
     program.recording.attributes(1, value="float32 []: -inf")
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, never: Const, bias: Mul(x, never), scores: AddV2(x, bias), softmax: Softmax(scores)",
         more={"never": {"attributes": 1}},
     )
@@ -296,7 +286,7 @@ def test_an_infinity_that_only_a_nan_hides_is_an_origin_as_well(
     program: Program, taker: str, category: str
 ) -> None:
     ops = "x: Placeholder, log: Log(x), half: Mul(log, x), ratio: RealDiv(x, x)"
-    program.graph("g", "f", f"{ops}, sum: {taker}(half, ratio), out: Identity(sum)")
+    program.graph(f"{ops}, sum: {taker}(half, ratio), out: Identity(sum)")
     program.run(g_x=[0.0, 1.0], g_log=[-INF, 0.0], g_half=[-INF, 0.0], g_ratio=[NAN, 1.0], g_sum=[NAN, 1.0])
     program.call("__inference_f_1", [NAN, 1.0], "g", inputs=[7], ids=[8])
     assert set(ops_of(program.origins())) == {("origin", "nan", "ratio"), (category, "inf", "log")}
@@ -316,7 +306,7 @@ def test_what_is_assigned_has_the_kind_that_the_next_read_had(program: Program) 
 def test_a_feed_has_the_line_that_ran_the_session_or_else_that_of_its_placeholder(
     program: Program, stack: list[str]
 ) -> None:
-    program.graph("g", "tf.Graph", "x: Placeholder, mean: Mean(x)")
+    program.graph("x: Placeholder, mean: Mean(x)", name="tf.Graph")
     program.recording.request(1, feeds=[("other:0", 1, [])], stack=["f7"])
     program.recording.request(2, feeds=[("x:0", 1, [2])], fetches=["mean:0"], stack=stack)
     run = program.recording.session_run_event(1, 2)
@@ -331,7 +321,7 @@ def test_a_feed_has_the_line_that_ran_the_session_or_else_that_of_its_placeholde
 
 def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("g", "f", "x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
+    program.graph("x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
     program.run(g_x=NAN, g_sum=NAN, g_tanh=NAN)
     program.recording.execution("__inference_f_1", [vector([0, 1.0])], graph_id="g", inputs=[7], ids=[8])
     found = program.origins()[0]
@@ -346,10 +336,7 @@ def test_curt_health_takes_what_a_variable_began_with_for_wrong_if_a_call_return
     program.recording.execution("VarHandleOp", [], ids=[33])
     program.recording.execution("AssignVariableOp", [], inputs=[33, 5])
     program.graph(
-        "g",
-        "f",
-        "v: Placeholder, read: ReadVariableOp(v), sum: Maximum(read, read), out: Identity(sum)",
-        more={"v": {"outputs": [(20, [])]}},
+        "v: Placeholder -> resource, read: ReadVariableOp(v), sum: Maximum(read, read), out: Identity(sum)"
     )
     program.run(g_read=NAN, g_sum=result)
     bad = vector([0, float(math.isnan(result))])
@@ -367,7 +354,7 @@ def test_an_overflow_of_float16_that_a_division_hides_is_an_origin(
 ) -> None:
     ops = f"x: Placeholder, total: {maker}(x), share: RealDiv(x, total), out: Identity(share)"
     given = {"outputs": [(dtype, [-1])]}
-    program.graph("g", "f", ops, more=dict.fromkeys(("x", "total", "share", "out"), given))
+    program.graph(ops, more=dict.fromkeys(("x", "total", "share", "out"), given))
     program.run(g_x=[60e3, 60e3], g_total=INF, g_share=[0.0, 0.0])
     program.call("__inference_f_1", [0.0, 0.0], "g", inputs=[7], ids=[8])
     (found,) = program.origins()
@@ -380,8 +367,6 @@ def test_an_overflow_of_float16_that_a_division_hides_is_an_origin(
 def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(program: Program) -> None:
     variant = {"outputs": [(21, [])]}
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, metric: Log(x), loss: Mean(x), packed: OptionalFromValue(metric, loss), "
         "out: Identity(packed)",
         more={"packed": {**variant}, "out": {**variant}},
@@ -394,15 +379,9 @@ def test_what_is_taken_out_of_an_optional_leads_to_the_tensor_with_its_numbers(p
 
 def test_a_constant_that_a_function_captured_leads_to_the_tensor_of_python(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, limit: Const, scale: Const, v: Placeholder, read: ReadVariableOp(v), "
-        "product: Mul(x, scale), sum: AddV2(product, read), out: Identity(sum)",
-        more={
-            "limit": {"outputs": [(1, [])]},
-            "scale": {"outputs": [(1, [2])]},
-            "v": {"outputs": [(20, [])]},
-        },
+        "x: Placeholder, limit: Const, scale: Const, v: Placeholder -> resource, "
+        "read: ReadVariableOp(v), product: Mul(x, scale), sum: AddV2(product, read), out: Identity(sum)",
+        more={"limit": {"outputs": [(1, [])]}, "scale": {"outputs": [(1, [2])]}},
     )
     program.call("Log", [NAN, 1.0], inputs=[5], ids=[26])
     program.recording.execution("VarHandleOp", [], ids=[33])
@@ -415,7 +394,7 @@ def test_a_constant_that_a_function_captured_leads_to_the_tensor_of_python(progr
 
 
 def test_the_ops_of_a_loaded_function_have_the_line_of_the_call(program: Program) -> None:
-    program.graph("g", "f", "x: Placeholder, log: Log(x)", more={"log": {"called": None}})
+    program.graph("x: Placeholder, log: Log(x)", more={"log": {"called": None}})
     program.run(g_x=0.0, g_log=-INF)
     program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8], stack=["f42"])
     (found,) = program.origins()
@@ -430,7 +409,7 @@ def test_the_gradient_of_an_eager_op_in_a_function_has_the_line_of_that_op(progr
     program.call("Sqrt", 0.0, inputs=[5], ids=[26], stack=["f31"])
     program.call("Sqrt", 1.0, inputs=[6], ids=[27], stack=["f32"])
     ops = f"y: Placeholder, {gradient}: SqrtGrad(y, y), {gradient}/pfor/SqrtGrad: SqrtGrad(y, y)"
-    program.graph("g", "f", ops, more={gradient: {"called": ["sqrt_grad"]}})
+    program.graph(ops, more={gradient: {"called": ["sqrt_grad"]}})
     program.trace("g", "y", 0.0)
     program.trace("g", f"{gradient}/pfor/SqrtGrad", INF)
     program.call("__inference_f_1", INF, "g", inputs=[26], ids=[8], stack=["f40"])
@@ -443,7 +422,7 @@ def test_the_gradient_of_an_eager_op_in_a_function_has_the_line_of_that_op(progr
 def test_a_call_beside_that_of_another_thread_is_followed_although_that_one_got_its_traces(
     program: Program, is_first: bool
 ) -> None:
-    program.graph("g", "f", "x: Placeholder, log: Log(x), out: Identity(log)")
+    program.graph("x: Placeholder, log: Log(x), out: Identity(log)")
     program.run(g_x=0.0, g_log=-INF, g_out=-INF)
     if not is_first:
         program.call("__inference_f_1", 1.0, "g", inputs=[6], ids=[9], thread=1)
@@ -457,11 +436,8 @@ def test_a_call_beside_that_of_another_thread_is_followed_although_that_one_got_
 
 def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
     program.graph(
-        "g",
-        "f",
-        "x: Placeholder, log: Log(x), where: SelectV2(is_positive, log, x), is_positive: Greater(x, x), "
-        "out: Identity(where)",
-        more={"is_positive": {"outputs": [(10, [-1])]}},
+        "x: Placeholder, log: Log(x), where: SelectV2(is_positive, log, x), "
+        "is_positive: Greater(x, x) -> bool, out: Identity(where)"
     )
     program.run(g_x=[-1.0, 1.0], g_log=[NAN, 0.0], g_where=[-1.0, 0.0])
     program.call("__inference_f_1", [-1.0, 0.0], "g", inputs=[1], ids=[3])
@@ -477,7 +453,7 @@ def test_data_came_in(program: Program) -> None:
 
 def test_curt_health_says_that_it_does_not_tell_kinds_apart(tmp_path: Path) -> None:
     program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("g", "f", "x: Placeholder, log: Log(x), out: Identity(log)")
+    program.graph("x: Placeholder, log: Log(x), out: Identity(log)")
     program.run(g_x=[0.0], g_log=[-INF])
     program.recording.execution("__inference_f_1", [vector([-1, 1])], graph_id="g", inputs=[1], ids=[3])
     (origin,) = program.origins()

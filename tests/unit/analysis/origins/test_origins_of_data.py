@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,10 +12,6 @@ from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tests.support.events import loaded
 from tests.unit.analysis.origins.test_origins import INF, NAN, Program, ops_of
 
-TEXT: dict[str, Any] = {"outputs": [(7, [])]}
-HANDLE: dict[str, Any] = {"outputs": [(20, [])]}
-VARIANT: dict[str, Any] = {"outputs": [(21, [])]}
-
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
@@ -25,15 +20,15 @@ def program(tmp_path: Path) -> Program:
 
 def pipeline(program: Program, op_type: str) -> None:
     """Writes a function of an input pipeline that decodes text."""
-    ops = f"text: Placeholder, decoded: {op_type}(text), Identity: Identity(decoded)"
-    program.graph("p", "Dataset_map_parse", ops, more={"text": TEXT})
+    ops = f"text: Placeholder -> string, decoded: {op_type}(text), Identity: Identity(decoded)"
+    program.graph(ops, graph_id="p", name="Dataset_map_parse")
 
 
 @pytest.mark.parametrize("bad", [NAN, INF])
 @pytest.mark.parametrize("op_type", ["ParseExampleV2", "StringToNumber", "DecodeRaw", "DecodeOfTomorrow"])
 def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_type: str, bad: float) -> None:
     pipeline(program, op_type)
-    program.graph("g", "f", "x: Placeholder, sub: Sub(x), out: Identity(sub)")
+    program.graph("x: Placeholder, sub: Sub(x), out: Identity(sub)")
     program.run(p_decoded=bad)
     program.call("IteratorGetNext", [bad, 1.0], ids=[1], stack=["f90"])
     program.run(g_x=[bad, 1.0], g_sub=[bad, 1.0])
@@ -45,13 +40,13 @@ def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_ty
 
 
 def test_an_element_behind_an_optional_leads_to_the_function_of_the_pipeline(program: Program) -> None:
-    program.graph("p", "Dataset_map_to_log", "y: Placeholder, log: Log(y), Identity: Identity(log)")
     program.graph(
-        "g",
-        "steps",
-        "iterator: Placeholder, next: IteratorGetNextAsOptional(iterator), taken: OptionalGetValue(next), "
-        "sub: Sub(taken), out: Identity(sub)",
-        more={"iterator": {**HANDLE}, "next": {**VARIANT}},
+        "y: Placeholder, log: Log(y), Identity: Identity(log)", graph_id="p", name="Dataset_map_to_log"
+    )
+    program.graph(
+        "iterator: Placeholder -> resource, next: IteratorGetNextAsOptional(iterator) -> variant, "
+        "taken: OptionalGetValue(next), sub: Sub(taken), out: Identity(sub)",
+        name="steps",
     )
     program.run(p_y=0.0, p_log=-INF)
     program.run(g_taken=[-INF, 1.0], g_sub=[-INF, 1.0])
@@ -71,7 +66,9 @@ def test_an_element_leads_to_a_result_with_bad_elements_of_its_kind(program: Pro
 def test_an_argument_of_a_later_function_leads_to_an_element_of_its_batch(program: Program) -> None:
     pipeline(program, "DecodeRaw")
     program.graph(
-        "q", "Dataset_map_scale", "batch: Placeholder, scaled: Mul(batch), Identity: Identity(scaled)"
+        "batch: Placeholder, scaled: Mul(batch), Identity: Identity(scaled)",
+        graph_id="q",
+        name="Dataset_map_scale",
     )
     program.run(p_decoded=NAN)
     program.run(p_decoded=NAN)
@@ -81,7 +78,7 @@ def test_an_argument_of_a_later_function_leads_to_an_element_of_its_batch(progra
 
 
 def test_a_walk_without_an_end_gives_the_earliest_value_that_it_reached(program: Program) -> None:
-    program.graph("g", "f", "a: Identity(b), b: Neg(a), out: Identity(b)")
+    program.graph("a: Identity(b), b: Neg(a), out: Identity(b)")
     program.run(g_a=NAN, g_b=NAN)
     program.run(g_a=NAN, g_b=NAN)
     program.call("__inference_f_1", NAN, "g", ids=[8])
@@ -94,10 +91,10 @@ def test_a_nan_after_very_many_expected_infinities_is_followed(program: Program)
     variables = range(120)
     ops, more = "mask: Const", {}
     for number in variables:
-        ops += f", bound{number}: Placeholder, read{number}: ReadVariableOp(bound{number})"
-        more[f"bound{number}"] = {**HANDLE, "variable": f"bound{number}"}
+        ops += f", bound{number}: Placeholder -> resource, read{number}: ReadVariableOp(bound{number})"
+        more[f"bound{number}"] = {"variable": f"bound{number}"}
         more[f"read{number}"] = {"variable": f"bound{number}"}
-    program.graph("g", "f", f"{ops}, out: Identity(mask)", more=more)
+    program.graph(f"{ops}, out: Identity(mask)", more=more)
     program.run(**{f"g_read{number}": -INF for number in variables})
     program.call("__inference_f_1", -INF, "g", inputs=list(range(100, 220)), ids=[8])
     program.call("Sqrt", NAN, stack=["f90"])
@@ -122,12 +119,11 @@ def test_why_names_the_assignment_that_has_no_value_of_its_own(program: Program)
 
 def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(program: Program) -> None:
     program.graph(
-        "g",
-        "tf.Graph",
         "x: Placeholder, weights: VariableV2, loss/Log: Log(x), "
         "train/gradients/loss/Log_grad/Reciprocal: Reciprocal(x), "
         "train/update: ApplyGradientDescent(weights, x, train/gradients/loss/Log_grad/Reciprocal), "
         "accuracy/MatMul: MatMul(x, weights)",
+        name="tf.Graph",
         more={"weights": {"outputs": [(101, [])]}, "train/update": {"outputs": [(101, [])]}},
     )
     program.recording.request(1, targets=["train/update"], stack=["f90"])
@@ -152,9 +148,9 @@ def test_a_session_that_fetches_no_loss_leads_to_the_forward_op_of_its_gradient(
 def test_an_infinity_from_python_is_wrong_if_a_variable_is_changed_by_it(
     program: Program, op_type: str, category: str
 ) -> None:
-    ops = f"label: Placeholder, w: Placeholder, error: Neg(label), update: {op_type}(w, error)"
-    more = {"w": {**HANDLE, "variable": "w"}, "update": {"outputs": [], "variable": "w"}}
-    program.graph("g", "step", ops, more=more)
+    ops = f"label: Placeholder, w: Placeholder -> resource, error: Neg(label), update: {op_type}(w, error)"
+    more = {"w": {"variable": "w"}, "update": {"outputs": [], "variable": "w"}}
+    program.graph(ops, name="step", more=more)
     program.run(g_label=[INF, 1.0], g_error=[-INF, -1.0])
     program.call("__inference_step_1", 1.0, "g", inputs=[7, 3], ids=[8])
     assert {one.category for one in program.origins()} == {category}
@@ -164,7 +160,7 @@ def test_a_gradient_that_all_replicas_share_leads_to_the_replica_that_made_it_ba
     ops = "x: Placeholder, size: Const, key: Const, good: Neg(x), bad: Log(x)"
     shared = "shared: CollectiveReduceV2(good, size, key), shared_1: CollectiveReduceV2(bad, size, key)"
     more = {key: {"outputs": [(3, [])]} for key in ("size", "key")}
-    program.graph("g", "step", f"{ops}, {shared}, out: Identity(shared)", more=more)
+    program.graph(f"{ops}, {shared}, out: Identity(shared)", name="step", more=more)
     program.run(g_x=0.0, g_good=0.0, g_bad=-INF)
     program.trace("g", "shared", -INF)
     program.trace("g", "shared_1", -INF)
@@ -180,10 +176,10 @@ def test_a_state_of_a_pipeline_leads_to_the_call_that_returned_it(
     program: Program, name: str, expected: tuple[str, str, str]
 ) -> None:
     program.graph(
-        "p",
-        name,
         "state: Placeholder, element: Placeholder, log: Log(element), add: AddV2(state, log), "
         "Identity: Identity(add)",
+        graph_id="p",
+        name=name,
     )
     program.run(p_state=0.0, p_element=0.0, p_log=-INF, p_add=-INF)
     program.run(p_state=-INF, p_element=1.0, p_log=0.0, p_add=-INF)
@@ -193,10 +189,10 @@ def test_a_state_of_a_pipeline_leads_to_the_call_that_returned_it(
 
 def test_what_a_function_makes_a_data_set_of_is_not_swallowed(program: Program) -> None:
     program.graph(
-        "p",
-        "Dataset_interleave_rows",
-        "rows: Placeholder, slices: TensorSliceDataset(rows), Identity: Identity(slices)",
-        more={"slices": {**VARIANT}, "Identity": {**VARIANT}},
+        "rows: Placeholder, slices: TensorSliceDataset(rows) -> variant, "
+        "Identity: Identity(slices) -> variant",
+        graph_id="p",
+        name="Dataset_interleave_rows",
     )
     program.run(p_rows=[NAN, 1.0])
     program.call("IteratorGetNext", [1.0], ids=[1], stack=["f90"])

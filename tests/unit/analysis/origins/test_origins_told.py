@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.unit.analysis.origins.test_origins import Program, ops_of
 
 NAN = math.nan
-_VARIANT: dict[str, Any] = {"outputs": [(21, [])]}
 
 
 @pytest.fixture
@@ -42,25 +40,21 @@ def test_a_division_that_a_loop_makes_for_each_variable_is_listed_once(program: 
 
 def test_what_a_branch_kept_for_its_gradient_leads_to_the_op_that_made_it(program: Program) -> None:
     program.graph(
-        "t",
-        "cond_true_1",
         "v: Placeholder, one: Log(v), two: Sqrt(v), sum: AddV2(one, two), Identity: Identity(sum), "
-        "keep_two: OptionalFromValue(two), keep_one: OptionalFromValue(one)",
+        "keep_two: OptionalFromValue(two) -> variant, keep_one: OptionalFromValue(one) -> variant",
+        graph_id="t",
+        name="cond_true_1",
         outer="g",
-        more={"keep_two": dict(_VARIANT), "keep_one": dict(_VARIANT)},
     )
-    program.graph("e", "cond_false_2", "v: Placeholder, Identity: Identity(v)", outer="g")
+    program.graph("v: Placeholder, Identity: Identity(v)", graph_id="e", name="cond_false_2", outer="g")
     program.graph(
-        "d",
-        "cond_true_1_grad_3",
-        "kept: Placeholder, taken: OptionalGetValue(kept), Identity: Identity(taken)",
+        "kept: Placeholder -> variant, taken: OptionalGetValue(kept), Identity: Identity(taken)",
+        graph_id="d",
+        name="cond_true_1_grad_3",
         outer="g",
-        more={"kept": dict(_VARIANT)},
     )
     called = {"called_graph_ids": ["t", "e"], "outputs": [(1, [-1]), (21, []), (21, [])]}
     program.graph(
-        "g",
-        "f",
         "x: Placeholder, cond: If(x, x), gradient: If(x, cond:1), Identity: Identity(gradient)",
         more={"cond": called, "gradient": {"called_graph_ids": ["d"]}},
     )
@@ -81,7 +75,7 @@ def test_nobody_is_told_to_record_in_the_mode_of_the_recording(
 ) -> None:
     monkeypatch.setattr(Telling, "_kind", lambda *_: ("nan", False))
     program = Program(tmp_path, mode)
-    program.graph("g", "f", "x: Placeholder, log: Log(x), Identity: Identity(log)")
+    program.graph("x: Placeholder, log: Log(x), Identity: Identity(log)")
     program.run(g_x=-1.0, g_log=NAN)
     program.recording.execution("__inference_f_1", [], graph_id="g", inputs=[7], ids=[8])
     found = program.origins()[0]
