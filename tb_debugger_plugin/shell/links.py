@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 
 from tb_debugger_plugin.analysis.catalog import Op
@@ -12,6 +13,12 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 def command_line(*words: str | int) -> str:
     """Return a command line of some words."""
     return " ".join(shlex.quote(str(word)) for word in words)
+
+
+def typed(args: argparse.Namespace, *names: str) -> list[str]:
+    """Return the options of some names that were given, as they are typed."""
+    given = ((name, getattr(args, name)) for name in names)
+    return [word for name, value in given if value for word in (f"--{name}", str(value))]
 
 
 def source_command(path: str, line: int) -> str:

@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.graph.op_profile import OpTime, ProfiledRun, pr
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, compiled, filtered, unit_of
-from tb_debugger_plugin.shell.links import command_line
+from tb_debugger_plugin.shell.links import command_line, typed
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain, table
 from tb_debugger_plugin.shell.times import in_unit, parse_interval
 
@@ -139,10 +139,9 @@ def _column(text: str, key: str, args: argparse.Namespace) -> Part:
     words: list[str | int] = ["lp", "-s", key]
     if args.sort_by == key and not args.reverse:
         words.append("-r")
-    for name in ("device_name_filter", "node_name_filter", "op_type_filter", "file_path_filter"):
-        words += [f"--{name}", getattr(args, name)] if getattr(args, name) else []
-    for name in ("min_lineno", "max_lineno", "execution_time", "op_time", "run", "session", "time_unit"):
-        words += [f"--{name}", getattr(args, name)] if getattr(args, name) else []
+    words += typed(args, "device_name_filter", "node_name_filter", "op_type_filter", "file_path_filter")
+    names = ("min_lineno", "max_lineno", "execution_time", "op_time", "run", "session", "time_unit")
+    words += typed(args, *names)
     return link(text, command_line(*words), Style.HEADING)
 
 
@@ -151,8 +150,7 @@ def _line_link(one: OpTime, args: argparse.Namespace) -> Part:
         return Part("")
     path = PureWindowsPath(one.line.path) if "\\" in one.line.path else PurePosixPath(one.line.path)
     words: list[str | int] = ["ps", one.line.path, "--cost_type", "exec_time", "--init_line", one.line.line]
-    for name in ("device_name_filter", "node_name_filter", "op_type_filter"):
-        words += [f"--{name}", getattr(args, name)] if getattr(args, name) else []
+    words += typed(args, "device_name_filter", "node_name_filter", "op_type_filter")
     return link(f"{path.name}:{one.line.line}({one.line.function})", command_line(*words))
 
 

@@ -87,13 +87,15 @@ def _hints_before(shell: Shell, call: Call) -> list[Line]:
         _hint("run -f has_inf_or_nan", "go on until a tensor passes a filter"),
         *([_hint("run -p", "record this call with the times of its ops")] if call.is_of_session else []),
         _hint("detach", "go on at full speed, without the shell"),
-        plain("  Filters:"),
     ]
-    return [*lines, *_filters(shell), (), (Part("More: "), link("help", "help"))]
+    return [*lines, *_filters(shell, "run")]
 
 
-def _filters(shell: Shell) -> list[Line]:
-    return [(Part("    * "), link(name, command_line("run", "-f", name))) for name in shell.filters.names()]
+def _filters(shell: Shell, command: str) -> list[Line]:
+    """Return the filters, each with what a command does with it, and where there is more."""
+    names = shell.filters.names()
+    rows = [(Part("    * "), link(name, command_line(command, "-f", name))) for name in names]
+    return [plain("  Filters:"), *rows, (), (Part("More: "), link("help", "help"))]
 
 
 def _hints_after(call: Call) -> list[Line]:
@@ -118,11 +120,8 @@ def _offline_hints(shell: Shell) -> list[Line]:
         _hint("lt -f has_inf_or_nan", "those with NaN or infinity"),
         _hint("why", "where the first bad value comes from"),
         _hint("ls", "the source files"),
-        plain("  Filters:"),
     ]
-    names = shell.filters.names()
-    lines += [(Part("    * "), link(name, command_line("lt", "-f", name))) for name in names]
-    return [*lines, (), (Part("More: "), link("help", "help"))]
+    return [*lines, *_filters(shell, "lt")]
 
 
 def _hint(command: str, words: str, style: Style = Style.PLAIN) -> Line:

@@ -13,7 +13,7 @@ from tb_debugger_plugin.analysis.graph.op_profile import OpTime
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.source_lines import RecordedFile
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, filtered, unit_of
-from tb_debugger_plugin.shell.links import command_line
+from tb_debugger_plugin.shell.links import command_line, typed
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
 from tb_debugger_plugin.shell.times import in_unit
 
@@ -99,15 +99,8 @@ def _counts(
     text = f"{len({one.node for one in ops})}({len(ops)})"
     words: list[str | int] = ["lp", "-f", f"{re.escape(file.path)}$"]
     words += ["--min_lineno", line, "--max_lineno", line + 1]
-    for option in ("device_name_filter", "node_name_filter"):
-        if getattr(args, option):
-            words += [f"--{option}", getattr(args, option)]
+    words += typed(args, "device_name_filter", "node_name_filter")
     if args.op_type_filter or args.tensors:
         words += ["--op_type_filter", args.op_type_filter or args.tensors]
-    words += [
-        word
-        for option in ("run", "session")
-        if getattr(args, option)
-        for word in (f"--{option}", getattr(args, option))
-    ]
+    words += typed(args, "run", "session")
     return link(text, command_line(*words)), Part(" " * (_EXECS_WIDTH - len(text)))
