@@ -6,24 +6,18 @@ Takes a scheme and returns the URL of an empty bucket, which fsspec can read whi
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
-import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import fsspec
 import pytest
 
-from tests.support.serving import free_port
+from tests.support.serving import answering, free_port
 
 _PATIENCE_S = 60.0
-_PAUSE_S = 0.05
 
 
 def _command(scheme: str, port: int) -> list[str]:
@@ -32,35 +26,10 @@ def _command(scheme: str, port: int) -> list[str]:
     return ["gcp_storage_emulator", "start", "--host", "127.0.0.1", "--port", str(port), "--in-memory"]
 
 
-@contextmanager
-def object_store(scheme: str, log: Path) -> Iterator[str]:
+def object_store(scheme: str, log: Path) -> AbstractContextManager[str]:
     """Runs a server during the block and yields its address. The server's output goes to `log`."""
     port = free_port()
-    with log.open("wb") as said:
-        server = subprocess.Popen([sys.executable, "-m", *_command(scheme, port)], stdout=said, stderr=said)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            _wait_until_it_answers(server, address, log)
-            yield address
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < deadline:
-        assert server.poll() is None, log.read_text(errors="replace")
-        try:
-            opener.open(address, timeout=_PATIENCE_S).close()
-            return
-        except urllib.error.HTTPError as error:
-            error.close()  # The server answers, though not with a page.
-            return
-        except OSError:
-            time.sleep(_PAUSE_S)
-    raise AssertionError(f"no answer within {_PATIENCE_S:.0f} s:\n{log.read_text(errors='replace')}")
+    return answering(["-m", *_command(scheme, port)], port, log)
 
 
 def use_store(monkeypatch: pytest.MonkeyPatch, scheme: str, address: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import FileSetWriter
 from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, TensorProto
-from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
 
@@ -331,11 +331,6 @@ def snapshot_of(folder: Path, **options: Any) -> Iterator[Snapshot]:
     """What the folder's only run holds, inside a block."""
     with closing(loaded(folder, **options)) as loader, open_snapshot(loader) as snapshot:
         yield snapshot
-
-
-def summary_size(mode: TensorDebugMode) -> int:
-    """Returns the number of columns in a summary of a mode."""
-    return len(SUMMARY_COLUMNS[mode])
 
 
 def values_program(folder: Path) -> Recording:

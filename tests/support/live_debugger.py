@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tb_debugger_plugin.live.messages.messages import Command, Message, State
 
 PAUSED = int(State.PAUSED)
 OFF = (int(State.DETACHED), int(State.ENDED))
+
+
+@contextmanager
+def debuggers() -> Iterator[Callable[[Any], Debugger]]:
+    """Yield a function that makes a debugger of a program with breakpoints; both end with the block."""
+    with ExitStack() as stack:
+
+        def follow(program: Any) -> Debugger:
+            stack.callback(program.close)
+            debugger = Debugger(program.controller)
+            stack.callback(debugger.close)
+            return debugger
+
+        yield follow
 
 
 class Debugger:

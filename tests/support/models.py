@@ -74,6 +74,19 @@ def full_gpt() -> tuple[Any, Any, Any]:
     return _gpt(layers=4, width=128, vocabulary=256, text=[16, 64])
 
 
+def dropout_model(optimizer: str, **options: Any) -> Any:
+    """A small model whose training draws random numbers, compiled."""
+    tf.keras.utils.set_random_seed(1)
+    layers = [
+        tf.keras.layers.Dense(4, activation="relu"),
+        tf.keras.layers.Dropout(0.5),
+        tf.keras.layers.Dense(2),
+    ]
+    model = tf.keras.Sequential([tf.keras.Input([3]), *layers])
+    model.compile(optimizer, "mse", **options)
+    return model
+
+
 def _cnn(widths: list[int], images: list[int]) -> tuple[Any, Any, Any]:
     layers = tf.keras.layers
     blocks: list[Any] = []

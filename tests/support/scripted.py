@@ -105,11 +105,6 @@ class Script(_User):
             shown.append(_read(answer))
         return Detach()
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the shell was opened as often as the script says."""
-        return len(self.calls) == len(self._visits)
-
     def texts(self) -> list[str]:
         """Returns what was shown each time."""
         return ["\n".join(_text(one) for one in screens) for screens in self.screens]

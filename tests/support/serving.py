@@ -43,23 +43,34 @@ def tensorboard(
       The address.
     """
     port = free_port()
-    command = [
-        sys.executable,
-        "-X",
-        "faulthandler",
-        "-m",
-        *program,
-        "--logdir",
-        str(logdir),
-        "--port",
-        str(port),
-    ]
+    options = ["--logdir", str(logdir), "--port", str(port), "--host", "127.0.0.1"]
+    command = ["-X", "faulthandler", "-m", *program, *options]
+    with answering(command, port, log, page="data/plugins_listing", **environment) as address:
+        yield address
+
+
+@contextmanager
+def answering(
+    command: Sequence[str], port: int, log: Path, *, page: str = "", **environment: str
+) -> Iterator[str]:
+    """Run a server in Python while the block runs, which begins when the server answers.
+
+    Args:
+      command: The arguments of Python.
+      port: The port at which it answers.
+      log: A file for its output.
+      page: What it has to serve; any answer is enough if it is empty.
+      **environment: More variables of the environment.
+
+    Returns:
+      The address.
+    """
     given = {**os.environ, KEY_VARIABLE: KEY, **environment}
     with log.open("wb") as said:
-        server = subprocess.Popen([*command, "--host", "127.0.0.1"], stdout=said, stderr=said, env=given)
+        server = subprocess.Popen([sys.executable, *command], stdout=said, stderr=said, env=given)
         try:
             address = f"http://127.0.0.1:{port}"
-            _wait_until_it_answers(server, address, log)
+            _wait_until_it_answers(server, f"{address}/{page}", log)
             yield address
         finally:
             server.terminate()
@@ -86,15 +97,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_it_answers(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+def _wait_until_it_answers(server: subprocess.Popen[bytes], url: str, log: Path) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         assert server.poll() is None, log.read_text(errors="replace")
         try:
-            with opener.open(f"{address}/data/plugins_listing", timeout=_PATIENCE_S):
-                return
-        except OSError:
+            opener.open(url, timeout=_PATIENCE_S).close()
+            return
+        except OSError as error:
+            if isinstance(error, urllib.error.HTTPError) and url.endswith("/"):
+                return error.close()  # any answer is enough
             time.sleep(_PAUSE_S)
     server.send_signal(signal.SIGABRT)  # it writes what each of its threads does
     server.wait(_PATIENCE_S)

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.tensorflow
 
 X = np.array([0.0, 0.5, -2.0, np.inf], np.float32)
 SQUARE = np.array([[1.0, -2.0], [0.0, 3.0]], np.float32)
-RAGGED = [[1.0, 0.0], [], [-3.0]]
 
 
 def ragged(values: tf.Tensor) -> tf.Tensor:

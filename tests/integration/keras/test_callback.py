@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tb_debugger_plugin.events.modes import COUNTS, MOMENTS
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.events import snapshot_of
 from tests.support.fetched import without_graph_optimization
+from tests.support.models import dropout_model
 from tests.support.recorded import counts, read, read_each
 
 pytestmark = [
@@ -29,16 +31,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
 Y = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2)
 
 
-def compiled_model(**options: Any) -> Any:
-    tf.keras.utils.set_random_seed(1)
-    layers = [
-        tf.keras.layers.Dense(4, activation="relu"),
-        tf.keras.layers.Dropout(0.5),
-        tf.keras.layers.Dense(2),
-    ]
-    model = tf.keras.Sequential([tf.keras.Input([3]), *layers])
-    model.compile("adam", "mse", **options)
-    return model
+compiled_model = partial(dropout_model, "adam")
 
 
 def weights(model: Any) -> list[bytes]:

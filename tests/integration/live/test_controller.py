@@ -16,7 +16,7 @@ from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.live.messages.messages import Command, Pause, State
 from tb_debugger_plugin.live.program import api
 from tb_debugger_plugin.live.program.interface import BreakpointSettings
-from tests.support.live_debugger import Debugger
+from tests.support.live_debugger import debuggers
 from tests.support.recorded import read
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs stop in the native library")
@@ -25,18 +25,9 @@ pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs
 @pytest.fixture
 def begin(tmp_path):
     """Enables breakpoints; the debugger is there before the program begins."""
-    begun = []
-
-    def begin_one(**settings):
-        allowed = {"wait": True, "may_change_values": True, **settings}
-        program = api.begin(tmp_path, BreakpointSettings(**allowed))
-        begun.append((program, Debugger(program.controller)))
-        return begun[-1][1]
-
-    yield begin_one
-    for program, debugger in begun:
-        debugger.close()
-        program.close()
+    allowed = {"wait": True, "may_change_values": True}
+    with debuggers() as follow:
+        yield lambda **more: follow(api.begin(tmp_path, BreakpointSettings(**{**allowed, **more})))
 
 
 def names_of(tensors):

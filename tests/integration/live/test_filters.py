@@ -9,7 +9,7 @@ import tensorflow as tf
 from tb_debugger_plugin import native, tfdbg
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.program import api
-from tests.support.live_debugger import Debugger
+from tests.support.live_debugger import Debugger, debuggers
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="tensors of graphs stop in the native library")
 
@@ -32,17 +32,8 @@ class Asked:
 @pytest.fixture
 def begin(tmp_path):
     """Enables breakpoints with filters; the debugger is there before the program begins."""
-    begun = []
-
-    def begin_one(**filters):
-        program = api.enable_breakpoints(tmp_path, wait=False, filters=filters)
-        begun.append((program, Debugger(program.controller)))
-        return begun[-1][1]
-
-    yield begin_one
-    for program, debugger in begun:
-        debugger.close()
-        program.close()
+    with debuggers() as follow:
+        yield lambda **filters: follow(api.enable_breakpoints(tmp_path, wait=False, filters=filters))
 
 
 def steps(number=5):

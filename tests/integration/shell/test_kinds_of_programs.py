@@ -15,6 +15,7 @@ import tensorflow as tf
 from tb_debugger_plugin.shell.program import RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell
+from tests.support.models import dropout_model
 from tests.support.scripted import TILL_BAD, ScriptedUser, tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
@@ -115,14 +116,7 @@ def test_a_replicated_step_is_a_call() -> None:
 
 def trained(fit: Callable[[Any], Any], **options: Any) -> list[bytes]:
     """Returns the weights of a model that a function trains."""
-    tf.keras.utils.set_random_seed(1)
-    layers = [
-        tf.keras.layers.Dense(4, activation="relu"),
-        tf.keras.layers.Dropout(0.5),
-        tf.keras.layers.Dense(2),
-    ]
-    model = tf.keras.Sequential([tf.keras.Input([3]), *layers])
-    model.compile("sgd", "mse", **options)
+    model = dropout_model("sgd", **options)
     tf.keras.utils.set_random_seed(2)
     fit(model)
     return [weight.tobytes() for weight in model.get_weights()]

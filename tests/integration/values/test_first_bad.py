@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,25 +163,25 @@ def log_of_a_root(folder: Path, caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_recording_too_large_to_be_explained_quickly_names_the_command(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (own_recording, "ANSWER_BYTES", 100),
+        (own_recording, "ANSWER_SECONDS", 0.01),
+        (sys, "executable", "/no"),
+    ],
+)
+def test_without_a_quick_answer_the_log_names_the_command(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    name: str,
+    value: object,
 ) -> None:
-    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 100)
+    """A recording that is too large, an answer that takes too long, and a Python that cannot start."""
+    monkeypatch.setattr(module, name, value)
     assert log_of_a_root(tmp_path, caplog) == [NOT_NAMED.format(tmp_path)]
-
-
-def test_an_answer_that_takes_too_long_is_not_waited_for(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 0.01)
-    assert log_of_a_root(tmp_path, caplog) == [NOT_NAMED.format(tmp_path)]
-
-
-def test_a_python_that_cannot_start_changes_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
-    assert log_of_a_root(tmp_path / "logs", caplog) == [NOT_NAMED.format(tmp_path / "logs")]
 
 
 def test_a_healthy_program_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
