@@ -3,42 +3,57 @@
  * `#debugger&p.debugger.trace=51`. The first version has no number; a later version that changes the meaning
  * of a key will add `p.debugger.v`.
  */
-import { PARTS, type Part, type ValueRef } from "../api/values";
+import { PARTS, type ValueRef } from "../api/values";
 import * as ids from "../base/ids";
 import { readRef, writeRef } from "./values/value_ref";
 
-export interface Link {
-  readonly run?: ids.RunName | undefined;
-  /** The run that it is compared with. */
-  readonly other?: ids.RunName | undefined;
-  readonly execution?: ids.ExecutionIndex | undefined;
-  readonly trace?: ids.GraphExecutionIndex | undefined;
-  readonly graph?: ids.GraphId | undefined;
-  readonly op?: string | undefined;
-  readonly frame?: ids.FrameId | undefined;
-  /** A line of a source file that was chosen without a stack frame. */
-  readonly file?: ids.FileIndex | undefined;
-  readonly line?: number | undefined;
-  /** The filter for graph executions. */
-  readonly host?: string | undefined;
-  readonly layer?: string | undefined;
-  readonly onlyBad?: true | undefined;
-  /** The alert rule whose alerts are shown. */
-  readonly alertType?: string | undefined;
-  /** The alert in focus, as a position in the list that is shown. */
-  readonly alert?: ids.AlertIndex | undefined;
-  /** Whose stack is shown. */
-  readonly subject?: "execution" | "op" | undefined;
-  /** The value that is shown, with its slice and how it is drawn. */
-  readonly value?: ValueRef | undefined;
-  readonly slicing?: string | undefined;
-  readonly swapped?: true | undefined;
-  readonly tab?: "table" | undefined;
-  readonly part?: Part | undefined;
-}
-
 const PLUGIN = "debugger";
 const PREFIX = `p.${PLUGIN}.`;
+
+const isTrue = (text: string) => (text === "true" ? true : undefined);
+const oneOf =
+  <T extends string>(...words: readonly T[]) =>
+  (text: string): T | undefined =>
+    words.find((word) => word === text);
+const at =
+  <T>(brand: (n: number) => T) =>
+  (text: string): T | undefined =>
+    map(position(text), brand);
+
+/** How each part is read; one that cannot be read is left out. */
+const READERS = {
+  run: ids.runName,
+  /** The run that it is compared with. */
+  other: ids.runName,
+  execution: at(ids.executionIndex),
+  trace: at(ids.graphExecutionIndex),
+  graph: ids.graphId,
+  op: String,
+  frame: ids.frameId,
+  /** A line of a source file that was chosen without a stack frame. */
+  file: at(ids.fileIndex),
+  line: position,
+  /** The filter for graph executions. */
+  host: String,
+  layer: String,
+  onlyBad: isTrue,
+  /** The alert rule whose alerts are shown. */
+  alertType: String,
+  /** The alert in focus, as a position in the list that is shown. */
+  alert: at(ids.alertIndex),
+  /** Whose stack is shown. */
+  subject: oneOf("execution", "op"),
+  /** The value that is shown, with its slice and how it is drawn. */
+  value: readRef,
+  slicing: String,
+  swapped: isTrue,
+  tab: oneOf("table"),
+  part: oneOf(...PARTS),
+};
+
+export type Link = {
+  readonly [K in keyof typeof READERS]?: ReturnType<(typeof READERS)[K]> | undefined;
+};
 
 export function readLink(hash: string): Link {
   const values = new Map<string, string>();
@@ -46,34 +61,24 @@ export function readLink(hash: string): Link {
     const [key, value] = split(part);
     if (key.startsWith(PREFIX) && value !== undefined) values.set(key.slice(PREFIX.length), value);
   }
-  const subject = values.get("subject");
-  return compactLink({
-    run: map(values.get("run"), ids.runName),
-    other: map(values.get("other"), ids.runName),
-    execution: map(position(values.get("execution")), ids.executionIndex),
-    trace: map(position(values.get("trace")), ids.graphExecutionIndex),
-    graph: map(values.get("graph"), ids.graphId),
-    op: values.get("op"),
-    frame: map(values.get("frame"), ids.frameId),
-    file: map(position(values.get("file")), ids.fileIndex),
-    line: position(values.get("line")),
-    host: values.get("host"),
-    layer: values.get("layer"),
-    onlyBad: values.get("onlyBad") === "true" ? true : undefined,
-    alertType: values.get("alertType"),
-    alert: map(position(values.get("alert")), ids.alertIndex),
-    subject: subject === "execution" || subject === "op" ? subject : undefined,
-    ...valueParts(values),
-  });
+  const parts = Object.entries<(text: string) => unknown>(READERS).map(([key, read]) => [
+    key,
+    map(values.get(key), read),
+  ]);
+  const link: Link = Object.fromEntries(parts.filter(([, value]) => value !== undefined));
+  if (link.value !== undefined) return link;
+  // Without a value there is no view of one.
+  const { slicing: _, swapped: __, tab: ___, part: ____, ...rest } = link;
+  return rest;
 }
 
 /** The hash with the plugin's keys replaced; other keys stay as they are. */
 export function writeLink(hash: string, link: Link): string {
   const [tab, ...rest] = hash.replace(/^#/, "").split("&");
   const others = rest.filter((part) => part !== "" && !split(part)[0].startsWith(PREFIX));
-  const ours = Object.entries(link)
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${PREFIX}${key}=${encodeURIComponent(textOf(value))}`);
+  const ours = Object.entries(link).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${PREFIX}${key}=${encodeURIComponent(textOf(value))}`],
+  );
   return `#${[tab || PLUGIN, ...others, ...ours].join("&")}`;
 }
 
@@ -93,19 +98,6 @@ export function keyIn(text: string): string | undefined {
 export function withoutKey(hash: string): string {
   const parts = hash.replace(/^#/, "").split("&");
   return `#${parts.filter((part) => split(part)[0] !== KEY).join("&")}`;
-}
-
-/** The value view; without a value there is none. */
-function valueParts(values: ReadonlyMap<string, string>): Link {
-  const value = map(values.get("value"), readRef);
-  if (value === undefined) return {};
-  return {
-    value,
-    slicing: values.get("slicing"),
-    swapped: values.get("swapped") === "true" ? true : undefined,
-    tab: values.get("tab") === "table" ? "table" : undefined,
-    part: PARTS.find((part) => part === values.get("part")),
-  };
 }
 
 function textOf(value: string | number | true | ValueRef): string {
@@ -132,14 +124,10 @@ function decode(text: string): string {
   }
 }
 
-function position(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+function position(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 function map<A, B>(value: A | undefined, make: (value: A) => B): B | undefined {
   return value === undefined ? undefined : make(value);
-}
-
-function compactLink(link: Link): Link {
-  return Object.fromEntries(Object.entries(link).filter(([, value]) => value !== undefined));
 }

@@ -6,21 +6,8 @@ import { type CurveSize, marksOf, pathOf, placeOf, rangeOf, xOf } from "./curve_
 import { linkTarget, type Target } from "./neighbourhood";
 import type { NumberRange } from "./values/grid";
 
-/** The numbers that a picture can show, the most telling ones first. */
-export const HISTORY_NUMBERS = [
-  "mean",
-  "min",
-  "max",
-  "std",
-  "zero",
-  "negative",
-  "positive",
-  "nan",
-  "inf",
-] as const;
-export type HistoryNumber = (typeof HISTORY_NUMBERS)[number];
-
-export const NUMBER_WORDS: Readonly<Record<HistoryNumber, string>> = {
+/** The numbers that a picture can show, the most telling ones first, and their words. */
+export const NUMBER_WORDS = {
   mean: "mean",
   min: "min",
   max: "max",
@@ -30,7 +17,9 @@ export const NUMBER_WORDS: Readonly<Record<HistoryNumber, string>> = {
   positive: "number of positive values",
   nan: "number of NaN",
   inf: "number of ±∞",
-};
+} as const;
+export type HistoryNumber = keyof typeof NUMBER_WORDS;
+export const HISTORY_NUMBERS = Object.keys(NUMBER_WORDS) as readonly HistoryNumber[];
 
 export type Which = "first" | "second";
 type Values = readonly (number | undefined)[];

@@ -7,7 +7,7 @@ import type { Link } from "../model/link";
 import { createDiagnoses, createOrigins } from "./alerts/derived";
 import { createRules } from "./alerts/rules";
 import { createAlertFacts, createAlertKeeping, createAlertVerbs, createOriginVerbs } from "./alerts/verbs";
-import { browserTimer, createActivity, type Timer } from "./common/activity";
+import { browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
 import { createComparison } from "./comparison/comparison";
 import { createDock } from "./dock/dock";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
@@ -59,12 +59,9 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     link: createLink(facts, derived.op),
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
-      const stops = [follow(), focusFirst(verbDeps, verbs), comparison.start()];
-      stops.push(...ask({ ...verbDeps, timer, live, livePanel, verbs }, link));
-      return () => {
-        for (const stop of stops) stop();
-        facts.run.value = undefined;
-      };
+      const leave = () => setter(facts.run)(undefined);
+      const asking = ask({ ...verbDeps, timer, live, livePanel, verbs }, link);
+      return together([follow(), focusFirst(verbDeps, verbs), comparison.start(), ...asking, leave]);
     },
   };
 }
@@ -91,9 +88,7 @@ function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => v
 
 function createTabVerbs(facts: Facts) {
   return {
-    setSeen(isSeen: boolean): void {
-      facts.seen.value = isSeen;
-    },
+    setSeen: setter(facts.seen),
     /** Asks the server for changes now, even of a finished run. */
     lookAgain(): void {
       facts.looks.value = facts.looks.peek() + 1;

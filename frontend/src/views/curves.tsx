@@ -3,7 +3,7 @@ import { curve, portOffset } from "../model/card_layout";
 import { isBad } from "../model/health";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
 import { CARD, COLUMN_ENDS } from "./geometry";
-import type { PictureLayout } from "./picture_layout";
+import type { Column, PictureLayout } from "./picture_layout";
 
 interface CurvesProps {
   readonly width: number;
@@ -13,40 +13,45 @@ interface CurvesProps {
   readonly isOnChain: (card: Card) => boolean;
 }
 
+/** Where the curves of a side end, and how the number of a slot is written beside its card. */
+const SIDES = {
+  input: { card: COLUMN_ENDS.input, op: COLUMN_ENDS.opLeft, beside: 2, look: "slot-number", sign: "" },
+  consumer: {
+    card: COLUMN_ENDS.consumer,
+    op: COLUMN_ENDS.opRight,
+    beside: -2,
+    look: "slot-number slot-of-output",
+    sign: ":",
+  },
+} as const;
+
 /** With several slots, the number of the slot is at the card. */
 export function Curves({ width, op, layout, isOnChain }: CurvesProps) {
   const { middle, centre, inputs, consumers } = layout;
-  const [left, right] = [op.inputs.length, op.outputs.length];
-  const ends = (tops: readonly number[], i: number, slot: number, slots: number) => ({
-    width,
-    y: (tops[i] ?? 0) + CARD.height / 2,
-    port: middle + portOffset(slot, slots, centre),
-    isNumbered: slots > 1,
-  });
+  const curves = (side: keyof typeof SIDES, { cards, tops }: Column, slots: number) =>
+    cards.map((card, i) => (
+      <CardCurve
+        key={card.key}
+        card={card}
+        side={side}
+        width={width}
+        y={(tops[i] ?? 0) + CARD.height / 2}
+        port={middle + portOffset(card.slot, slots, centre)}
+        isNumbered={slots > 1}
+        isOnWay={isOnChain(card)}
+      />
+    ));
   return (
     <svg class="curves" aria-hidden="true" width={width} height="100%">
-      {inputs.cards.map((card, i) => (
-        <InputCurve
-          key={card.key}
-          card={card}
-          isOnWay={isOnChain(card)}
-          {...ends(inputs.tops, i, card.slot, left)}
-        />
-      ))}
-      {consumers.cards.map((card, i) => (
-        <ConsumerCurve
-          key={card.key}
-          card={card}
-          isOnWay={isOnChain(card)}
-          {...ends(consumers.tops, i, card.slot, right)}
-        />
-      ))}
+      {curves("input", inputs, op.inputs.length)}
+      {curves("consumer", consumers, op.outputs.length)}
     </svg>
   );
 }
 
 interface CurveProps {
   readonly card: Card;
+  readonly side: keyof typeof SIDES;
   readonly width: number;
   /** The middle of the card's side. */
   readonly y: number;
@@ -56,28 +61,17 @@ interface CurveProps {
   readonly isOnWay: boolean;
 }
 
-function InputCurve({ card, width, y, port, isNumbered, isOnWay }: CurveProps) {
-  const end = width * COLUMN_ENDS.input;
+function CardCurve({ card, side, width, y, port, isNumbered, isOnWay }: CurveProps) {
+  const { card: edge, op, beside, look, sign } = SIDES[side];
+  const [end, start] = [width * edge, width * op];
+  const path = side === "input" ? curve(end, y, start, port) : curve(start, port, end, y);
   return (
     <g>
-      <path class={curveClass(card, isOnWay)} d={curve(end, y, width * COLUMN_ENDS.opLeft, port)} />
+      <path class={curveClass(card, isOnWay)} d={path} />
       {isNumbered && (
-        <text class="slot-number" x={end + 2} y={besideCurve(y, port)}>
+        <text class={look} x={end + beside} y={besideCurve(y, port)}>
+          {sign}
           {card.slot}
-        </text>
-      )}
-    </g>
-  );
-}
-
-function ConsumerCurve({ card, width, y, port, isNumbered, isOnWay }: CurveProps) {
-  const end = width * COLUMN_ENDS.consumer;
-  return (
-    <g>
-      <path class={curveClass(card, isOnWay)} d={curve(width * COLUMN_ENDS.opRight, port, end, y)} />
-      {isNumbered && (
-        <text class="slot-number slot-of-output" x={end - 2} y={besideCurve(y, port)}>
-          :{card.slot}
         </text>
       )}
     </g>

@@ -51,3 +51,14 @@ export function drag(event: PointerEvent, onMove: (event: PointerEvent) => void,
   element.addEventListener("pointerup", end);
   element.addEventListener("pointercancel", end);
 }
+
+/** Calls back at a press outside of an element. */
+export function useClickElsewhere(element: () => HTMLElement | null | undefined, act: () => void): void {
+  useEffect(() => {
+    const onPress = (event: PointerEvent) => {
+      if (!element()?.contains(event.target as Node)) act();
+    };
+    document.addEventListener("pointerdown", onPress);
+    return () => document.removeEventListener("pointerdown", onPress);
+  }, []);
+}

@@ -7,6 +7,9 @@ import type { Target } from "../model/neighbourhood";
 import { type Phrase, phrasesOf, proseOf } from "../model/phrases";
 import { Button } from "./panel";
 
+/** The colour of a kind of number in bars and keys. */
+export const inkOf = (name: string) => `var(--bar-${name})`;
+
 /** A bar with a part for each kind of number, in proportion. */
 export function HealthBar({ summary }: { readonly summary: Summary }) {
   const parts = shares(summary);
@@ -14,7 +17,7 @@ export function HealthBar({ summary }: { readonly summary: Summary }) {
   return (
     <span class="bar" aria-hidden="true">
       {parts.map(({ name, share }) => (
-        <i key={name} class={`bar-${name}`} style={{ width: `${share * 100}%` }} />
+        <i key={name} style={{ width: `${share * 100}%`, background: inkOf(name) }} />
       ))}
     </span>
   );
@@ -58,7 +61,7 @@ export function CountHeads() {
       {KINDS.map(({ name, symbol }) => (
         <span key={name} class="count">
           {symbol}
-          <i class={`key bar-${name}`} />
+          <i class="key" style={{ background: inkOf(name) }} />
         </span>
       ))}
     </span>

@@ -1,5 +1,7 @@
 /** The ways to change a value at a pause, as expressions over `value` for the program. */
 
+import { isNumber } from "./conditions";
+
 export interface Change {
   readonly name: string;
   readonly title: string;
@@ -42,13 +44,11 @@ export const CHANGES = [
 ] as const satisfies readonly Change[];
 export type ChangeName = (typeof CHANGES)[number]["name"];
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-
 /** The expression of a change; undefined when its field holds no number where it must. */
 export function expressionOfChange(name: ChangeName, text: string): string | undefined {
   const change = CHANGES.find((one) => one.name === name) as Change;
   const plain = text.trim().replaceAll("−", "-");
-  if (plain === "" || (name !== "free" && !NUMBER.test(plain))) return undefined;
+  if (plain === "" || (name !== "free" && !isNumber(plain))) return undefined;
   // A negative factor or number needs no brackets at the places where it stands.
   return change.expression(plain);
 }

@@ -15,31 +15,19 @@ const contains = (what: string, name: string): Preset => ({
   text: `${name} > 0`,
   hasValue: false,
 });
-const above = (title: string, text: string): Preset => ({
-  title: `${title} >`,
-  text: `${text} >`,
-  hasValue: true,
-});
-const below = (title: string, text: string): Preset => ({
-  title: `${title} <`,
-  text: `${text} <`,
-  hasValue: true,
-});
+/** A number above and below a value. */
+const compared = (title: string, text = title): readonly Preset[] =>
+  [">", "<"].map((sign) => ({ title: `${title} ${sign}`, text: `${text} ${sign}`, hasValue: true }));
 
 export const PRESETS: readonly Preset[] = [
   contains("±∞ or NaN", "bad"),
   contains("±∞", "inf"),
   contains("NaN", "nan"),
-  above("max", "max"),
-  below("max", "max"),
-  above("min", "min"),
-  below("min", "min"),
-  above("max − min", "max - min"),
-  below("max − min", "max - min"),
-  above("mean", "mean"),
-  below("mean", "mean"),
-  above("standard deviation", "std"),
-  below("standard deviation", "std"),
+  ...compared("max"),
+  ...compared("min"),
+  ...compared("max − min", "max - min"),
+  ...compared("mean"),
+  ...compared("standard deviation", "std"),
 ];
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;

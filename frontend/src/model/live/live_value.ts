@@ -1,5 +1,7 @@
 /** What is known of a value that a program does not hold any more: the numbers from when it was computed. */
 import type { ValueInfo, WireHealth } from "../../api/answers";
+import { COUNTS, MOMENTS } from "../../api/generated/modes";
+import { byName } from "../health";
 import { dtypeName } from "../names";
 import type { Seen } from "./seen_tensors";
 import { nameOf, summaryOf } from "./tensor_rows";
@@ -49,16 +51,8 @@ function healthOf(tensor: Seen["tensor"]): WireHealth {
     rank,
     shape: tensor.shape,
     size,
-    neg_inf: counts.neg_inf,
-    pos_inf: counts.pos_inf,
-    nan: counts.nan,
-    negative: counts.negative,
-    zero: counts.zero,
-    positive: counts.positive,
-    min: numerics?.min,
-    max: numerics?.max,
-    mean: numerics?.mean,
-    variance: numerics?.variance,
+    ...byName(COUNTS, (name) => counts[name]),
+    ...byName(MOMENTS, (name) => numerics?.[name]),
     bad,
   };
 }

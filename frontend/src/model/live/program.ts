@@ -2,6 +2,7 @@
 import type { Call, LiveProgram, Pause, ProgramState } from "../../api/live";
 import type { ProgramId, RunName } from "../../base/ids";
 import { basename, counted } from "../../base/text";
+import { byName } from "../health";
 import { displayName, tensorName } from "../names";
 
 /** The situation of a program, for the colour of the bar and for what it offers. */
@@ -162,14 +163,7 @@ export function refusals(program: LiveProgram, readOnly: string | undefined): Re
   const now = situationOf(program);
   const shut = readOnlyWords(program, readOnly);
   const why = (action: Action) => shut ?? (TAKEN_IN[action].includes(now) ? undefined : NOT_NOW[now]);
-  return {
-    step: why("step"),
-    stepOver: why("stepOver"),
-    continue: why("continue"),
-    pause: why("pause"),
-    detach: why("detach"),
-    stop: why("stop"),
-  };
+  return byName(Object.keys(TAKEN_IN) as Action[], why);
 }
 
 /** Why the program takes no command at all; undefined when it does. */

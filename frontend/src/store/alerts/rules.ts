@@ -3,7 +3,7 @@ import { batch, signal } from "@preact/signals";
 import type { Finding, Rule, RuleParameter } from "../../api/answers";
 import { sentence } from "../../base/loaded";
 import { queryOf, ruleQuery, type Thresholds, withThreshold } from "../../model/rules";
-import type { Timer } from "../common/activity";
+import { setter, type Timer } from "../common/activity";
 import type { RunFacts } from "../run/run";
 import { both, createByKey, type Deps } from "../run/run";
 import type { AlertFacts } from "./verbs";
@@ -69,9 +69,7 @@ function createRuleVerbs(deps: Deps<RunFacts & AlertFacts>, facts: RuleFacts, ti
     if (!rule.recommended) asked.value = new Set([...asked.peek(), rule.alert_type]);
   }
   return {
-    setOpen(open: boolean): void {
-      isOpen.value = open;
-    },
+    setOpen: setter(isOpen),
     move(rule: Rule, parameter: RuleParameter, value: string): void {
       batch(() => {
         thresholds.value = withThreshold(thresholds.peek(), rule, parameter, value);

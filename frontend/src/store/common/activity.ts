@@ -1,5 +1,5 @@
 /** The clock of the store, and the number of running requests, for which a test waits instead of sleeping. */
-import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
 export interface Activity {
   readonly busy: ReadonlySignal<boolean>;
@@ -35,3 +35,17 @@ export const browserTimer: Timer = {
     return () => clearTimeout(id);
   },
 };
+
+/** A verb that sets a fact. */
+export function setter<T>(fact: Signal<T>): (value: T) => void {
+  return (value) => {
+    fact.value = value;
+  };
+}
+
+/** One function that ends all of these. */
+export function together(stops: readonly (() => void)[]): () => void {
+  return () => {
+    for (const stop of stops) stop();
+  };
+}

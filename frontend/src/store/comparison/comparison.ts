@@ -8,7 +8,8 @@ import type { Histories, Side } from "../../api/comparison";
 import type { RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { differenceInFocus, sideTarget } from "../../model/comparison";
-import { type HistoryNumber, rowTarget } from "../../model/two_histories";
+import { rowTarget } from "../../model/two_histories";
+import { setter, together } from "../common/activity";
 import { ready } from "../run/run";
 import { type Compared, createCompared, createHistories } from "./answers";
 import { type ComparisonDeps, type ComparisonFacts, createComparisonFacts, type Output } from "./facts";
@@ -29,13 +30,10 @@ export function createComparison(deps: ComparisonDeps) {
     ...createComparisonVerbs(deps, own, histories),
     /** Begins to follow the choice of a run and its answer; returns a function that ends it. */
     start(): () => void {
-      const stops = [
+      return together([
         effect(() => followOther(deps)),
         effect(() => showFirst(deps, own, ready(compared.value))),
-      ];
-      return () => {
-        for (const stop of stops) stop();
-      };
+      ]);
     },
   };
 }
@@ -69,9 +67,7 @@ export function createComparisonVerbs(
     ...createRunsVerbs(deps, own, histories),
     ...createPlaceVerbs(deps, own),
     /** Chooses the number whose history is drawn. */
-    draw(name: HistoryNumber): void {
-      own.number.value = name;
-    },
+    draw: setter(own.number),
   };
 }
 
@@ -111,9 +107,7 @@ function createRunsVerbs(
       own.isHurried.value = true;
     },
     /** Allows another relative difference; without one, that of rounding and depth. */
-    allow(tolerance: number | undefined): void {
-      own.tolerance.value = tolerance;
-    },
+    allow: setter(own.tolerance),
   };
 }
 

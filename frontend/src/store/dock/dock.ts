@@ -1,5 +1,6 @@
 /** The panel over the timeline and the list of graph executions: one of a program, or the comparison. */
 import { signal } from "@preact/signals";
+import { setter } from "../common/activity";
 
 /** The panels that can be opened. */
 export type DockName = "comparison" | "breakpoints" | "tensors" | "ops" | "calls" | "curves" | "evaluate";
@@ -12,8 +13,6 @@ export function createDock() {
   return {
     open,
     /** Opens a panel; without a name, the recording. */
-    show(name: DockName | undefined): void {
-      open.value = name;
-    },
+    show: setter(open),
   };
 }

@@ -4,6 +4,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { AlertRule } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
 import type { GraphExecutionFilter } from "../../api/routes";
+import { setter, together } from "../common/activity";
 import type { Pages } from "../common/pages";
 import type { Deps, RunFacts } from "../run/run";
 import {
@@ -58,10 +59,11 @@ export function createRunLists(deps: Deps<ListedFacts>) {
     ),
     /** Begins to follow the facts; returns a function that ends it. */
     follow(): () => void {
-      const stops = [followRun(deps, signals), followFilter(deps, signals), followAlertType(deps, signals)];
-      return () => {
-        for (const stop of stops) stop();
-      };
+      return together([
+        followRun(deps, signals),
+        followFilter(deps, signals),
+        followAlertType(deps, signals),
+      ]);
     },
   };
 }
@@ -103,11 +105,7 @@ function followFilter(deps: Deps<ListedFacts>, { filtered }: Signals): () => voi
     filtered.value = made;
     return () => made?.stop();
   });
-  const stopCounting = eachGeneration(deps, () => filtered.value);
-  return () => {
-    stopCounting();
-    stopMaking();
-  };
+  return together([eachGeneration(deps, () => filtered.value), stopMaking]);
 }
 
 function followAlertType(deps: Deps<ListedFacts>, { ofRule }: Signals): () => void {
@@ -120,11 +118,7 @@ function followAlertType(deps: Deps<ListedFacts>, { ofRule }: Signals): () => vo
     ofRule.value = made;
     return () => made?.pages.stop();
   });
-  const stopCounting = eachGeneration(deps, () => ofRule.value?.pages);
-  return () => {
-    stopCounting();
-    stopMaking();
-  };
+  return together([eachGeneration(deps, () => ofRule.value?.pages), stopMaking]);
 }
 
 /** Counts the rows of a list anew with each generation, because `status` does not hold their number. */
@@ -177,9 +171,7 @@ export type FilterVerbs = ReturnType<typeof createFilterVerbs>;
 
 export function createFilterVerbs(facts: ListedFacts) {
   return {
-    setOnlyBad(only: boolean): void {
-      facts.onlyBad.value = only;
-    },
+    setOnlyBad: setter(facts.onlyBad),
     /** An empty text removes its part of the filter. */
     setFilter({ host = "", layer = "" }: GraphExecutionFilter): void {
       facts.filter.value = { host: host || undefined, layer: layer || undefined };

@@ -8,7 +8,7 @@ import { goneInfo } from "../../model/live/live_value";
 import { keyOfNumber, type Seen } from "../../model/live/seen_tensors";
 import type { SourceLine } from "../../model/source";
 import { executionsOf } from "../../model/status";
-import type { Activity, Timer } from "../common/activity";
+import { type Activity, type Timer, together } from "../common/activity";
 import type { Dock } from "../dock/dock";
 import type { Choice, VerbDeps } from "../focus/facts";
 import { both, createByKey } from "../run/run";
@@ -57,15 +57,12 @@ export function createLive(deps: LiveDeps) {
     }),
     /** Begins to follow programs; returns a function that ends it. */
     start(isLinked: boolean, takeStatus: HitDeps["takeStatus"]): () => void {
-      const stops = [
+      return together([
         announce(derived, toasts),
         followRun(deps.facts.run, facts, derived),
         focusHits({ ...deps, derived, isLinked, takeStatus }),
         followPrograms({ ...deps, facts, derived, seen: deps.facts.seen }),
-      ];
-      return () => {
-        for (const stop of stops) stop();
-      };
+      ]);
     },
   };
 }
@@ -128,16 +125,13 @@ export function createLivePanel(deps: LivePanelDeps) {
     ...createPanelVerbs({ ...deps, facts }),
     /** Begins to follow what is looked at; returns a function that ends it. */
     start(): () => void {
-      const stops = [
+      return together([
         followTensors({ ...deps, facts, wanted: () => wanted.value }),
         followOps({ ...deps, facts, isSeen: () => store.seen.value && dock.open.value === "ops" }),
         noteGone(store, liveValue),
         forgetChoice(live, facts),
         followValue(store, facts, liveValue),
-      ];
-      return () => {
-        for (const stop of stops) stop();
-      };
+      ]);
     },
   };
 }

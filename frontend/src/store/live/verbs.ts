@@ -22,7 +22,6 @@ import {
 import { type Loaded, sentence } from "../../base/loaded";
 import type { Jump } from "../../model/find";
 import { groupsOf, LISTED, matchesOf } from "../../model/find";
-import type { CurveNumber } from "../../model/live/curves";
 import type { ListedOp } from "../../model/live/op_list";
 import { boxChange } from "../../model/live/op_marks";
 import type { Grouping, OpTree, TreeNode } from "../../model/live/op_tree";
@@ -30,7 +29,7 @@ import { atTensor, breakpointAt, changed, isSamePlace, newBreakpoint } from "../
 import { situationOf, withState } from "../../model/live/program";
 import type { NameFilter } from "../../model/live/tensor_rows";
 import { displayName } from "../../model/names";
-import type { Activity } from "../common/activity";
+import { type Activity, setter } from "../common/activity";
 import type { Dock } from "../dock/dock";
 import type { FocusFacts } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
@@ -174,9 +173,7 @@ function createViewVerbs({ facts, derived, toasts, showRun, dock }: LiveVerbDeps
       });
     },
     dismissToast: toasts.dismiss,
-    setCardOpen(isOpen: boolean): void {
-      facts.isCardOpen.value = isOpen;
-    },
+    setCardOpen: setter(facts.isCardOpen),
   };
 }
 
@@ -195,9 +192,7 @@ export function createPanelVerbs(deps: PanelVerbDeps) {
     ...createNameVerb(deps),
     ...createTreeVerbs(deps),
     ...createExpressionVerbs(deps),
-    setCurveNumber(name: CurveNumber): void {
-      deps.facts.curveNumber.value = name;
-    },
+    setCurveNumber: setter(deps.facts.curveNumber),
   };
 }
 
@@ -208,9 +203,7 @@ function createTensorVerbs({ live, facts, verbs }: PanelVerbDeps) {
     verbs.showValue({ kind: "live", program, tensor: liveTensorNumber(number) });
   }
   return {
-    setTensorFilter(filter: NameFilter): void {
-      facts.tensorFilter.value = filter;
-    },
+    setTensorFilter: setter(facts.tensorFilter),
     /** Marks a tensor in the list, and shows its op in the other panes. */
     chooseTensor({ number, graph_id: graph, op_name: opName }: LiveTensor): void {
       facts.chosenTensor.value = number;

@@ -5,6 +5,7 @@ import type { Part, ValueRef } from "../../api/values";
 import type { Link } from "../../model/link";
 import { isSameRef } from "../../model/values/value_ref";
 import type { Cell, Tab } from "../../model/values/view";
+import { setter } from "../common/activity";
 import type { FocusFacts } from "../focus/facts";
 
 export type ValueFacts = ReturnType<typeof createValueFacts>;
@@ -79,13 +80,9 @@ function createOpenVerbs(facts: FocusFacts & ValueFacts, showValue: (ref: ValueR
       });
     },
     /** Fetches the history around an occurrence. */
-    seekHistory(occurrence: number): void {
-      facts.historyAt.value = occurrence;
-    },
+    seekHistory: setter(facts.historyAt),
     /** Shows another occurrence of the same tensor. */
-    showOccurrence(ref: ValueRef): void {
-      facts.value.value = ref;
-    },
+    showOccurrence: setter(facts.value),
   };
 }
 
@@ -109,18 +106,10 @@ function createSliceVerbs(facts: FocusFacts & ValueFacts) {
         facts.cell.value = cell && { row: cell.column, column: cell.row };
       });
     },
-    setValueTab(tab: Tab): void {
-      facts.valueTab.value = tab;
-    },
-    setPart(part: Part): void {
-      facts.part.value = part;
-    },
-    setRange(range: { readonly low: string; readonly high: string }): void {
-      facts.range.value = range;
-    },
+    setValueTab: setter(facts.valueTab),
+    setPart: setter(facts.part),
+    setRange: setter(facts.range),
     /** Chooses the element whose history is shown. */
-    setCell(cell: Cell | undefined): void {
-      facts.cell.value = cell;
-    },
+    setCell: setter(facts.cell),
   };
 }

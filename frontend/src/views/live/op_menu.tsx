@@ -1,11 +1,12 @@
 /** What can be done with an op while a program runs: buttons on the card in focus, and a menu on any card. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Where } from "../../api/live";
 import { shown } from "../../base/loaded";
 import { atOp, breakpointAt, placeWords } from "../../model/live/places";
 import { mayEdit, refusals } from "../../model/live/program";
 import type { Target } from "../../model/neighbourhood";
 import type { Store } from "../../store/store";
+import { useClickElsewhere } from "../hooks";
 import { Button } from "../panel";
 import type { With } from "../props";
 import { focusedOp } from "./focused_place";
@@ -91,7 +92,7 @@ export interface MenuRequest {
 export function OpMenu({ store, request, close }: With<{ request: MenuRequest; close: () => void }>) {
   const menu = useRef<HTMLDivElement>(null);
   useStayInside(menu, request);
-  useClickElsewhere(menu, close);
+  useClickElsewhere(() => menu.current, close);
   const now = opState(store, request.where);
   if (now === undefined) return null;
   const done = (act: () => void) => {
@@ -156,16 +157,6 @@ function useStayInside(menu: MenuRef, { x, y }: MenuRequest): void {
     box.style.top = `${Math.max(0, Math.min(y, innerHeight - box.offsetHeight - 4))}px`;
     box.querySelector("button")?.focus();
   }, [x, y]);
-}
-
-function useClickElsewhere(menu: MenuRef, close: () => void): void {
-  useEffect(() => {
-    const onPress = (event: PointerEvent) => {
-      if (!menu.current?.contains(event.target as Node)) close();
-    };
-    document.addEventListener("pointerdown", onPress);
-    return () => document.removeEventListener("pointerdown", onPress);
-  }, []);
 }
 
 function takeMenuKey(event: KeyboardEvent, menu: HTMLElement | null, close: () => void): void {

@@ -1,6 +1,7 @@
 /** A button that opens a box below it. Escape and a click elsewhere close it, and the focus goes back. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useClickElsewhere } from "../hooks";
 
 interface PopoverProps {
   readonly label: ComponentChildren;
@@ -56,13 +57,7 @@ function Box({ name, close, children }: BoxProps) {
   useLayoutEffect(() => {
     box.current?.querySelector<HTMLElement>("[autofocus], button, select, input")?.focus();
   }, []);
-  useEffect(() => {
-    const onPress = (event: PointerEvent) => {
-      if (!box.current?.parentElement?.contains(event.target as Node)) close();
-    };
-    document.addEventListener("pointerdown", onPress);
-    return () => document.removeEventListener("pointerdown", onPress);
-  }, []);
+  useClickElsewhere(() => box.current?.parentElement, close);
   const onKey = (event: KeyboardEvent) => {
     if (event.key !== "Escape") return;
     event.preventDefault();

@@ -1,17 +1,19 @@
 /** The colours of the style sheet, for canvases. */
 import { useEffect, useState } from "preact/hooks";
+import { byName } from "../../model/health";
 import { type Palette, type Rgb, rgbOf } from "../../model/values/colours";
 
-export interface Inks extends Palette {
-  /** As CSS colours. */
-  readonly text: string;
-  readonly dim: string;
-  readonly line: string;
-  readonly focus: string;
-  readonly curve: string;
-  readonly envelope: string;
-  readonly range: string;
-}
+/** Other colours, as CSS has them, by the variables that hold them. */
+const COLOURS = {
+  text: "--text",
+  line: "--line",
+  focus: "--focus",
+  curve: "--curve",
+  envelope: "--curve-envelope",
+  range: "--selected",
+} as const;
+
+export type Inks = Palette & Readonly<Record<keyof typeof COLOURS, string>>;
 
 const SEQUENTIAL = ["--heat-0", "--heat-1", "--heat-2", "--heat-3"] as const;
 const DIVERGING = ["--heat-neg-1", "--heat-neg-0", "--heat-zero", "--heat-pos-0", "--heat-pos-1"] as const;
@@ -38,13 +40,7 @@ function readInks(): Inks {
     posInf: rgb("--value-pos-inf"),
     negInf: rgb("--value-neg-inf"),
     faded: rgb("--panel"),
-    text: text("--text"),
-    dim: text("--dim"),
-    line: text("--line"),
-    focus: text("--focus"),
-    curve: text("--curve"),
-    envelope: text("--curve-envelope"),
-    range: text("--selected"),
+    ...byName(Object.keys(COLOURS) as (keyof typeof COLOURS)[], (name) => text(COLOURS[name])),
   };
 }
 

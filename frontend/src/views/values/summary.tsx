@@ -3,6 +3,7 @@ import type { ValueSummary } from "../../api/answers";
 import { shown } from "../../base/loaded";
 import { counted, grouped, significant } from "../../base/text";
 import { KINDS } from "../../model/health";
+import { inkOf } from "../numbers";
 import { Failure, Hint } from "../panel";
 import type { With } from "../props";
 
@@ -37,7 +38,7 @@ function Kinds({ summary: { size, counts } }: { readonly summary: ValueSummary }
       <b>{counted(size, "element")}</b>
       {there.map(({ name, symbol, bad }) => (
         <span key={name} class={bad ? "bad" : ""}>
-          <i class={`value-key bar-${name}`} aria-hidden="true" />
+          <i class={`value-key bar-${name}`} style={{ background: inkOf(name) }} aria-hidden="true" />
           {grouped(counts?.[name] ?? 0)} {symbol}
         </span>
       ))}

@@ -236,7 +236,7 @@ export function Legend({ picture }: { readonly picture: ValuePicture }) {
       )}
       {KINDS.map(({ name, symbol, bit }) => (
         <span key={name} class={grid.kinds.some((kind) => (kind & bit) !== 0) ? "" : "dim"}>
-          <i class={`value-key value-key-${name}`} />
+          <i class="value-key" style={{ background: `var(--value-${name})` }} />
           {symbol}
         </span>
       ))}
