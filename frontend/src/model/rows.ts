@@ -12,7 +12,6 @@ const VERDICTS: readonly Verdict[] = ["unknown", "good", "bad"];
 
 export interface ExecutionRow {
   readonly index: ids.ExecutionIndex;
-  readonly wallTime: number | undefined;
   readonly opType: string;
   readonly isFunction: boolean;
   /** Of the outputs. */
@@ -25,7 +24,6 @@ export interface ExecutionRow {
 
 export interface GraphExecutionRow {
   readonly index: ids.GraphExecutionIndex;
-  readonly wallTime: number | undefined;
   readonly opName: string;
   readonly opType: string;
   readonly slot: number;
@@ -43,7 +41,6 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
   const graph = textAt(page, "graph_id", row);
   return {
     index: ids.executionIndex(numberAt(page, "index", row) ?? page.begin + row),
-    wallTime: numberAt(page, "wall_time", row),
     opType: textAt(page, "op_type", row) ?? "",
     isFunction: numberAt(page, "is_function", row) === 1,
     health: verdict(numberAt(page, "health", row)),
@@ -58,7 +55,6 @@ export function graphExecutionRow(page: ColumnPage, row: number): GraphExecution
   const graph = textAt(page, "graph_id", row);
   return {
     index: ids.graphExecutionIndex(numberAt(page, "index", row) ?? page.begin + row),
-    wallTime: numberAt(page, "wall_time", row),
     opName: textAt(page, "op_name", row) ?? "",
     opType: textAt(page, "op_type", row) ?? "",
     slot: numberAt(page, "slot", row) ?? 0,

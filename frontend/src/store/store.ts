@@ -150,9 +150,6 @@ function createVerbs(deps: AllDeps, choice: Choice) {
     setAlertType,
     ...createSearchVerbs(deps, choice, focus, filters),
     ...createRunVerbs(facts, choice, focus, filters, { restoreAlert, ...values }),
-    dismissProblem(): void {
-      facts.problem.value = undefined;
-    },
   };
 }
 

@@ -72,7 +72,7 @@ function VerdictBox({ store, isAlone }: VerdictBoxProps) {
   if (verdict === undefined) return isAlone ? <Hint>Asking the alert rules …</Hint> : null;
   if (verdict.kind === "bad" && !isAlone) return null;
   return (
-    <div class="verdict-box" role="status" data-testid="verdict">
+    <div class="verdict-box scroll" role="status" data-testid="verdict">
       <b class={verdict.is_good ? "good" : verdict.kind === "rules" ? "warning" : ""}>
         {verdict.is_good && "✓ "}
         {verdict.headline}
@@ -159,7 +159,7 @@ function AlertTypes({ store }: With) {
       {store.alertTypes.value.map(({ id, title, description, isError, count }) => (
         <Button
           key={id}
-          class="alert-type ends"
+          class="alert-type wide bold level ends"
           title={description}
           aria-pressed={id === chosen}
           testId={`alert-type-${id}`}

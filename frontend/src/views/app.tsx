@@ -10,6 +10,7 @@ import { Dock } from "./dock";
 import { Empty } from "./empty";
 import { GraphExecutions } from "./graph_executions";
 import { GraphStructure } from "./graph_structure";
+import { isInField } from "./hooks";
 import { KeyPrompt } from "./key_prompt";
 import { takeLiveKey } from "./live/keys";
 import { LiveBar } from "./live/live_bar";
@@ -74,7 +75,7 @@ function Sections({ store }: With) {
     <>
       <StatusBar store={store} />
       <LiveBar store={store} />
-      <main class={isValueOpen ? "sections grow with-value" : "sections grow"}>
+      <main class={isValueOpen ? "sections short grow with-value" : "sections short grow"}>
         <Alerts store={store} />
         <SizeBar name="left" />
         <Dock store={store}>
@@ -116,12 +117,10 @@ const SHORTCUTS: Readonly<Record<string, (store: Store) => void>> = {
  */
 function shortcuts(store: Store): () => void {
   const onKey = (event: KeyboardEvent) => {
-    const inField =
-      event.target instanceof HTMLElement && event.target.closest("input, select, textarea") !== null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (takeLiveKey(event, store)) event.preventDefault();
     else if (event.key === "Escape") store.closeValue();
-    else if (!inField) SHORTCUTS[event.key]?.(store);
+    else if (!isInField(event)) SHORTCUTS[event.key]?.(store);
   };
   document.addEventListener("keydown", onKey);
   return () => document.removeEventListener("keydown", onKey);

@@ -43,7 +43,7 @@ export function Explanation({ store, diagnosis, label }: ExplanationProps) {
         </p>
       )}
       {help !== undefined && (
-        <p class="help">
+        <p class="help dim">
           <Prose text={help} />
         </p>
       )}

@@ -40,11 +40,11 @@ function Steps({ store, steps }: With<{ steps: readonly ChainStep[] }>) {
         disabled={step.target.kind === "nowhere"}
         act={() => follow(store, step.target)}
       >
-        <span class="chain-head line">
+        <span class="chain-head slim line">
           <span class="chip">{step.opType}</span>
           {step.title !== step.opType && <TensorName name={step.title} />}
         </span>
-        <span class="chain-note line ends dim">
+        <span class="chain-note slim line ends dim">
           <span>{step.relation}</span>
           <span>{step.place}</span>
         </span>

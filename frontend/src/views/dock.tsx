@@ -47,7 +47,7 @@ export function Dock({ store, children }: DockProps) {
   if (panels.length === 0) return <div class="middle">{children}</div>;
   const open = panels.find(({ name }) => name === store.dock.open.value);
   return (
-    <div class="dock pile">
+    <div class="dock slim short pile">
       <Tabs store={store} panels={panels} open={open} />
       {open === undefined ? (
         <div class="middle" id="dock-panel" role="tabpanel" aria-labelledby="dock-tab-recording">
@@ -106,7 +106,7 @@ interface TabProps extends With {
 function Tab({ store, name, title, count, isOpen }: TabProps) {
   return (
     <Button
-      class="dock-tab fixed"
+      class="dock-tab dim fixed"
       role="tab"
       id={`dock-tab-${name ?? "recording"}`}
       aria-selected={isOpen}
@@ -116,7 +116,7 @@ function Tab({ store, name, title, count, isOpen }: TabProps) {
       act={() => store.dock.show(name)}
     >
       {title}
-      {count !== undefined && count > 0 && <span class="dock-count">{count}</span>}
+      {count !== undefined && count > 0 && <span class="dock-count bold">{count}</span>}
     </Button>
   );
 }

@@ -17,7 +17,7 @@ interface EmptyProps {
 
 export function Empty({ logdir, failure, live }: EmptyProps) {
   return (
-    <main class="empty">
+    <main class="empty scroll">
       <h1>No debug events here yet</h1>
       {logdir !== undefined && logdir.problems.length > 0 && (
         <>

@@ -27,9 +27,9 @@ export function ExecutionCard({ store }: With) {
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (data === undefined) return <Hint>Loading …</Hint>;
   return (
-    <div class="card pile grow" data-testid="execution-card" data-index={index}>
+    <div class="card short pile grow" data-testid="execution-card" data-index={index}>
       <CardHead store={store} index={index} data={data} />
-      <div class="card-tables grow">
+      <div class="card-tables scroll short grow">
         <Inputs store={store} data={data} />
         <Outputs store={store} index={index} data={data} />
       </div>
@@ -42,13 +42,13 @@ function Sessions({ runs }: { readonly runs: SessionRuns }) {
   const { session_runs: rows, num_session_runs: total, requests } = runs;
   const severalSessions = rows.some(({ session }) => session !== rows[0]?.session);
   return (
-    <div class="card pile grow" data-testid="session-runs">
+    <div class="card short pile grow" data-testid="session-runs">
       <div class="card-head line fixed nowrap">
         <b>{counted(total, "run of a session", "runs of sessions")}</b>
         {rows.length < total && <span class="dim">the last {grouped(rows.length)}</span>}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and nothing in it takes the focus */}
-      <section class="card-tables grow" tabIndex={0} aria-label="Runs of sessions">
+      <section class="card-tables scroll short grow" tabIndex={0} aria-label="Runs of sessions">
         <table class="card-table">
           <thead>
             <tr>
@@ -161,7 +161,7 @@ function Inputs({ store, data }: With<{ data: ExecutionData }>) {
   const { known, unknown } = knownInputs(inputs);
   const slots = slotRanges(unknown);
   return (
-    <div class="tensor-table" role="table" aria-label="Inputs">
+    <div class="slim" role="table" aria-label="Inputs">
       <TableHead title={counted(inputs.length, "input")} />
       {known.map(([slot, input]) => (
         <TableRow key={slot} slots={`:${slot}`} summary={fromWire(input.health)}>
@@ -209,7 +209,7 @@ function unknownInput(tensorId: number): ExecutionInput {
 function Outputs({ store, index, data }: With<{ index: ExecutionIndex; data: ExecutionData }>) {
   const outputs = outputSummaries(data);
   return (
-    <div class="tensor-table" role="table" aria-label="Outputs">
+    <div class="slim" role="table" aria-label="Outputs">
       <TableHead title={counted(outputs.length, "output")} />
       {outputs.map((summary, slot) => (
         <TableRow key={slot} slots={`:${slot}`} summary={summary}>
@@ -230,7 +230,7 @@ function Outputs({ store, index, data }: With<{ index: ExecutionIndex; data: Exe
 
 function TableHead({ title }: { readonly title: string }) {
   return (
-    <div class="tensor-row tensor-head ruled" role="row">
+    <div class="tensor-row level tensor-head dim ruled" role="row">
       <span role="columnheader">{title}</span>
       <span role="columnheader">size</span>
       <CountHeads />
@@ -246,8 +246,8 @@ interface RowProps {
 
 function TableRow({ slots, summary, children }: RowProps) {
   return (
-    <div class="tensor-row" role="row">
-      <span role="cell" class="tensor-what nowrap">
+    <div class="tensor-row level" role="row">
+      <span role="cell" class="tensor-what slim nowrap">
         <span class="num dim">{slots}</span>
         {children}
       </span>

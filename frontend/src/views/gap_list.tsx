@@ -25,7 +25,7 @@ export function GapList({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
 
 function Gaps({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
   return (
-    <ul class="gaps">
+    <ul class="gaps anywhere">
       {gaps.map(({ title, message, missing, hosts, severe }) => (
         <li key={`${title} ${message}`} data-testid="not-recorded">
           <b class={severe ? "bad" : "caution"}>{title}</b>

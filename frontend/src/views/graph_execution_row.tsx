@@ -22,7 +22,7 @@ export interface Columns {
 
 export function Header({ withDevice, withHost, withLayer }: Columns) {
   return (
-    <div class="row graph-execution-row nowrap" role="row" aria-rowindex={1}>
+    <div class="row graph-execution-row level nowrap" role="row" aria-rowindex={1}>
       <span role="columnheader" class="num">
         #
       </span>
@@ -61,7 +61,7 @@ export function Row({ store, row, attributes, columns }: RowProps) {
     <div
       {...attributes}
       role="row"
-      class={`row graph-execution-row nowrap ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
+      class={`row graph-execution-row level nowrap ${summary.bad ? "row-bad" : ""} ${isInput ? "row-input" : ""} ${isInside ? "row-inside" : ""}`}
       aria-selected={store.graphExecution.value === row.index}
       data-testid="graph-executions-row"
       data-index={row.index}
@@ -81,7 +81,7 @@ export function Row({ store, row, attributes, columns }: RowProps) {
 
 function loadingRow(attributes: RowAttributes) {
   return (
-    <div {...attributes} role="row" class="row graph-execution-row nowrap" aria-selected={false}>
+    <div {...attributes} role="row" class="row graph-execution-row level nowrap" aria-selected={false}>
       <span role="gridcell" class="num dim">
         …
       </span>

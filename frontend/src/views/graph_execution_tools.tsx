@@ -24,7 +24,7 @@ export function Tools({ store, total, withLayer, onJump }: ToolsProps) {
     <div class="tools">
       <HostFilter store={store} />
       <LayerFilter store={store} withLayer={withLayer} />
-      <label class="toggle">
+      <label class="toggle level">
         <input
           type="checkbox"
           checked={store.onlyBad.value}

@@ -62,3 +62,15 @@ export function useClickElsewhere(element: () => HTMLElement | null | undefined,
     return () => document.removeEventListener("pointerdown", onPress);
   }, []);
 }
+
+/** Whether a key is for a field that has the keyboard. */
+export function isInField({ target }: KeyboardEvent): boolean {
+  return target instanceof HTMLElement && target.closest("input, select, textarea") !== null;
+}
+
+/** A dialog that is over the page from the first on. */
+export function useModal(): RefObject<HTMLDialogElement | null> {
+  const card = useRef<HTMLDialogElement>(null);
+  useEffect(() => card.current?.showModal(), []);
+  return card;
+}

@@ -1,7 +1,8 @@
 /** Asks for the key that a command needs, when the page has none or another one. */
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { Access, KeyQuestion } from "../store/link/access";
+import { useModal } from "./hooks";
 import { Button } from "./panel";
 import type { With } from "./props";
 
@@ -16,9 +17,8 @@ export function KeyPrompt({ store }: With) {
 }
 
 function Prompt({ access, question }: { readonly access: Access; readonly question: KeyQuestion }) {
-  const card = useRef<HTMLDialogElement>(null);
+  const card = useModal();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => card.current?.showModal(), []);
   const submit = (event: Event) => {
     event.preventDefault();
     access.give(field.current?.value);

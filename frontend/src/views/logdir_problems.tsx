@@ -3,7 +3,7 @@ import type { Logdir } from "../api/answers";
 
 export function LogdirProblems({ logdir }: { readonly logdir: Logdir }) {
   return (
-    <ul class="gaps" data-testid="logdir-problems">
+    <ul class="gaps anywhere" data-testid="logdir-problems">
       {logdir.problems.map(({ location, message }, i) => (
         <li key={i}>
           {location !== undefined && location !== "" && (

@@ -29,13 +29,13 @@ export function Counts({ summary }: { readonly summary: Summary }) {
   if (!known) {
     const text = summary.bad === true ? "NaN or ∞" : summary.bad === false ? "no NaN or ∞" : "not measured";
     return (
-      <span class={`counts nowrap counts-none ${summary.bad ? "bad" : ""}`} role="gridcell">
+      <span class={`counts level nowrap counts-none ${summary.bad ? "bad" : ""}`} role="gridcell">
         {text}
       </span>
     );
   }
   return (
-    <span class="counts nowrap" role="gridcell" title={summaryWords(summary)}>
+    <span class="counts level nowrap" role="gridcell" title={summaryWords(summary)}>
       {KINDS.map(({ name, bad }) => (
         <Count key={name} n={summary.counts[name]} bad={bad} />
       ))}
@@ -54,7 +54,7 @@ function Count({ n, bad }: { readonly n: number | undefined; readonly bad: boole
 export function CountHeads() {
   return (
     <span
-      class="counts nowrap"
+      class="counts level nowrap"
       role="columnheader"
       aria-label="How many values are −∞, negative, 0, positive, +∞, NaN"
     >

@@ -65,12 +65,12 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
       title={cardTitle(card, side)}
       act={() => store.follow(card.target)}
     >
-      <span class="op-line line ends nowrap">
+      <span class="op-line slim line ends nowrap">
         <TensorName name={card.title} />
         <BreakDot store={store} target={card.target} />
         {card.takenAs !== undefined && <span class="taken-as fixed dim">in {card.takenAs}</span>}
       </span>
-      <span class="op-line line ends nowrap">
+      <span class="op-line slim line ends nowrap">
         <span class="chip">{card.opType === undefined ? "not recorded" : displayName(card.opType)}</span>
         <CardMark card={card} />
       </span>
@@ -128,12 +128,12 @@ export function Centre({ store, op, top, height }: With<{ op: Neighbourhood; top
       aria-current="true"
     >
       <OpTools store={store} />
-      <span class="op-line line ends nowrap">
+      <span class="op-line slim line ends nowrap">
         <b>
           <TensorName name={op.opName ?? displayName(op.opType)} />
         </b>
       </span>
-      <span class="op-line line ends nowrap">
+      <span class="op-line slim line ends nowrap">
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
       </span>
@@ -180,7 +180,7 @@ function Outputs({ store, op }: With<{ op: Neighbourhood }>) {
       {outputs.slice(0, MOST_OUTPUTS).map((summary, slot) => (
         <span key={slot} class={isOne ? "op-output" : "op-output op-output-slot"}>
           {!isOne && <span class="dim num">:{slot}</span>}
-          <span class="op-line line ends nowrap">
+          <span class="op-line slim line ends nowrap">
             <ShapeWords summary={summary} />
             <OutputButton
               store={store}

@@ -56,7 +56,7 @@ function Told({ store, origin }: OriginProps) {
       )}
       <GradientSource store={store} origin={origin} />
       {advice !== undefined && (
-        <p class="help">
+        <p class="help dim">
           <Prose text={advice} />
         </p>
       )}

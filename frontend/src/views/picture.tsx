@@ -66,7 +66,7 @@ function Why({ store }: With) {
   // The sentences of another op are not shown while those of this one are loading.
   if (loaded?.kind !== "ready" || loaded.value === undefined || loaded.value.why.length === 0) return null;
   return (
-    <p class="why fixed ruled">
+    <p class="why anywhere fixed ruled">
       <Words phrases={loaded.value.why} follow={store.follow} />
     </p>
   );
@@ -75,8 +75,8 @@ function Why({ store }: With) {
 function ColumnTitles({ op, layout }: { readonly op: Neighbourhood; readonly layout: PictureLayout }) {
   return (
     <>
-      <span class="column-title column-in">{columnTitle(layout.inputs, "input")}</span>
-      <span class="column-title column-out">
+      <span class="column-title dim column-in">{columnTitle(layout.inputs, "input")}</span>
+      <span class="column-title dim column-out">
         {op.consumersKnown
           ? columnTitle(layout.consumers, "consumer")
           : "consumers: not recorded for eager ops"}

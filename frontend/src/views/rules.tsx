@@ -49,7 +49,7 @@ function RuleItem({ store, rule }: RuleProps) {
   return (
     <li class="rule" data-testid={`rule-${rule.alert_type}`}>
       <Button
-        class="rule-head ends"
+        class="rule-head wide ends"
         title={rule.description}
         aria-expanded={isChosen}
         disabled={rule.missing !== undefined}
@@ -103,7 +103,7 @@ interface FieldProps extends ThresholdProps {
 
 function ChoiceField({ parameter, value, move }: FieldProps) {
   return (
-    <label class="threshold">
+    <label class="threshold level">
       {parameter.name}
       <Choice options={plainOptions(parameter.choices)} value={value} choose={move} />
     </label>
@@ -118,7 +118,7 @@ function NumberField(props: FieldProps) {
     if (typed >= low && typed <= high) move(String(parameter.whole ? Math.round(typed) : typed));
   };
   return (
-    <div class="threshold">
+    <div class="threshold level">
       <span>{parameter.name}</span>
       <input
         type="range"
@@ -230,7 +230,7 @@ function Reason({ store, finding }: With<{ finding: Finding }>) {
   const failure = store.rules.failure.value;
   return (
     <form
-      class="reason"
+      class="reason whole"
       onSubmit={(event) => {
         event.preventDefault();
         void store.rules.allow(finding, reason);

@@ -31,7 +31,7 @@ function Field({ search }: FieldProps) {
   return (
     <input
       ref={field}
-      class="search-field framed"
+      class="search-field wide framed"
       role="combobox"
       aria-label="Find"
       aria-autocomplete="list"
@@ -92,7 +92,7 @@ function Groups({ groups, active, choose }: GroupsProps) {
   let index = 0;
   return groups.map(({ title, matches, more }, kind) => (
     <div key={title} role="group" aria-labelledby={`${ID}-kind-${kind}`}>
-      <div id={`${ID}-kind-${kind}`} class="found-kind" role="presentation">
+      <div id={`${ID}-kind-${kind}`} class="found-kind bold dim" role="presentation">
         {title}
         {more && <span class="dim"> (the closest {matches.length})</span>}
       </div>
@@ -131,7 +131,7 @@ function FoundOption({ index, match, isActive, choose }: OptionProps) {
       onClick={() => choose(match)}
     >
       <span class="found-title cut nowrap">{match.title}</span>
-      <span class="found-note cut nowrap">{match.note}</span>
+      <span class="found-note dim cut nowrap">{match.note}</span>
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { type Loaded, shown } from "../base/loaded";
 import { type Group, type Match, matchesOf } from "../model/find";
 import type { Search } from "../store/search/search";
 import type { Store } from "../store/store";
-import { useChange } from "./hooks";
+import { isInField, useChange } from "./hooks";
 
 /** The section that shows each kind of result. */
 const SECTIONS = {
@@ -142,9 +142,8 @@ function goTo(store: Store, { jump }: Match): void {
 /** The keys of the search: "/" outside of fields, Ctrl+K and ⌘K everywhere. */
 function focusByKey(field: Field): () => void {
   const onKey = (event: KeyboardEvent) => {
-    const inField =
-      event.target instanceof HTMLElement && event.target.closest("input, select, textarea") !== null;
-    const isSlash = event.key === "/" && !inField && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const isSlash =
+      event.key === "/" && !isInField(event) && !event.ctrlKey && !event.metaKey && !event.altKey;
     const isK =
       event.key.toLowerCase() === "k" && event.ctrlKey !== event.metaKey && !event.altKey && !event.shiftKey;
     if (!isSlash && !isK) return;

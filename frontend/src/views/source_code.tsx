@@ -122,7 +122,7 @@ function Editor({ store, position }: With<{ position: SourceLine }>) {
   useBreakpoints(store, position, editor);
 
   return failure === undefined ? (
-    <div class="editor grow" ref={parent} />
+    <div class="editor short grow" ref={parent} />
   ) : (
     <Failure message={`The source view could not be loaded. ${failure}`} />
   );

@@ -95,7 +95,7 @@ function LogdirNotice({ logdir }: { readonly logdir: Logdir | undefined }) {
   return (
     <details class="notices notices-left">
       <summary>⚠ {counted(n, "place")} not readable</summary>
-      <div class="notices-box">
+      <div class="notices-box scroll">
         <LogdirProblems logdir={logdir} />
       </div>
     </details>
@@ -105,7 +105,7 @@ function LogdirNotice({ logdir }: { readonly logdir: Logdir | undefined }) {
 function State({ status, isSilent }: { readonly status: Status; readonly isSilent: boolean }) {
   const { kind, text, why } = stateOf(status, isSilent);
   return (
-    <span class={`state state-${kind}`} title={why}>
+    <span class={`state level state-${kind}`} title={why}>
       <i aria-hidden="true" /> {text}
     </span>
   );
@@ -177,7 +177,7 @@ function NotRecorded({ store, status }: With<{ status: Status }>) {
   return (
     <details class="notices" data-testid="status-not-recorded">
       <summary class={gaps[0]?.severe ? "bad" : ""}>⚠ {gapsCount(gaps)}</summary>
-      <div class="notices-box">
+      <div class="notices-box scroll">
         <GapList store={store} gaps={gaps} />
       </div>
     </details>
@@ -189,7 +189,7 @@ function Notices({ status }: { readonly status: Status }) {
   return (
     <details class="notices">
       <summary>⚠ {counted(status.notices.length, "notice")}</summary>
-      <ul class="notices-box">
+      <ul class="notices-box scroll">
         {status.notices.map((notice, i) => (
           <li key={i}>
             {notice.file !== undefined && (

@@ -49,7 +49,7 @@ function Bar({ store, total }: BarProps) {
     <div class="timeline-bar fixed">
       <IconButton label="Back one page" text="«" off={begin === 0} act={() => scroll(begin - fit)} />
       <IconButton label="Back one" text="‹" off={begin === 0} act={() => scroll(begin - 1)} />
-      <div class="timeline-track grow" ref={track}>
+      <div class="slim grow" ref={track}>
         <Boxes store={store} total={total} window={window} fit={fit} scroll={scroll} />
         <Minimap
           label="Part of the timeline that is seen"
@@ -197,26 +197,22 @@ function boxWords(index: number, row: ExecutionRow | undefined): string {
   return `#${index} ${kind}${displayName(row.opType)}${health}`;
 }
 
+const LEGEND = [
+  { look: "box-op", words: "op" },
+  { look: "box-function", words: "function" },
+  { look: "box-function box-inner-bad", words: "NaN/∞ inside" },
+  { look: "box-op box-bad", words: "NaN/∞ output" },
+  { look: "box-op box-changed", words: "value changed" },
+] as const;
+
 function Legend({ isChanged }: { readonly isChanged: boolean }) {
   return (
     <div class="legend nowrap dim" aria-hidden="true">
-      <span>
-        <i class="box fixed box-op" /> op
-      </span>
-      <span>
-        <i class="box fixed box-function" /> function
-      </span>
-      <span>
-        <i class="box fixed box-function box-inner-bad" /> NaN/∞ inside
-      </span>
-      <span>
-        <i class="box fixed box-op box-bad" /> NaN/∞ output
-      </span>
-      {isChanged && (
-        <span>
-          <i class="box fixed box-op box-changed" /> value changed
+      {LEGEND.slice(0, isChanged ? undefined : -1).map(({ look, words }) => (
+        <span key={words}>
+          <i class={`box fixed ${look}`} /> {words}
         </span>
-      )}
+      ))}
     </div>
   );
 }

@@ -58,10 +58,6 @@ export function gridOf({ slice_shape, grid, tile, columns }: GridAnswer): Grid {
   };
 }
 
-export function isExact({ tileRows, tileColumns }: Grid): boolean {
-  return tileRows === 1 && tileColumns === 1;
-}
-
 function kindsOf(values: Numbers): Uint8Array {
   return Uint8Array.from(values, kindOf);
 }

@@ -1,7 +1,7 @@
 /** Finds the positions of ops and functions in the long lists by their names. */
 import type { ColumnPage } from "../../api/columns";
 import type { Api, ListName, Named } from "../../api/routes";
-import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../../base/ids";
+import type { ExecutionIndex, GraphExecutionIndex, GraphId, RunName } from "../../base/ids";
 import { exactly } from "../../base/text";
 import type { Jump } from "../../model/find";
 import { displayName } from "../../model/names";
@@ -44,15 +44,16 @@ export async function graphExecutionOf(
 
 /** The first call of a function from Python; if only other functions call it, the first tensor in it. */
 export async function callOf(api: Api, run: RunName, { graph, name }: FunctionJump): Promise<CallPosition> {
-  const execution = await firstRow(api, run, "executions", namedGraph(name), (page, i) => {
-    const row = executionRow(page, i);
-    return row.graph === graph ? row.index : undefined;
-  });
+  const named = namedGraph(name);
+  const inGraph = <I>(row: { readonly graph: GraphId | undefined; readonly index: I }): I | undefined =>
+    row.graph === graph ? row.index : undefined;
+  const execution = await firstRow(api, run, "executions", named, (page, i) =>
+    inGraph(executionRow(page, i)),
+  );
   if (execution !== undefined) return { execution };
-  const graphExecution = await firstRow(api, run, "graph_executions", namedGraph(name), (page, i) => {
-    const row = graphExecutionRow(page, i);
-    return row.graph === graph ? row.index : undefined;
-  });
+  const graphExecution = await firstRow(api, run, "graph_executions", named, (page, i) =>
+    inGraph(graphExecutionRow(page, i)),
+  );
   if (graphExecution !== undefined) return { graphExecution };
   throw new Error(`No call of ${displayName(name)} is on record.`);
 }

@@ -62,7 +62,10 @@ export interface TextBlock extends Keyed {
   readonly at: { slicing: string; row: number; column: number; rows: number; columns: number };
 }
 
-export function createValues(deps: Deps<RunFacts & ValueFacts>, byKey: ByKey) {
+type Asking = Deps<RunFacts & ValueFacts>;
+type Viewed = ReadonlySignal<ValueView | undefined>;
+
+export function createValues(deps: Asking, byKey: ByKey) {
   const { api, facts, activity } = deps;
   const valueInfo = createInfo(deps, byKey);
   const valueView = createView(facts, valueInfo);
@@ -104,10 +107,7 @@ interface InfoOf {
  * The generation is a key: a growing run gets more occurrences. That of a program's tensor is requested again
  * after a change of its value; of one that is gone, it is known without a request.
  */
-function createInfo(
-  { api, facts }: Deps<RunFacts & ValueFacts>,
-  byKey: ByKey,
-): ReadonlySignal<Loaded<InfoOf> | undefined> {
+function createInfo({ api, facts }: Asking, byKey: ByKey): ReadonlySignal<Loaded<InfoOf> | undefined> {
   const generation = computed(() => facts.status.value?.generation);
   return byKey(
     () => {
@@ -121,10 +121,7 @@ function createInfo(
 }
 
 /** Undefined until the first answer. The last view stays while another value is loading. */
-function createView(
-  facts: RunFacts & ValueFacts,
-  info: ReadonlySignal<Loaded<InfoOf> | undefined>,
-): ReadonlySignal<ValueView | undefined> {
+function createView(facts: RunFacts & ValueFacts, info: ReadonlySignal<Loaded<InfoOf> | undefined>): Viewed {
   let last: ValueView | undefined;
   return computed(() => {
     const [wanted, gone] = [facts.value.value, facts.goneValue.value];
@@ -151,9 +148,9 @@ function sliceKey(facts: RunFacts & ValueFacts, view: ValueView | undefined) {
 }
 
 function createPicture(
-  { api, facts }: Deps<RunFacts & ValueFacts>,
+  { api, facts }: Asking,
   byKey: ByKey,
-  view: ReadonlySignal<ValueView | undefined>,
+  view: Viewed,
 ): ReadonlySignal<Loaded<ValuePicture> | undefined> {
   return byKey(
     () => {
@@ -178,10 +175,7 @@ function isSameSlice(a: ValueView, b: ValueView): boolean {
 }
 
 /** The view whose picture has arrived or failed; the one before while it is loading. */
-function createSettled(
-  view: ReadonlySignal<ValueView | undefined>,
-  picture: ReadonlySignal<Loaded<ValuePicture> | undefined>,
-): ReadonlySignal<ValueView | undefined> {
+function createSettled(view: Viewed, picture: ReadonlySignal<Loaded<ValuePicture> | undefined>): Viewed {
   let last: ValueView | undefined;
   return computed(() => {
     const [now, loaded] = [view.value, picture.value];
@@ -192,11 +186,7 @@ function createSettled(
   });
 }
 
-function createSummary(
-  { api, facts }: Deps<RunFacts & ValueFacts>,
-  byKey: ByKey,
-  view: ReadonlySignal<ValueView | undefined>,
-) {
+function createSummary({ api, facts }: Asking, byKey: ByKey, view: Viewed) {
   return byKey(
     () => {
       const key = sliceKey(facts, view.value);
@@ -213,11 +203,7 @@ function createSummary(
  * The occurrences of the tensor around the one that is shown, with the element in focus of each. Those of a
  * program's tensor are what the page has seen.
  */
-function createHistory(
-  { api, facts }: Deps<RunFacts & ValueFacts>,
-  byKey: ByKey,
-  view: ReadonlySignal<ValueView | undefined>,
-) {
+function createHistory({ api, facts }: Asking, byKey: ByKey, view: Viewed) {
   const begin = computed(() => {
     const at = facts.historyAt.value ?? view.value?.info.occurrence ?? 0;
     return Math.floor(at / OCCURRENCES) * OCCURRENCES;

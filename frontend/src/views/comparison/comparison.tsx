@@ -32,8 +32,8 @@ function Bar({ store }: With) {
   const found = shown(compared.value);
   const answer = found?.answer;
   return (
-    <div class="lp-bar line wrap fixed ruled">
-      <span class="lp-note grow ellipsis" data-testid="comparison-aligned">
+    <div class="lp-bar raised line wrap fixed ruled">
+      <span class="lp-note dim grow ellipsis" data-testid="comparison-aligned">
         <RunTitles store={store} />
         {answer !== undefined &&
           ` · ${counted(answer.num_compared, "value")} of ${counted(answer.num_compared_tensors, "tensor")} compared`}
@@ -59,7 +59,7 @@ function Tolerance({ store }: With) {
     if (value !== "wrong") allow(value);
   };
   return (
-    <label class="compare-tolerance fixed">
+    <label class="compare-tolerance dim fixed">
       Tolerance{" "}
       <input
         class="value-number framed mono"
@@ -119,7 +119,7 @@ function Answer({ store, answer }: With<{ answer: Comparison }>) {
   return (
     <>
       <p
-        class={`compare-verdict fixed ruled compare-${outcome}`}
+        class={`compare-verdict raised fixed ruled compare-${outcome}`}
         role="status"
         data-testid="comparison-verdict"
       >
@@ -128,7 +128,7 @@ function Answer({ store, answer }: With<{ answer: Comparison }>) {
         </b>{" "}
         <b>{answer.headline}</b>
       </p>
-      <div class="compare-parts grow">
+      <div class="compare-parts short grow">
         {first !== undefined && <FirstDifference store={store} first={first} />}
         <TensorInFocus store={store} />
         {hasLists(answer) && (

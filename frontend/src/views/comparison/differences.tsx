@@ -75,16 +75,16 @@ function Tensor({ store, tensor }: With<{ tensor: TensorDifference }>) {
   return (
     <li>
       <Button
-        class="compare-tensor pile"
+        class="compare-tensor wide pile"
         aria-current={isCurrent ? "true" : undefined}
         testId="comparison-tensor"
         act={() => store.comparison.goTo(first)}
       >
-        <span class="chain-head line">
+        <span class="chain-head slim line">
           <TensorName name={sideName(first)} />
           <span class="dim">{first.source && lineName(first.source)}</span>
         </span>
-        <span class="chain-note line ends dim">
+        <span class="chain-note slim line ends dim">
           <span>{what}</span>
           <span>{inherited === undefined ? "" : `${shareWords(inherited)} inherited`}</span>
         </span>

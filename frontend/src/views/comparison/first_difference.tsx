@@ -1,4 +1,5 @@
 /** The first tensor that differs materially: why, where, its numbers in both runs, and what its op took. */
+import { Fragment } from "preact";
 import type { FirstDifference as First, InputOfFirst, Side } from "../../api/comparison";
 import { counted, grouped, significant } from "../../base/text";
 import {
@@ -67,27 +68,25 @@ function SourceLine({ store, side }: With<{ side: Side }>) {
 function Measures({ store, first }: FirstProps) {
   const { occurrence, compared, inherited, values } = first;
   const isChosen = store.comparison.tolerance.value !== undefined;
+  const rows = {
+    cause: causeWords(first.cause),
+    place: placeWords(first.first),
+    difference: differenceWords(first),
+    tolerance: toleranceWords(first, isChosen),
+    inherited: inheritedWords(inherited),
+    occurrence: `${grouped(occurrence + 1)} of ${grouped(compared)} that were compared`,
+    elements: values && elementWords(values),
+  };
   return (
     <dl class="measures" data-testid="difference-measures">
-      <dt>cause</dt>
-      <dd data-testid="difference-cause">{causeWords(first.cause)}</dd>
-      <dt>place</dt>
-      <dd>{placeWords(first.first)}</dd>
-      <dt>difference</dt>
-      <dd>{differenceWords(first)}</dd>
-      <dt>tolerance</dt>
-      <dd>{toleranceWords(first, isChosen)}</dd>
-      <dt>inherited</dt>
-      <dd>{inheritedWords(inherited)}</dd>
-      <dt>occurrence</dt>
-      <dd>
-        {grouped(occurrence + 1)} of {grouped(compared)} that were compared
-      </dd>
-      {values !== undefined && (
-        <>
-          <dt>elements</dt>
-          <dd>{elementWords(values)}</dd>
-        </>
+      {Object.entries(rows).map(
+        ([name, words]) =>
+          words !== undefined && (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd data-testid={`difference-${name}`}>{words}</dd>
+            </Fragment>
+          ),
       )}
     </dl>
   );

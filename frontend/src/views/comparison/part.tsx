@@ -12,7 +12,7 @@ interface PartProps {
 export function Part({ name, label, isBusy = false, children }: PartProps) {
   return (
     <section
-      class={`compare-part grow compare-${name}`}
+      class={`compare-part slim anywhere scroll grow compare-${name}`}
       aria-label={label}
       aria-busy={isBusy}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the keyboard.

@@ -12,7 +12,7 @@ export function Sides({ store, first, second }: SidesProps) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (
-    <table class="sides" data-testid="difference-sides">
+    <table class="sides wide" data-testid="difference-sides">
       <thead>
         <tr>
           <td />

@@ -142,7 +142,7 @@ function Legend({ store }: With) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (
-    <span class="two-legend wrap">
+    <span class="two-legend slim wrap">
       <span class="run-first">━ {run && titleOf(runs, run)}</span>
       <span class="run-second">┅ {other && titleOf(runs, other)}</span>
     </span>

@@ -101,7 +101,7 @@ export function BreakpointForm({ store, mayChange }: With<{ mayChange: boolean }
   };
   return (
     <form
-      class="breakpoint-form wrap fixed ruled"
+      class="breakpoint-form raised wrap fixed ruled"
       aria-label="Add a breakpoint"
       onSubmit={(event) => void add(event)}
     >

@@ -25,7 +25,7 @@ export function Breakpoints({ store }: With) {
           No breakpoints yet. Add one above, click beside a line of the source code, or press F9 on an op.
         </Hint>
       ) : (
-        <ul class="breakpoint-list grow" aria-label="Breakpoints">
+        <ul class="breakpoint-list short grow" aria-label="Breakpoints">
           {all.map((breakpoint) => (
             <Row key={breakpoint.number} store={store} breakpoint={breakpoint} mayChange={mayChange} />
           ))}
@@ -78,7 +78,7 @@ function What({
   withCondition,
 }: WhatProps) {
   return (
-    <span class="breakpoint-what wrap">
+    <span class="breakpoint-what slim wrap">
       {isOnePlace(where) ? (
         <Button
           class="link ellipsis"
@@ -99,8 +99,8 @@ function What({
           {first_only && ", first of each origin only"}
         </span>
       )}
-      {note !== "" && <span class="dim breakpoint-note">{note}</span>}
-      {problem !== "" && <span class="warning breakpoint-problem">⚠ {problem}</span>}
+      {note !== "" && <span class="dim breakpoint-note whole">{note}</span>}
+      {problem !== "" && <span class="warning breakpoint-problem whole">⚠ {problem}</span>}
     </span>
   );
 }

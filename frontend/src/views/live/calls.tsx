@@ -31,9 +31,9 @@ export function Calls({ store }: With) {
   const columns = COLUMNS.filter(({ part }) => calls.some((call) => call[part].length > 0));
   const heads = ["what", ...columns.map(({ title }) => title), "count"];
   return (
-    <div class="lp-scroll grow">
+    <div class="scroll short grow">
       <Threads store={store} />
-      <table class="lp-calls" data-testid="live-calls">
+      <table class="lp-calls wide" data-testid="live-calls">
         <thead>
           <tr>
             {heads.map((title) => (
@@ -64,7 +64,7 @@ function Threads({ store }: With) {
   const rows = threadRows(store.live.state.value);
   if (rows.length === 0) return null;
   return (
-    <table class="lp-calls" data-testid="live-threads">
+    <table class="lp-calls wide" data-testid="live-threads">
       <thead>
         <tr>
           <th scope="col">thread</th>

@@ -13,7 +13,7 @@ export function ChangeValue({ store }: With) {
   const why = whyNot(program, store.live.readOnly.value);
   const pause = program?.state?.pause;
   return (
-    <section class="lp-part" aria-label="Change the value">
+    <section class="lp-part slim" aria-label="Change the value">
       <h3 class="lp-title">Change the value</h3>
       {pause?.tensor !== undefined && <Paused pause={pause} />}
       {why === undefined && pause !== undefined ? (
@@ -85,7 +85,7 @@ function ChangeForm({ store }: With) {
       <button type="submit" class="small" disabled={expression === undefined} data-testid="live-change">
         Change
       </button>
-      <code class="dim ellipsis lp-preview">{expression ?? "not a number"}</code>
+      <code class="dim ellipsis whole">{expression ?? "not a number"}</code>
     </form>
   );
 }

@@ -130,7 +130,7 @@ function FreeField({ draft, change, testId }: FieldProps) {
         value={draft.text}
         onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
       />
-      <span id={id} class="condition-names dim">
+      <span id={id} class="whole dim">
         names: <code>{NAMES}</code>
       </span>
     </>

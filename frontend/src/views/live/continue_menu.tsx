@@ -22,7 +22,7 @@ export function ContinueMenu({ store, why }: ContinueMenuProps) {
     <Popover
       label="▾"
       name="Continue until"
-      className="live-button live-more"
+      className="live-button level live-more"
       title={why ?? "Continue until …"}
       isOff={why !== undefined}
       testId="live-continue-more"

@@ -46,7 +46,7 @@ export function Curves({ store }: With) {
       </Hint>
     );
   return (
-    <div class="lp-curves lp-scroll grow">
+    <div class="lp-curves scroll short grow">
       {watched.map((one) => (
         <Curve key={one.number} store={store} watched={one} />
       ))}
@@ -60,7 +60,7 @@ function Curve({ store, watched }: With<{ watched: Watched }>) {
   const title = placeWords(where);
   const mayChange = mayEdit(store.live.program.value, store.live.readOnly.value);
   return (
-    <figure class="lp-figure" data-testid="live-watched">
+    <figure class="lp-figure slim" data-testid="live-watched">
       <figcaption>
         <b class="ellipsis">
           <TensorName name={title} />

@@ -8,8 +8,8 @@ import { ChangeValue } from "./change_value";
 
 export function Evaluate({ store }: With) {
   return (
-    <div class="lp-evaluate lp-scroll grow">
-      <section class="lp-part" aria-label="Evaluate">
+    <div class="lp-evaluate scroll short grow">
+      <section class="lp-part slim" aria-label="Evaluate">
         <ExpressionBox store={store} />
         <Results store={store} />
       </section>
@@ -79,8 +79,8 @@ function Result({ store, evaluated }: With<{ evaluated: Evaluated }>) {
   const value = result.kind === "ready" ? result.value : undefined;
   const hasElements = value?.done === true && value.tensor > 0;
   return (
-    <li class="lp-result" data-testid="live-result">
-      <code class="ellipsis lp-asked" title={expression}>
+    <li class="lp-result level" data-testid="live-result">
+      <code class="ellipsis dim" title={expression}>
         {expression}
       </code>
       <span class="line">
@@ -110,11 +110,11 @@ function Result({ store, evaluated }: With<{ evaluated: Evaluated }>) {
 }
 
 function ResultText({ result }: Pick<Evaluated, "result">) {
-  if (result.kind === "loading") return <span class="dim lp-answer">Evaluating …</span>;
+  if (result.kind === "loading") return <span class="dim lp-answer anywhere scroll">Evaluating …</span>;
   const { done, text } = result.kind === "failed" ? { done: false, text: result.message } : result.value;
-  if (done) return <pre class="lp-answer">{text}</pre>;
+  if (done) return <pre class="lp-answer anywhere scroll">{text}</pre>;
   return (
-    <span class="bad lp-answer" role="alert">
+    <span class="bad lp-answer anywhere scroll" role="alert">
       {text}
     </span>
   );

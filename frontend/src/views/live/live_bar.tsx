@@ -35,7 +35,7 @@ export function LiveBar({ store }: With) {
       <span class="live-headline">
         <i aria-hidden="true" />
         <b class="ellipsis" data-testid="live-headline" title={programTitle(program)}>
-          <span class="live-word">Live: </span>
+          <span class="dim">Live: </span>
           {headline(program)}
         </b>
       </span>
@@ -161,7 +161,7 @@ function Buttons({ store, program }: BarProps) {
       {ACTIONS.map(({ action, label, title, act }) => (
         <span key={action} class="live-action">
           <Button
-            class={`live-button live-button-${action}`}
+            class={`live-button level live-button-${action}`}
             aria-disabled={why[action] !== undefined}
             aria-keyshortcuts={KEY_OF[action]}
             title={why[action] ?? title}
@@ -184,7 +184,7 @@ function Stop({ store, why }: With<{ why: string | undefined }>) {
   return (
     <Popover
       label="Stop"
-      className="live-button"
+      className="live-button level"
       title={why ?? "End the program"}
       isOff={why !== undefined}
       testId="live-stop"
@@ -195,7 +195,7 @@ function Stop({ store, why }: With<{ why: string | undefined }>) {
           <div class="live-answers">
             <Button class="small" act={close} text="Keep it" />
             <Button
-              class="small live-danger"
+              class="small live-danger bold"
               testId="live-stop-now"
               act={() => {
                 close();

@@ -22,7 +22,7 @@ export function CurvePicture({ label, points, name, at }: CurveProps) {
       : `${label}: ${name} from ${shortNumber(range.low)} to ${shortNumber(range.high)}, last ${shortNumber(last ?? Number.NaN)}`;
   return (
     <svg
-      class="lp-curve ruled"
+      class="lp-curve wide ruled"
       role="img"
       aria-label={words}
       viewBox={`0 0 ${SIZE.width} ${SIZE.height}`}

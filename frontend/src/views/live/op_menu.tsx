@@ -38,7 +38,7 @@ export function OpTools({ store }: With) {
   return (
     <span class="op-tools">
       <Button
-        class="op-tool framed"
+        class="op-tool level framed"
         aria-pressed={now.isSet}
         aria-label={label}
         aria-keyshortcuts="F9"
@@ -51,7 +51,7 @@ export function OpTools({ store }: With) {
       </Button>
       {!where.calls && (
         <Button
-          class="op-tool framed"
+          class="op-tool level framed"
           aria-label={`Continue to ${name}`}
           title={`Continue to ${name}`}
           disabled={!now.mayContinue}

@@ -180,9 +180,9 @@ function NodeRow({ store, tree, row, marks, attributes, isFocused, choose }: Nod
       data-testid={node.op === undefined ? "op-group" : "op-leaf"}
       onClick={choose}
     >
-      <span role="gridcell" class="lp-op-cell line">
+      <span role="gridcell" class="lp-op-cell slim line">
         <span class="fixed" style={{ width: `${depth * INDENT}px` }} />
-        <span class="lp-twist fixed" aria-hidden="true">
+        <span class="lp-twist dim fixed" aria-hidden="true">
           {node.op === undefined ? (isOpen ? "▾" : "▸") : ""}
         </span>
         <Box store={store} tree={tree} row={row} marks={marks} />

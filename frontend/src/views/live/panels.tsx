@@ -15,8 +15,8 @@ type View = FunctionComponent<With>;
 function withBar(Note: View, Tools: View, Body: View): View {
   return ({ store }) => (
     <>
-      <div class="lp-bar line wrap fixed ruled">
-        <span class="lp-note grow ellipsis">
+      <div class="lp-bar raised line wrap fixed ruled">
+        <span class="lp-note dim grow ellipsis">
           <Note store={store} />
         </span>
         <Tools store={store} />

@@ -1,5 +1,5 @@
 /** The card that says how a program is joined, for a logdir in which none runs. */
-import { useEffect, useRef } from "preact/hooks";
+import { useModal } from "../hooks";
 import { Button, IconButton } from "../panel";
 import type { With } from "../props";
 
@@ -41,8 +41,7 @@ export function StartCard({ store }: With) {
 }
 
 function Card({ logdir, close }: { readonly logdir: string; readonly close: () => void }) {
-  const card = useRef<HTMLDialogElement>(null);
-  useEffect(() => card.current?.showModal(), []);
+  const card = useModal();
   return (
     <dialog
       ref={card}
@@ -51,7 +50,7 @@ function Card({ logdir, close }: { readonly logdir: string; readonly close: () =
       data-testid="start-card"
       onClose={close}
     >
-      <header class="start-head ends">
+      <header class="start-head level ends">
         <h2 id="start-card">Debug a program while it runs</h2>
         <IconButton label="Close" text="×" act={close} />
       </header>

@@ -24,7 +24,7 @@ const HEADS = [
 
 export function TensorHeads() {
   return (
-    <div class="row lp-row nowrap" role="row">
+    <div class="row lp-row level nowrap" role="row">
       {HEADS.map(([title, kind]) => (
         <span key={title} role="columnheader" class={kind}>
           {title}
@@ -52,7 +52,7 @@ export function TensorRow({ store, tensor, attributes, isCurrent, isChosen }: Ro
     <div
       {...attributes}
       role="row"
-      class={`row lp-row nowrap ${kind}`}
+      class={`row lp-row level nowrap ${kind}`}
       aria-selected={isChosen}
       aria-current={isCurrent ? "step" : undefined}
       data-number={tensor.number}
@@ -89,7 +89,7 @@ function Name({ tensor, isCurrent }: { readonly tensor: LiveTensor; readonly isC
       )}
       <TensorName name={nameOf(tensor)} />
       {tensor.was_changed && <span class="tag">changed</span>}
-      <span class="dim ellipsis lp-place">{place}</span>
+      <span class="dim ellipsis lp-place slim">{place}</span>
     </span>
   );
 }

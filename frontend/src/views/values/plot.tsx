@@ -28,11 +28,11 @@ export function Plot({ store, picture }: PlotProps) {
   const kind = kindOf(picture);
   useWheel(canvas, plot);
   return (
-    <div class="plot grow" ref={frame}>
+    <div class="plot short grow" ref={frame}>
       {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: its keys are its own. */}
       <canvas
         ref={canvas}
-        class="plot-canvas"
+        class="plot-canvas wide"
         role="application"
         aria-label={`${WORDS[kind]}: the arrow keys choose an element, plus and minus zoom, 0 shows all`}
         tabIndex={0}

@@ -56,7 +56,7 @@ function SliceField({ store, view, isWrong }: BarProps & { readonly isWrong: boo
   };
   return (
     <form onSubmit={set}>
-      <label class="slice-label">
+      <label class="slice-label level">
         <span class="dim">slice</span>
         <input
           class="slice-field framed mono"
@@ -109,7 +109,7 @@ const NO_AXIS: Option<""> = { value: "", title: "–" };
 function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
   const axes = Array.from({ length: n }, (_, axis) => ({ value: axis, title: `axis ${axis}` }));
   return (
-    <label class="slice-label">
+    <label class="slice-label level">
       <span class="dim">{label}</span>
       <Choice<number | "">
         options={at === undefined ? [NO_AXIS, ...axes] : axes}
@@ -123,7 +123,7 @@ function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
 
 function PartChoice({ store }: With) {
   return (
-    <label class="slice-label">
+    <label class="slice-label level">
       <span class="dim">part</span>
       <Choice
         options={plainOptions(PARTS)}
@@ -143,9 +143,9 @@ function Sliders({ store, view, axes }: AxesProps) {
   const isLoading = store.valuePicture.value?.kind === "loading";
   if (usable.length === 0) return null;
   return (
-    <div class="slice-sliders line wrap" role="group" aria-label="Indices" aria-busy={isLoading}>
+    <div class="slice-sliders scroll line wrap" role="group" aria-label="Indices" aria-busy={isLoading}>
       {usable.map(({ i, at }) => (
-        <label key={i} class="slice-label">
+        <label key={i} class="slice-label level">
           <span class="dim">axis {i}</span>
           <input
             type="range"

@@ -125,8 +125,8 @@ function Cells({ store, view, layout, scroll }: With<{ view: ValueView; layout: 
       role="rowgroup"
       style={{ width: `${across.size.width}px`, height: `${down.size.height}px` }}
     >
-      <div class="value-heads ruled" role="row" aria-rowindex={1}>
-        <span role="columnheader" class="value-corner" />
+      <div class="value-heads raised ruled" role="row" aria-rowindex={1}>
+        <span role="columnheader" class="value-corner raised dim" />
         {upTo(columns).map((column) => (
           <span key={column} role="columnheader" class={head} style={leftOf(across, column)}>
             {positionIn(layout.across, column)}
@@ -135,7 +135,7 @@ function Cells({ store, view, layout, scroll }: With<{ view: ValueView; layout: 
       </div>
       {upTo(rows).map((row) => (
         <div key={row} class="value-row" role="row" aria-rowindex={row + 2} style={topOf(down, row)}>
-          <span role="rowheader" class="value-side num">
+          <span role="rowheader" class="value-side raised dim num">
             {positionIn(layout.down, row)}
           </span>
           {upTo(columns).map((column) => {

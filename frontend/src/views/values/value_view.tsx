@@ -33,7 +33,7 @@ export function ValueSection({ store }: With) {
   const view = store.valueView.value;
   const loaded = store.valueInfo.value;
   return (
-    <div class="value-frame" ref={frame} tabIndex={-1} data-testid="value-view">
+    <div class="value-frame slim short" ref={frame} tabIndex={-1} data-testid="value-view">
       <Panel
         title="Value"
         className="value"
@@ -73,7 +73,7 @@ function Head({ store, view: { info, ref } }: With<{ view: ValueView }>) {
     info.bytes === undefined ? undefined : bytes(info.bytes),
   ];
   return (
-    <span class="value-headline line" data-testid="value-head">
+    <span class="value-headline slim line" data-testid="value-head">
       <b>
         <TensorName name={displayName(info.name)} />
       </b>
@@ -141,8 +141,8 @@ type BodyProps = With<{ view: ValueView }>;
 function Body({ store, view }: BodyProps) {
   if (!view.info.is_kept) return <NotKept store={store} view={view} />;
   return (
-    <div class="value-body grow">
-      <div class="value-main pile">
+    <div class="value-body short grow">
+      <div class="value-main slim short pile">
         <SliceBar store={store} view={view} />
         <Elements store={store} view={view} />
       </div>
