@@ -104,6 +104,7 @@ class Database:
             if self._closed:
                 raise duckdb.ConnectionException("The database is closed.")
             cursor = self.connection.cursor()
+            schema.know_tables(cursor)
             self._cursors.append(cursor)
         try:
             yield cursor
@@ -319,6 +320,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(str(path), config=_config())
     version = schema.read_meta(connection).get("schema_version")
     if version == str(schema.SCHEMA_VERSION):
+        schema.know_tables(connection)
         return connection
     connection.close()
     remove_database(path)

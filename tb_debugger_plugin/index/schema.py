@@ -4,6 +4,9 @@ Rows of the two long lists, ``executions`` and ``graph_executions``, have a dens
 a page is a range of it and never needs an OFFSET. Values that repeat are stored once, in tables with small
 integer keys.
 
+The tables are in a schema of their own, ``internal``, which each connection searches first, so a bare name is
+a table. What users are told of first, the views of `analysis/lists/views.py`, is outside of it.
+
 Invariant: a column of a measured number takes time and room only in runs that have measured it. In other runs
 it is a generated column, which is NULL.
 """
@@ -24,6 +27,9 @@ from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
 SCHEMA_VERSION: Final = 12
+
+#: The schema of the tables in the database.
+INTERNAL: Final = "internal"
 
 #: The columns of every tensor, in the tables of :data:`TENSORS`, before those of `modes.STORED`. Where nearly
 #: all rows are equal, DuckDB need not look for the best compression: rows are written 4 % faster.
@@ -86,10 +92,20 @@ PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create all tables in an empty database and store the schema's version in it."""
+    """Create all tables in an empty database and store the schema's version in it.
+
+    The connection then knows them by their bare names; others need :func:`know_tables`.
+    """
+    connection.execute(f"CREATE SCHEMA {INTERNAL}")
+    know_tables(connection)
     for name in TABLES:
         _create_table(connection, name, measured=())
     write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
+
+
+def know_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let a connection, or a cursor, which has settings of its own, find the tables by their bare names."""
+    connection.execute(f"SET search_path = '{INTERNAL},main'")
 
 
 def _create_table(connection: duckdb.DuckDBPyConnection, name: str, measured: Iterable[str]) -> None:
@@ -172,7 +188,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def read_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return the key-value facts about the database; empty when it is not one of ours."""
     try:
-        return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        return dict(connection.execute(f"SELECT key, value FROM {INTERNAL}.meta").fetchall())
     except duckdb.CatalogException:
         return {}
 

@@ -52,7 +52,7 @@ from tb_debugger_plugin.analysis.lists.select_statement import check_select
 from tb_debugger_plugin.analysis.lists.views import VIEWS, add_views, may_read_views
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError, NotReadyError, UsageError
-from tb_debugger_plugin.index.schema import TABLES
+from tb_debugger_plugin.index.schema import INTERNAL, TABLES
 
 # Reads TOML files of users: rules of their own, and alerts that they allow.
 #
@@ -400,7 +400,11 @@ def _check_node(node: Json, tables: set[str]) -> None:
             raise UsageError(f"A rule reads the tables of its run only, not {name}().")
     elif kind == "SHOW_REF":
         raise UsageError("A rule reads the tables of its run only; it cannot describe databases and tables.")
-    elif kind == "BASE_TABLE" and (name not in tables or node.get("schema_name") or node.get("catalog_name")):
+    elif kind == "BASE_TABLE" and (
+        name not in (TABLES if node.get("schema_name") else tables)
+        or node.get("schema_name") not in (None, "", INTERNAL)
+        or node.get("catalog_name")
+    ):
         raise UsageError(f"A rule reads the tables of its run only (docs/schema.md), not {name!r:.50}.")
     elif kind == "FUNCTION" and name.lower() in _TELLING:
         raise UsageError(f"A rule reads the tables of its run only, not {name}().")

@@ -65,7 +65,7 @@ def test_another_process_that_holds_the_file_leaves_us_a_private_one(run):
         holder.communicate()
 
 
-@pytest.mark.parametrize("damage", ["garbage", "other schema", "no tables"])
+@pytest.mark.parametrize("damage", ["garbage", "other schema", "tables outside of their schema", "no tables"])
 def test_a_file_that_is_no_use_is_built_again(run, damage):
     path = database_path(run)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,6 +76,10 @@ def test_a_file_that_is_no_use_is_built_again(run, damage):
             schema.create_tables(connection)
             schema.write_meta(connection, schema_version=schema.SCHEMA_VERSION + 1)
             connection.execute("INSERT INTO notices VALUES ('warning', 'f', 1, 'm')")
+    elif damage == "tables outside of their schema":
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE meta (key VARCHAR, value VARCHAR)")
+            connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{schema.SCHEMA_VERSION}')")
     else:
         duckdb.connect(str(path)).close()
     database = open_database(run)

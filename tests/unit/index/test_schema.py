@@ -48,6 +48,18 @@ def test_readers_see_all_facts_of_a_commit_while_the_tables_are_emptied_and_fill
     assert torn == []
 
 
+def test_all_tables_are_in_their_schema_and_found_by_bare_names():
+    with duckdb.connect() as connection:
+        schema.create_tables(connection)
+        connection.execute("INSERT INTO shapes VALUES (0, '[]', 0)")
+        schema.make_room(connection, "graph_executions", ["nan"])
+        places = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
+        with connection.cursor() as cursor:
+            schema.know_tables(cursor)
+            assert cursor.execute("SELECT text FROM shapes").fetchall() == [("[]",)]
+    assert sorted(places) == sorted((schema.INTERNAL, name) for name in schema.TABLES)
+
+
 def test_what_ends_a_transaction_is_what_is_raised():
     connection = duckdb.connect()
     with pytest.raises(ValueError, match="the disk"), schema.transaction(connection):

@@ -133,6 +133,13 @@ def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(tmp_path):
         assert run.sql(count).fetchall() == before == [(12,)]
 
 
+def test_a_table_is_found_with_its_schema_and_by_its_old_name(tmp_path, capsys):
+    small_program(tmp_path).close()
+    for name in ("graph_executions", "internal.graph_executions"):
+        assert main(["sql", str(tmp_path), f"SELECT count(*) AS n FROM {name}", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == [{"n": 8}]
+
+
 def test_views_are_data_frames_and_arrow(tmp_path):
     pytest.importorskip("pandas", reason="data frames need pandas")
     pytest.importorskip("pyarrow", reason="Arrow needs pyarrow")
@@ -158,10 +165,21 @@ def test_an_export_has_the_views_beside_the_tables_and_stays_a_run(tmp_path):
                 assert connection.execute(read).fetchall() == rows
 
 
+def test_an_export_without_views_is_a_run(tmp_path, capsys):
+    small_program(tmp_path / "events").close()
+    assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "out")]) == 0
+    for name in VIEWS:
+        (tmp_path / "out" / f"{name}.parquet").unlink()
+    capsys.readouterr()
+    assert main(["sql", str(tmp_path / "out"), "SELECT count(*) AS n FROM tensors", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 12}]
+
+
 @pytest.mark.parametrize(
     "query, found",
     [
         ("SELECT idx FROM tensors WHERE op = 'Log' AND NOT is_eager", [("Log", 2)]),
+        ("SELECT idx FROM internal.graph_executions WHERE idx < 1", [("x", 1)]),
         ("WITH calls AS (SELECT idx FROM graph_executions WHERE idx < 1) SELECT idx FROM calls", [("x", 1)]),
         (
             "WITH tensors AS (SELECT 1 AS one) SELECT idx FROM graph_executions, tensors WHERE idx < 1",
