@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
 import signal
 import subprocess
@@ -19,6 +20,9 @@ from tests.support.checkout import ROOT
 from tests.support.processes import VARIABLE, Process, Processes, wait_until
 from tests.support.serving import KEY
 from tests.support.suites import durations, invariants, is_fast, slow_part, store_durations
+
+# Hypothesis' profiles are those of all tests.
+importlib.import_module("tests.support.examples")
 
 #: For a test that is marked as long; that of the others stands in pyproject.toml.
 _LONG_S = 3600
