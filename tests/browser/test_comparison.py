@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.asking import Asker
 from tests.support.compared import STEPS, computed, write_pair, write_run
 from tests.support.debugger_page import open_page
 from tests.support.serving import tensorboard
@@ -213,11 +214,10 @@ def test_equal_runs_agree_and_the_comparison_can_be_closed(browser, address):
         assert page.complaints == []
 
 
-def test_a_run_that_is_being_read_is_waited_for_and_a_failure_is_told(browser, address):
-    loading = {
-        "generation": 1, "num_executions": 0, "num_graph_executions": 0, "num_bad_graph_executions": 0,
-        "num_alerts": 0, "loading": {"bytes_done": 1, "bytes_total": 4},
-    }  # fmt: skip
+def test_a_run_that_is_being_read_is_waited_for_and_a_failure_is_told(browser, address, runs):
+    with Asker(runs[0]) as asker:
+        status = asker.json("status", {"run": "changed"})
+    loading = {**status, "num_graph_executions": 0, "loading": {"bytes_done": 1, "bytes_total": 4}}
     with open_page(browser, f"{address}{COMPARED}", answers={"status?run=changed": loading}) as page:
         reading = page.page.frame_locator("iframe").get_by_test_id("comparison-reading")
         expect(reading).to_contain_text("The run changed is still being read.")
