@@ -34,8 +34,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-_ROOT: Final = Path(__file__).resolve().parents[1]
-_FOLDER: Final = _ROOT / "build" / "against"
+ROOT: Final = Path(__file__).resolve().parents[1]
+_FOLDER: Final = ROOT / "build" / "against"
 #: Ratios up to this one are as good as equal.
 BOUND: Final = 1.05
 #: Tensors of the recording that is indexed and asked.
@@ -112,7 +112,7 @@ def default_base(git: Callable[..., str]) -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -126,7 +126,7 @@ def build(commit: str) -> Path:
     if package.exists():
         return package
     print(f"Building {_git('log', '-1', '--format=%h %s', commit)}", flush=True)
-    archive = subprocess.run(["git", "-C", str(_ROOT), "archive", commit], capture_output=True, check=True)
+    archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=True)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source", Path(folder) / "package"
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
@@ -151,7 +151,7 @@ class Variants:
     def __init__(self, base: Path, head: Path, folder: Path) -> None:
         harness = folder / "harness"
         harness.mkdir()
-        (harness / "benchmarks").symlink_to(_ROOT / "benchmarks")
+        (harness / "benchmarks").symlink_to(ROOT / "benchmarks")
         packages = {_BASE: base, _HEAD: head, _AGAIN: base}
         self._environments = {
             name: {

@@ -1,11 +1,13 @@
 """Measures how fast event files are indexed, how much memory that takes, and how fast the routes answer.
 
     python -m benchmarks.index [--traces 100000 1000000 10000000] [--hosts 8]
+    python -m benchmarks.index --clients 16 [--base COMMIT] [--traces 1000000]
 
 For each size, a process indexes generated files and queries the routes, and another one opens the run again.
 TensorFlow's own reader, which the built-in plugin uses, reads the smallest file set in the same run. If
 TensorFlow is installed, the example is recorded too, and the training of a residual network, whose records
-are repeated up to the last size.
+are repeated up to the last size. With ``--clients``, it is measured instead how long the routes take when so
+many people look at once (`benchmarks.clients`).
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import file_sets
+from benchmarks import against, clients, file_sets
 
+SIZES = [100_000, 1_000_000, 10_000_000]
+#: Of the long runs that many clients ask.
+LONG = [1_000_000]
 FOLDERS = 1000
 HOSTS = 8
 #: Largest number of traces for TensorFlow's own reader: it takes a kilobyte for each event, and minutes for a
@@ -165,12 +170,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--traces", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
+    parser.add_argument("--traces", type=int, nargs="+", default=[])
     parser.add_argument(
         "--hosts", type=int, default=HOSTS, help="number of hosts with which the last size is measured again"
     )
     parser.add_argument("--folder", help="folder for the files (default: the system's temporary folder)")
+    parser.add_argument("--clients", type=int, help="measure questions of so many clients instead")
+    parser.add_argument("--base", help="with --clients: a commit to measure in turns with this one")
+    parser.add_argument("--runs", type=int, default=20, help="with --clients: number of short runs")
+    parser.add_argument("--pause", type=float, default=0.25, help="mean seconds between two questions")
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long clients ask warm")
+    parser.add_argument("--rounds", type=int, default=1, help="with --clients: how often it is measured")
     args = parser.parse_args(argv)
+    traces = args.traces or (LONG if args.clients else SIZES)
     # Output into a file has a fixed width, so that no cell is cut at the width of a terminal.
     console = Console(width=None if sys.stdout.isatty() else 150)
     console.print(
@@ -178,12 +190,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
         folder = Path(temporary)
-        names = [f"{count:,} traces" for count in args.traces]
-        results = [run_size(folder, count) for count in args.traces]
+        if args.clients:
+            packages = {"this commit": against.ROOT}
+            if args.base:
+                packages = {args.base: against.build(args.base), **packages}
+            visits = clients.Visits(args.clients, args.pause, args.seconds)
+            clients.measure_packages(folder, packages, (args.runs, traces[-1]), visits, args.rounds)
+            return
+        names = [f"{count:,} traces" for count in traces]
+        results = [run_size(folder, count) for count in traces]
         if args.hosts > 1:
-            names.append(f"{args.traces[-1]:,} traces, {args.hosts} hosts")
-            results.append(run_size(folder, args.traces[-1], args.hosts))
-        for name, result in run_recorded(folder, args.traces[-1]).items():
+            names.append(f"{traces[-1]:,} traces, {args.hosts} hosts")
+            results.append(run_size(folder, traces[-1], args.hosts))
+        for name, result in run_recorded(folder, traces[-1]).items():
             names.append(name)
             results.append(result)
         print_sizes(console, names, results)

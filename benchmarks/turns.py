@@ -13,9 +13,9 @@ All times are processor seconds of the process, user and system: the kernel tell
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import re
 import resource
 import sys
 import tempfile
@@ -106,6 +106,8 @@ def viewer(logdir: str) -> None:
     from tensorboard.plugins import base_plugin
     from werkzeug.test import Client
 
+    from benchmarks.viewer import questions_of_page
+
     (entry,) = entry_points(group="tensorboard_plugins", name="debugger")
     plugin = entry.load()().load(base_plugin.TBContext(logdir=logdir))
     apps = {path: Client(app) for path, app in plugin.get_plugin_apps().items()}
@@ -125,35 +127,13 @@ def viewer(logdir: str) -> None:
         status = ask("/status", run=".")
     start = time.process_time()
     routes: dict[str, float] = {}
-    for name, query in _queries(ask, status).items():
+    for name, make in questions_of_page(functools.partial(ask, run="."), status).items():
         if name.partition(" ")[0] in apps:
             began = time.process_time()
-            ask(name, run=".", **query)
+            ask(name, run=".", **make(1))
             routes[name] = time.process_time() - began
     print(json.dumps({"start": start, "routes": routes, "peak_mb": _peak_mb()}), flush=True)
     os._exit(0)  # The threads of the plugin do not matter here.
-
-
-def _queries(ask: Callable[..., Any], status: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The queries of the page, and those that read the whole run."""
-    from benchmarks.viewer import questions
-
-    traces = status["num_graph_executions"]
-    frames = ask("/execution/data", run=".", begin=0, end=1)["executions"][0]["stack_frame_ids"]
-    middle = ask("/graph_execution/data", run=".", begin=traces // 2, end=traces // 2 + 1)
-    trace = middle["graph_executions"][0]
-    numbers = (traces, status["num_executions"], status["num_alerts"], status["num_bad_graph_executions"])
-    return {
-        **{name: make(1) for name, make in questions(*numbers, trace, frames).items()},
-        "/origins": {},
-        "/alerts/rules": {"rules": "all"},
-        "/alerts/found": {"rules": "all", "end": 100},
-        "/precision": {"dtype": "float16"},
-        "/graphs/ops": {},
-        "/source_files/ops": {"index": 0},
-        "/columns/graph_executions layer": {"layer": "dense", "end": 100},
-        f"/find {re.escape(trace['op_name'])}": {"text": trace["op_name"]},
-    }
 
 
 def _peak_mb() -> float:

@@ -204,6 +204,31 @@ def questions(
     }
 
 
+def questions_of_page(ask: Callable[..., Any], status: dict[str, Any]) -> dict[str, Query]:
+    """Returns the questions of the page, and those that read the whole run.
+
+    Args:
+      ask: Takes a route and a query of the run, and returns its answer.
+      status: The answer of the route ``status``.
+    """
+    traces, executions = status["num_graph_executions"], status["num_executions"]
+    frames = ask("/execution/data", begin=0, end=1)["executions"][0]["stack_frame_ids"]
+    middle = ask("/graph_execution/data", begin=traces // 2, end=traces // 2 + 1)
+    trace = middle["graph_executions"][0]
+    numbers = (traces, executions, status["num_alerts"], status["num_bad_graph_executions"])
+    return {
+        **questions(*numbers, trace, frames),
+        "/origins": lambda n: {},
+        "/alerts/rules": lambda n: {"rules": "all"},
+        "/alerts/found": lambda n: {"rules": "all", "end": 100},
+        "/precision": lambda n: {"dtype": "float16"},
+        "/graphs/ops": lambda n: {},
+        "/source_files/ops": lambda n: {"index": 0},
+        "/columns/graph_executions layer": lambda n: {"layer": "dense"},
+        "/find name": lambda n: {"text": trace["op_name"]},
+    }
+
+
 def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
     """Returns the 95th percentile of each route's time, warm, in milliseconds."""
     traces, executions = status["num_graph_executions"], status["num_executions"]

@@ -16,6 +16,8 @@ from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 #: The tables of :data:`_QUERY`.
 _TABLES: Final = ("stacks", "frames", "sources", "source_lines", "frame_lines")
+#: Stacks whose lines are asked for one by one; of a caller who wants more, all lines are read at once.
+_FEW: Final = 8
 _QUERY = """
 WITH library AS (SELECT unnest($libraries::INTEGER[]) AS source), innermost AS (
   SELECT s.stack, s.host, max(s.depth + CASE WHEN b.source IS NULL THEN 1000000 ELSE 0 END) AS rank
@@ -81,5 +83,5 @@ def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
     """Return the user's line of a stack; None when the stack is not on record. It is asked for once."""
     known: dict[int, UserLine | None] = snapshot.remember_of(_TABLES, "user lines", dict)
     if stack not in known:
-        known[stack] = user_lines(snapshot, [stack]).get(stack)
-    return known[stack]
+        known.update(user_lines(snapshot, [stack] if len(known) < _FEW else None))
+    return known.setdefault(stack, None)
