@@ -1,14 +1,14 @@
 """A consistent look at a run, from which every answer is computed.
 
 Takes a loader and gives a :class:`Snapshot` whose queries all see the same commit. Results that are derived
-from the tables and expensive are kept in the loader's memory, under the generation they were derived from.
+from the tables and expensive are kept in the loader's memory, under the generation they were derived from;
+of several threads that ask for one at the same time, one computes it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
@@ -103,7 +103,7 @@ class Snapshot:
 
     def remember(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called once per generation."""
-        return _remember(self.loader, name, self.generation, make)
+        return self.loader.memory.once(name, self.generation, make)
 
     def remember_of(self, tables: Iterable[str], name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called once until the tables that it uses change.
@@ -114,54 +114,46 @@ class Snapshot:
           make: Makes it.
         """
         version = tuple(self.changed.get(table, self.generation) for table in tables)
-        return _remember(self.loader, name, version, make)
+        return self.loader.memory.once(name, version, make)
 
     def remember_of_graphs(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which uses graphs and ops only and is called once for them."""
-        return _remember(self.loader, name, self.described, make)
+        return self.loader.memory.once(name, self.described, make)
 
     def remember_of_sites(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which uses the catalog only and is called once per catalog."""
-        return _remember(self.loader, name, (self.described, len(self.catalog.sites)), make)
+        return self.loader.memory.once(name, (self.described, len(self.catalog.sites)), make)
 
-    def remember_last(self, name: str, key: Hashable, most: int, make: Callable[[], T]) -> T:
+    def remember_last(
+        self,
+        name: str,
+        key: Hashable,
+        most: float,
+        make: Callable[[], T],
+        weigh: Callable[[T], float] = lambda _: 1.0,
+    ) -> T:
         """Return the result of ``make`` for a key, which is called once per generation.
 
         Args:
           name: The name of the results.
           key: What the result is of.
-          most: How many results are kept, those that were used last.
+          most: How much the results that are kept may weigh; those that were used last are.
           make: Makes it.
+          weigh: Returns what a result weighs: 1 if not given. One above `most` is not kept.
         """
-        kept: OrderedDict[Hashable, T] = self.remember(name, OrderedDict)
-        with self.loader.memory_lock:
-            if key in kept:
-                kept.move_to_end(key)
-                return kept[key]
-        made = make()
-        with self.loader.memory_lock:
-            kept[key] = made
-            while len(kept) > most:
-                kept.popitem(last=False)
-        return made
+        return self.loader.memory.last(name, self.generation, key, most, make, weigh)
 
     def kept_with_run(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called once for the run, at once and under a lock."""
-        with self.loader.memory_lock:
-            if name not in self.loader.memory:
-                self.loader.memory[name] = (None, make())
-            value: T = self.loader.memory[name][1]
-        return value
+        return self.loader.memory.kept(name, make)
 
     def recall(self, name: str) -> Any:
         """Return the value last passed to :meth:`keep`, in any generation; None when there is none."""
-        with self.loader.memory_lock:
-            entry = self.loader.memory.get(name)
-        return None if entry is None else entry[1]
+        return self.loader.memory.recall(name)
 
     def keep(self, name: str, value: object) -> None:
         """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""
-        _keep(self.loader, name, self.generation, value)
+        self.loader.memory.keep(name, self.generation, value)
 
 
 class _Keeps(Protocol):
@@ -200,31 +192,15 @@ def _filled(values: object) -> Array:
     return values.filled(np.nan) if values.dtype.kind == "f" else np.asarray(values.filled())
 
 
-def _remember(loader: RunLoader, name: str, version: object, make: Callable[[], T]) -> T:
-    with loader.memory_lock:
-        entry = loader.memory.get(name)
-    if entry is not None and entry[0] == version:
-        value: T = entry[1]
-        return value
-    result = make()
-    _keep(loader, name, version, result)
-    return result
-
-
-def _keep(loader: RunLoader, name: str, version: object, value: object) -> None:
-    with loader.memory_lock:
-        loader.memory[name] = (version, value)
-
-
 def _catalog(
     loader: RunLoader, connection: duckdb.DuckDBPyConnection, described: int, num_sites: int
 ) -> Catalog:
     """Return the catalog; new sites, which each first run of an op brings, are added to the current one."""
-    catalog = _remember(loader, "catalog", described, lambda: load_catalog(connection))
+    catalog = loader.memory.once("catalog", described, lambda: load_catalog(connection))
     if len(catalog.sites) >= num_sites:  # a later snapshot may have added more
         return catalog
     catalog = catalog.with_sites(load_sites(connection, len(catalog.sites)))
-    _keep(loader, "catalog", described, catalog)
+    loader.memory.keep("catalog", described, catalog)
     return catalog
 
 

@@ -98,8 +98,7 @@ def verdict_of_values(snapshot: Snapshot) -> RunVerdict:
 
 def known_verdict(loader: RunLoader) -> RunVerdict | None:
     """Return the last verdict on a run; None if nobody asked. It computes none."""
-    with loader.memory_lock:
-        found: RunVerdict | None = loader.memory.get(_LAST, (None, None))[1]
+    found: RunVerdict | None = loader.memory.recall(_LAST)
     return found
 
 

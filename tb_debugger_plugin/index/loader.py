@@ -11,7 +11,7 @@ queries are answered with the reason.
 Invariants: the connection that writes belongs to the loader's thread; readers get cursors, whose transactions
 see whole commits only; only :meth:`close` closes a database while a query is answered from it.
 
-Locks are taken in this order: ``Library._lock``, ``RunLoader._changed``, ``RunLoader.memory_lock``,
+Locks are taken in this order: ``Library._lock``, ``RunLoader._changed``, the lock of ``RunMemory``,
 ``Database._reader_ended``, ``_open_paths_lock`` of the cache. Only the first two are ever held together.
 """
 
@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import duckdb
 
@@ -41,6 +41,7 @@ from tb_debugger_plugin.index.cache import (
 from tb_debugger_plugin.index.dumps.dump_importer import DumpImporter
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer, LoadProgress
+from tb_debugger_plugin.index.run_memory import RunMemory
 from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.index.source import SetFile, stat_signature
 
@@ -153,9 +154,8 @@ class RunLoader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run = run
-        #: Values that ``analysis`` keeps with the run, by name; emptied when the database is closed.
-        self.memory: dict[str, Any] = {}
-        self.memory_lock = threading.Lock()  # guards memory
+        #: What ``analysis`` keeps with the run; emptied when the database is closed.
+        self.memory = RunMemory()
         self._commit_bytes = commit_bytes
         self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
@@ -420,8 +420,7 @@ class RunLoader:
         with self._changed:
             self._withdraw()
         database.close()
-        with self.memory_lock:
-            self.memory.clear()
+        self.memory.clear()
         if remove and not database.private:
             with contextlib.suppress(OSError):
                 remove_database(database.path)

@@ -138,13 +138,13 @@ def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, h
 @pytest.mark.parametrize("wanted", [Filter(op_type="Log"), Filter(health="bad"), Filter(host="worker1")])
 def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(snapshot, monkeypatch, stretch, wanted):
     monkeypatch.setattr(selection, "_STRETCH", stretch)
-    snapshot.loader.memory.pop("selections", None)
+    snapshot.loader.memory.clear()
     chosen = select(snapshot, "graph_executions", wanted)
     whole = chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
     for begin in range(chosen.total + 1):
         for end in range(begin, chosen.total + 1):
             assert chosen.rows(snapshot, "t.idx", Range(begin, end))["idx"].tolist() == whole[begin:end]
-    snapshot.loader.memory.pop("selections", None)
+    snapshot.loader.memory.clear()
 
 
 @pytest.mark.parametrize("descending", [False, True])

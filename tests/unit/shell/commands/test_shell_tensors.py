@@ -157,13 +157,13 @@ def test_bad_tensors_have_a_style(shell):
 def test_a_sorted_list_is_cut_and_says_so(shell, monkeypatch):
     monkeypatch.setattr(selection, "MAX_SORTED", 2)
     with shell.run.snapshot() as snapshot:
-        snapshot.loader.memory.pop("selections", None)
+        snapshot.loader.memory.clear()
         assert lines_of(shell.answer("lt -s op_type"))[:2] == [
             "4 dumped tensor(s):",
             "The first 2 of 4; -n, -t, -g or --where leave fewer.",
         ]
         assert names(shell, "lt -s op_type") == [_ALL[1], _ALL[3]]
-        snapshot.loader.memory.pop("selections", None)
+        snapshot.loader.memory.clear()
     assert len(names(shell, "lt -r")) == 4
 
 
