@@ -68,6 +68,12 @@ def lasting(
       make: Computes the answer from the snapshot.
       clock: Returns monotonic seconds.
     """
+    found = _found(snapshot, name, make, clock)
+    snapshot.answered.add(found.generation)
+    return found
+
+
+def _found(snapshot: Snapshot, name: str, make: Callable[[], T], clock: Callable[[], float]) -> Lasting[T]:
     place = snapshot.kept_with_run(name, _Place)
     with place.lock:
         kept = place.kept
@@ -87,7 +93,8 @@ def _make(snapshot: Snapshot, make: Callable[[], T], clock: Callable[[], float])
     begin = clock()
     value = make()
     end = clock()
-    return Lasting(value, snapshot.generation, _recording(snapshot), end + _TIMES * (end - begin))
+    # What is computed from an answer that lags does, too.
+    return Lasting(value, snapshot.oldest, _recording(snapshot), end + _TIMES * (end - begin))
 
 
 def lasting_generation(snapshot: Snapshot, name: str, clock: Callable[[], float] = time.monotonic) -> int:

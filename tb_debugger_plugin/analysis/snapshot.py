@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
 
 import duckdb
@@ -74,6 +74,7 @@ class Snapshot:
       changed: By table, the number of the commit in which its rows last changed. Tables without a mark
         are left out; they may have changed in any commit.
       may_lag: Whether expensive answers may be those of an earlier commit while the run grows.
+      answered: The commits of the answers that it was given; see `lasting`.
     """
 
     loader: RunLoader
@@ -87,6 +88,12 @@ class Snapshot:
     num_bad_graph_executions: int
     changed: Mapping[str, int]
     may_lag: bool = False
+    answered: set[int] = field(default_factory=set, compare=False)
+
+    @property
+    def oldest(self) -> int:
+        """The first of the commits that its answers are of: its own, unless some answers lag."""
+        return min({self.generation, *self.answered})
 
     def rows(self, query: str, parameters: Parameters | None = None) -> list[SqlRow]:
         """Return the rows of an SQL query."""

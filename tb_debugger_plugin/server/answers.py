@@ -1,4 +1,4 @@
-"""Answers of routes: JSON, columns in binary form, and files that are made while they are sent.
+"""What routes answer, as it is sent: JSON, columns in binary form, and files made while they are sent.
 
 Columns with a header become bytes: the length of the header as ``u32``, the header (JSON, padded
 with spaces), and the columns as little-endian blocks, each beginning at a multiple of 8 bytes.
@@ -11,13 +11,15 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 
+#: A JSON-like value, or one of the classes below.
+Answer: TypeAlias = Any
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8
 _TYPES: Final = {"f8": "f64", "f4": "f32", "i4": "i32", "u1": "u8"}
@@ -55,6 +57,28 @@ class Download:
     size: int
     chunks: Iterator[bytes]
     close: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An answer as it is sent.
+
+    Attributes:
+      content: The body.
+      content_type: The MIME type.
+    """
+
+    content: bytes
+    content_type: str
+
+
+def encoded(answer: Answer) -> Encoded:
+    """Return an answer as it is sent; not of a :class:`Download`, which is sent in parts."""
+    if isinstance(answer, Encoded):
+        return answer
+    if isinstance(answer, Columnar):
+        return Encoded(encode(answer), CONTENT_TYPE)
+    return Encoded(json_text(answer).encode(), "application/json")
 
 
 def of_page(page: ColumnPage) -> Columnar:

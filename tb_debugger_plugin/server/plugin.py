@@ -39,8 +39,7 @@ from tb_debugger_plugin.errors import (
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.live.messages.json import parse
 from tb_debugger_plugin.live.messages.key import fragment, users_key
-from tb_debugger_plugin.server import answers
-from tb_debugger_plugin.server.answers import Download
+from tb_debugger_plugin.server.answers import Download, encoded, json_text
 from tb_debugger_plugin.server.forgery import check_reader, checked_body, has_known_host, is_loopback
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import POSTS, ROUTES, Post, Route
@@ -187,18 +186,17 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             check_reader(self._access, request)
             self._print_link(request)
             value = route(self._viewer, Query(request.args))
-            if isinstance(value, answers.Columnar):
-                return _respond(request, answers.encode(value), answers.CONTENT_TYPE)
             if isinstance(value, Download):
                 return _send(value)
-            return _respond(request, answers.json_text(value), "application/json")
+            ready = encoded(value)
+            return _respond(request, ready.content, ready.content_type)
 
         return _wsgi(answer)
 
     def _post_app(self, post: Post) -> WsgiApp:
         def answer(request: wrappers.Request) -> wrappers.Response:
             value = post(self._viewer, parse(checked_body(self._access, request)))
-            return _respond(request, answers.json_text(value), "application/json")
+            return _respond(request, json_text(value), "application/json")
 
         return _wsgi(answer, ("POST",))
 
@@ -286,7 +284,7 @@ def _error(
     request: wrappers.Request, sentence: str, code: int, *, needs_key: bool = False
 ) -> wrappers.Response:
     facts = {"error": sentence, **({"needs_key": True} if needs_key else {})}
-    return _respond(request, answers.json_text(facts), "application/json", code=code)
+    return _respond(request, json_text(facts), "application/json", code=code)
 
 
 def _send(download: Download) -> wrappers.Response:

@@ -7,6 +7,7 @@ knows HTTP: errors are raised, and the plugin answers them in one place.
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final, TypedDict
@@ -34,11 +35,11 @@ from tb_debugger_plugin.analysis.verdict import RunVerdict, known_verdict, verdi
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.server import live, rules, values
-from tb_debugger_plugin.server.answers import Columnar, of_page
+from tb_debugger_plugin.server.answers import Answer, Columnar, of_page
+from tb_debugger_plugin.server.heavy import heavy_answer
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
 
-Answer = Any
 Route = Callable[[Viewer, Query], Answer]
 Post = Callable[[Viewer, Any], dict[str, Any]]
 
@@ -55,6 +56,15 @@ def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
             return route(snapshot, query)
 
     return answer
+
+
+def _heavy(path: str, route: Callable[[Snapshot, Query], Answer]) -> Route:
+    """Return a route whose answers take long."""
+
+    def answer(snapshot: Snapshot, query: Query) -> Answer:
+        return heavy_answer(snapshot, path, query.parameters, lambda: route(snapshot, query))
+
+    return _of_run(answer)
 
 
 class RunJson(TypedDict):
@@ -329,7 +339,8 @@ def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
 def _comparison(viewer: Viewer, query: Query) -> Any:
     settings = ComparisonSettings(query.optional_number("tolerance"))
     with _both(viewer, query) as (run, other):
-        return compare(run, other, settings)
+        depends = (weakref.ref(other.loader), other.generation)
+        return heavy_answer(run, "/compare", query.parameters, lambda: compare(run, other, settings), depends)
 
 
 def _histories(viewer: Viewer, query: Query) -> Columnar:
@@ -350,14 +361,14 @@ def _histories(viewer: Viewer, query: Query) -> Columnar:
 ROUTES: Final[dict[str, Route]] = {
     "/runs": _runs,
     "/logdir": _logdir,
-    "/alerts": _of_run(_alerts),
-    "/alerts/rules": _of_run(rules.rules),
-    "/alerts/found": _of_run(rules.found),
-    "/alerts/explained": _of_run(rules.explained),
-    "/diagnosis": _of_run(_diagnosis),
-    "/verdict": _of_run(_verdict),
-    "/origins": _of_run(_origins),
-    "/precision": _of_run(_precision),
+    "/alerts": _heavy("/alerts", _alerts),
+    "/alerts/rules": _heavy("/alerts/rules", rules.rules),
+    "/alerts/found": _heavy("/alerts/found", rules.found),
+    "/alerts/explained": _heavy("/alerts/explained", rules.explained),
+    "/diagnosis": _heavy("/diagnosis", _diagnosis),
+    "/verdict": _heavy("/verdict", _verdict),
+    "/origins": _heavy("/origins", _origins),
+    "/precision": _heavy("/precision", _precision),
     "/compare": _comparison,
     "/compare/histories": _histories,
     "/execution/digests": _of_run(_execution_digests),
@@ -373,7 +384,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
     "/graphs/ops": _of_run(_ops),
-    "/source_files/ops": _of_run(_source_ops),
+    "/source_files/ops": _heavy("/source_files/ops", _source_ops),
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/locate": _of_run(_locate),

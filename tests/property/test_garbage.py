@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.index.logdir import one_folder
-from tb_debugger_plugin.server.answers import Columnar, Download, encode
+from tb_debugger_plugin.server.answers import Download, encoded
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.routes import ROUTES
 from tb_debugger_plugin.server.viewer import Access, Viewer, open_viewer
@@ -71,4 +70,4 @@ def _ask(viewer: Viewer, path: str, parameters: dict[str, str]) -> None:
         assert sum(map(len, answer.chunks)) == answer.size
         answer.close()
     else:
-        assert encode(answer) if isinstance(answer, Columnar) else json.dumps(answer, allow_nan=False)
+        assert encoded(answer).content

@@ -23,7 +23,6 @@ from tb_debugger_plugin.analysis.graph.op_kinds import LOOPS
 from tb_debugger_plugin.analysis.lists.missing import is_cut
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
-from tb_debugger_plugin.index.loader import RunLoader
 
 
 def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | None) -> ComparedSide:
@@ -78,24 +77,11 @@ class Prepared:
         return ComparisonJob(first, second, self.depths, self.unordered, self.from_end, settings)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A result, and what it was derived from; it keeps no run alive."""
-
-    other: weakref.ref[RunLoader]
-    generations: tuple[int, int]
-    value: Prepared
-
-
 def prepared(first: Snapshot, second: Snapshot) -> Prepared:
     """Return what belongs together in two runs."""
-    kept = first.recall(_NAME)
-    generations = first.generation, second.generation
-    if isinstance(kept, _Kept) and kept.generations == generations and kept.other() is second.loader:
-        return kept.value
-    value = _prepare(first, second)
-    first.keep(_NAME, _Kept(weakref.ref(second.loader), generations, value))
-    return value
+    # A weak reference keeps no run alive.
+    version = (weakref.ref(second.loader), first.generation, second.generation)
+    return first.loader.memory.once(_NAME, version, lambda: _prepare(first, second))
 
 
 def _prepare(first: Snapshot, second: Snapshot) -> Prepared:

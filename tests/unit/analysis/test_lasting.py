@@ -112,6 +112,19 @@ def test_an_answer_is_not_given_for_a_commit_before_it(run: _Run) -> None:
     assert run.ask() == second
 
 
+def test_what_is_computed_from_an_answer_that_lags_does_not_hold_for_its_own_commit(run: _Run) -> None:
+    def outer(*, may_lag: bool = True) -> tuple[int, int]:
+        with open_snapshot(run.loader, may_lag=may_lag) as snapshot:
+            found = lasting(snapshot, "outer", lambda: run.answer.of(snapshot), run.answer.clock)
+            return found.generation, found.value
+
+    first = run.ask()
+    second = run.grow()
+    assert outer() == (first, first)
+    run.answer.now += 20.1
+    assert outer() == (second, second)
+
+
 def test_of_two_requests_at_once_one_computes_and_the_other_waits(run: _Run) -> None:
     begun, go_on = threading.Event(), threading.Event()
     computed: list[int] = []

@@ -1,0 +1,175 @@
+"""`server/heavy.py`: answers that take long are computed once, in turn, and kept within a bound."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.server import heavy, routes
+from tests.support.asking import Asker
+from tests.support.events import PATIENCE_S, Recording, full_health, small_program
+
+_THREADS = 16
+_PRECISION = "/precision"
+
+
+class _Slow:
+    """Stands before `precision`: counts calls, and holds them until it is released."""
+
+    def __init__(self, real: Callable[..., Any]) -> None:
+        self._real = real
+        self._lock = threading.Lock()
+        self._running = 0
+        self.calls = 0
+        self.most = 0
+        self.fails = False
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+        self.may_end.set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        with self._lock:
+            self.calls += 1
+            self._running += 1
+            self.most = max(self.most, self._running)
+        self.begun.set()
+        try:
+            assert self.may_end.wait(PATIENCE_S)
+            if self.fails:
+                raise BadQueryError("No.")
+            return self._real(*arguments)
+        finally:
+            with self._lock:
+                self._running -= 1
+
+
+class _Page:
+    """A run that is being recorded, and who asks for it."""
+
+    def __init__(self, folder: Path, slow: _Slow) -> None:
+        self.recording: Recording = small_program(folder)
+        self.asker = Asker(str(folder))
+        self.slow = slow
+
+    def generation(self) -> int:
+        return int(self.asker.json("/status", run=".")["generation"])
+
+    def grow(self) -> None:
+        before = self.generation()
+        self.recording.trace("g1", "Log", full_health([math.nan]))
+        deadline = time.monotonic() + PATIENCE_S
+        while self.generation() == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def precision(self, dtype: str = "float16") -> int:
+        return self.asker.get(_PRECISION, run=".", dtype=dtype).status_code
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Page]:
+    slow = _Slow(routes.precision)
+    monkeypatch.setattr(routes, "precision", slow)
+    made = _Page(tmp_path, slow)
+    with contextlib.closing(made.recording), made.asker:
+        made.generation()
+        yield made
+
+
+@contextlib.contextmanager
+def _held(page: _Page, questions: list[Callable[[], Any]]) -> Iterator[list[Future[Any]]]:
+    """Asks in threads, and lets `precision` begin but not end before the end of the block."""
+    page.slow.may_end.clear()
+    with ThreadPoolExecutor(len(questions)) as pool:
+        try:
+            asked = [pool.submit(question) for question in questions]
+            assert page.slow.begun.wait(PATIENCE_S)
+            yield asked
+        finally:
+            page.slow.may_end.set()
+
+
+def test_many_who_ask_the_same_get_one_answer_until_the_run_grows(page: _Page) -> None:
+    with _held(page, [page.precision] * _THREADS) as asked:
+        pass
+    assert [each.result(PATIENCE_S) for each in asked] == [200] * _THREADS
+    assert page.slow.calls == 1
+    page.precision()
+    assert page.slow.calls == 1
+    page.grow()
+    page.precision()
+    assert page.slow.calls == 2
+
+
+def test_an_answer_from_memory_is_the_answer(page: _Page) -> None:
+    for path in ("/precision", "/origins", "/alerts", "/alerts/rules", "/verdict", "/diagnosis"):
+        first, second = (page.asker.get(path, run=".") for _ in range(2))
+        assert first.status_code == 200 and first.is_json
+        assert (first.data, first.headers["Content-Type"]) == (second.data, second.headers["Content-Type"])
+
+
+def test_a_failure_is_not_kept(page: _Page) -> None:
+    page.slow.fails = True
+    assert page.precision() == 400
+    page.slow.fails = False
+    assert page.precision() == 200
+    assert page.slow.calls == 2
+
+
+def test_the_status_does_not_wait_for_answers_that_take_long(page: _Page) -> None:
+    others = [lambda dtype=dtype: page.precision(dtype) for dtype in ("float16", "bfloat16")]
+    with _held(page, others) as asked:
+        assert page.asker.get("/status", run=".").status_code == 200
+        assert page.asker.get("/columns/graph_executions", run=".").status_code == 200
+        assert not any(each.done() for each in asked)
+
+
+def test_only_so_many_are_computed_at_once(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heavy, "_turns", threading.BoundedSemaphore(1))
+    others = [lambda dtype=dtype: page.precision(dtype) for dtype in ("float16", "bfloat16", "float16")]
+    with _held(page, others) as asked:
+        pass
+    assert [each.result(PATIENCE_S) for each in asked] == [200] * 3
+    assert (page.slow.calls, page.slow.most) == (2, 1)
+
+
+def test_what_is_kept_has_a_bound(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = max(len(page.asker.get(_PRECISION, run=".", dtype=name).data) for name in ("float16", "bfloat16"))
+    page.grow()
+    page.slow.calls = 0
+    monkeypatch.setattr(heavy, "KEPT_BYTES", int(size * 1.5))
+    for name in ("float16", "bfloat16", "bfloat16", "float16", "float16"):
+        page.precision(name)
+    assert page.slow.calls == 3
+    page.grow()
+    page.slow.calls = 0
+    monkeypatch.setattr(heavy, "KEPT_BYTES", 10)
+    for _ in range(2):
+        assert page.precision() == 200
+    assert page.slow.calls == 2
+
+
+def test_an_answer_that_lags_is_not_kept(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_debugger_plugin.analysis.lasting._TIMES", 1e6)
+    first = page.asker.json("/origins", run=".")["generation"]
+    page.grow()
+    assert page.asker.json("/origins", run=".")["generation"] == first < page.generation()
+    monkeypatch.setattr("tb_debugger_plugin.analysis.lasting._grows", lambda snapshot: False)
+    assert page.asker.json("/origins", run=".")["generation"] == page.generation()
+
+
+def test_a_file_of_the_user_changes_the_answer(page: _Page, tmp_path: Path) -> None:
+    before = page.asker.json("/alerts/rules", run=".")
+    (tmp_path / "tbdbg_allow.toml").write_text(
+        '[[allow]]\nrule = "InfNanAlert"\nop_type = "Log"\nreason = "Log of 0 is meant."\n'
+    )
+    assert page.asker.json("/alerts/rules", run=".") != before
