@@ -140,9 +140,6 @@ class TooSlowError(UsageError):
 
 #: Finds what breaks a rule; it may raise a `TooSlowError`.
 Find: TypeAlias = Callable[[Snapshot, Values], Sequence[RuleHit]]
-#: Selects every value that breaks a rule, as SQL with the parameters as ``$name``: ``idx`` of
-#: ``graph_executions``, and ``idx`` and ``slot`` of ``execution_outputs``.
-Every: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,8 @@ class AlertRule:
       recommends: Roles of which a run must have tensors for the rule to be on by default; None = never on by
         default.
       advice: What usually helps.
-      every: How every value that breaks it is listed; None for a rule about the history of a tensor.
+      every: What holds of every value that breaks it, as SQL on columns of `graph_executions` and
+        `execution_outputs` with the parameters as ``$name``; None for a rule about the history of a tensor.
       leaves_out: Returns the sites that `find` leaves out, for a rule with `every`.
       has_groups: Whether the tensors of a layer or variable that break it are one alert.
     """
@@ -180,7 +178,7 @@ class AlertRule:
     roles: tuple[Role, ...] = ()
     recommends: tuple[Role, ...] | None = None
     advice: str | None = None
-    every: Every | None = None
+    every: str | None = None
     leaves_out: Callable[[Snapshot, Values], Collection[int]] | None = None
     has_groups: bool = True
 

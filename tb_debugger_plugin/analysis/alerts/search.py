@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.places import sites_at
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Every, Find, RuleHit, Values
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, Find, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import NamedParameters, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES
@@ -82,14 +82,6 @@ def _eager(snapshot: Snapshot, where: str, select: str, used: NamedParameters) -
         used or None,
     )
     return [RuleHit(*row) for row in rows]
-
-
-def every_value(where: str) -> Every:
-    """Return the SQL that lists every value that fulfils a condition."""
-    return (
-        f"SELECT idx FROM graph_executions WHERE {where}",
-        f"SELECT idx, slot FROM execution_outputs WHERE {where}",
-    )
 
 
 def parameters_in(sql: str, values: Values) -> NamedParameters:

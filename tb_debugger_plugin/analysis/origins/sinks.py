@@ -271,18 +271,20 @@ class Sinks:
         ((last,),) = self._snapshot.rows("SELECT max(wall_time) FROM executions")
         runs = self._snapshot.rows("SELECT max(end_time) FROM session_runs")
         until = max((time for time in (last, runs[0][0]) if time is not None), default=-1.0)
-        rows = self._snapshot.rows(
-            f"SELECT idx, site FROM graph_executions WHERE wall_time > ? AND health = {BAD}"
-            " ORDER BY nan > 0 DESC, idx DESC LIMIT 256",
-            [until],
-        )
         catalog = self._snapshot.catalog
-        for idx, site in rows:
-            name = catalog.graphs[catalog.sites[site].graph].name or ""
-            if not is_of_pipeline(name):
-                measured = self._feeds.measured(ValueRef(trace=idx))
-                yield BadSink(measured.time, ValueRef(trace=idx), _kind_of(measured, None), "stop")
-                return
+        for what in ("nan > 0", "(nan > 0) IS NOT TRUE"):
+            # The last rows of one condition are found at the end; of two at once, all rows would be sorted.
+            rows = self._snapshot.rows(
+                f"SELECT idx, site FROM graph_executions WHERE wall_time > ? AND health = {BAD} AND {what}"
+                " ORDER BY idx DESC LIMIT 256",
+                [until],
+            )
+            for idx, site in rows:
+                name = catalog.graphs[catalog.sites[site].graph].name or ""
+                if not is_of_pipeline(name):
+                    measured = self._feeds.measured(ValueRef(trace=idx))
+                    yield BadSink(measured.time, ValueRef(trace=idx), _kind_of(measured, None), "stop")
+                    return
 
 
 def _firsts(nan: int | None, inf: int | None, first: int | None) -> Iterator[tuple[int, BadKind | None]]:

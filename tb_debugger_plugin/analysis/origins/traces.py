@@ -131,7 +131,8 @@ class Traces:
         Of calls that run at the same time in several threads it is not on record which trace ran in which.
         None if all of them ran in one thread.
         """
-        span = span_of_call(self._snapshot, execution)
+        threads = self._snapshot.rows_of("executions", "SELECT count(DISTINCT thread) FROM executions")
+        span = span_of_call(self._snapshot, execution) if threads[0][0] > 1 else None
         if span is None:
             return None
         ((found,),) = self._snapshot.rows(

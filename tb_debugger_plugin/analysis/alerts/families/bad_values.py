@@ -160,10 +160,7 @@ NAN_OR_INFINITY: Final = AlertRule(
     columns=("any_bad",),
     recommends=(),
     has_groups=False,
-    every=(
-        "SELECT idx FROM bad_graph_executions",
-        f"SELECT idx, slot FROM execution_outputs WHERE health = {BAD}",
-    ),
+    every=f"health = {BAD}",
 )
 
 RULES: Final = (NAN_OR_INFINITY,)

@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     explanation,
     magnitude_words,
 )
-from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST, by_value, every_value, without
+from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST, by_value, without
 from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.advice import RANGE
 from tb_debugger_plugin.analysis.diagnosis.phrases import Phrases, code, number, text
@@ -66,7 +66,7 @@ EXPLODING: Final = AlertRule(
     columns=("max",),
     recommends=(),
     advice=RANGE.words,
-    every=every_value(_EXPLODING),
+    every=_EXPLODING,
     leaves_out=_masks,
 )
 
