@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from tests.faults.run import Fault, read_fault
 from tests.support.checkout import ROOT, tracked_paths
+
+_FAULTS = [read_fault(path) for path in sorted((ROOT / "tests" / "faults").glob("*.patch"))]
 
 
 def test_a_test_file_begins_with_what_it_tests():
@@ -29,6 +35,16 @@ def test_unit_tests_stand_where_their_subjects_do():
         folder = file.parent.relative_to("tests/unit")
         subject = _subject(file).removeprefix("tb_debugger_plugin/")
         assert folder in (Path(subject), *Path(subject).parents), file
+
+
+@pytest.mark.parametrize("fault", _FAULTS, ids=lambda fault: fault.path.stem)
+def test_a_fault_can_be_made_and_its_tests_are_there(fault: Fault):
+    """`make test-faults` says whether they fail, in minutes; this, which fault a change has overtaken."""
+    subprocess.run(["git", "apply", "-C1", "--check", str(fault.path)], cwd=ROOT, check=True)
+    for test in fault.tests:
+        file, *_, name = test.partition("[")[0].split("::")
+        text = (ROOT / file).read_text("utf-8")
+        assert f"def {name}(" in text or not file.endswith(".py"), test
 
 
 def _subject(file: Path) -> str:
