@@ -68,7 +68,7 @@ def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(s
     assert takes["MatMul_1"]["outputs"][0]["gradient_of"] == ["dense/kernel"]
     assert takes["MatMul"]["outputs"][0]["gradient_of"] == [] and takes["MatMul"]["variable"] is None
     around = neighbours.neighbours(snapshot, "g0", "read", hops=1, limit=10)["ops"]
-    assert {op["op_name"]: op["layer"] for op in around} == dict.fromkeys(
+    assert {op.op_name: op.layer for op in around} == dict.fromkeys(
         ("read", "kernel", "MatMul", "MatMul_1"), "dense"
     )
 
@@ -111,21 +111,21 @@ def test_executions_have_no_layers(snapshot: Snapshot, name: str) -> None:
 
 def test_layers_and_variables_are_found_with_a_place_to_jump_to(snapshot: Snapshot) -> None:
     actual = search.find(snapshot, "DENSE", 10)
-    assert [(layer["name"], layer["num_ops"], layer["op_name"]) for layer in actual["layers"]] == [
+    assert [(layer.name, layer.num_ops, layer.op_name) for layer in actual["layers"]] == [
         ("dense", 4, "kernel"),
         ("head/dense_1", 1, "Sum"),
     ]
     (variable,) = actual["variables"]
-    assert (variable["name"], variable["op_name"]) == ("dense/kernel", "kernel")
-    assert variable["gradients"] == [{"graph_id": "g0", "op_name": "MatMul_1", "output_slot": 0}]
-    assert [v["name"] for v in search.find(snapshot, "b/bias", 10)["variables"]] == ["b/bias"]
+    assert (variable.name, variable.op_name) == ("dense/kernel", "kernel")
+    assert variable.gradients == [search.FoundGradient("g0", "MatMul_1", 0)]
+    assert [v.name for v in search.find(snapshot, "b/bias", 10)["variables"]] == ["b/bias"]
 
 
 def test_the_graph_that_an_op_runs_is_the_recorded_one(snapshot: Snapshot) -> None:
     info = graphs.op_info(snapshot, "g0", "call")
     assert info["runs"] == [{"graph_id": "g2", "graph_name": "second"}]
     inside = neighbours.neighbours(snapshot, "g0", "Sum", hops=2, limit=10)["ops"]
-    assert ("g2", "Exp") in {(op["graph_id"], op["op_name"]) for op in inside}
+    assert ("g2", "Exp") in {(op.graph_id, op.op_name) for op in inside}
     numbers = snapshot.catalog.graph_numbers
     assert set(graph_calls(snapshot).callers) == {numbers["g2"]}
 

@@ -20,9 +20,10 @@ EMPTY = {**dict.fromkeys(NUMBERS, 0.0), **dict.fromkeys(("min", "max", "mean", "
 def _presets(value: float) -> list[str]:
     """The ready-made conditions of the page, with a reference value."""
     page = (ROOT / "frontend" / "src" / "model" / "live" / "conditions.ts").read_text("utf-8")
-    presets = re.findall(r'^  (contains|above|below)\(".*", "(.*)"\),$', page, re.MULTILINE)
-    signs = {"contains": "> 0", "above": f"> {value}", "below": f"< {value}"}
-    return [f"{text} {signs[kind]}" for kind, text in presets]
+    of_two = re.findall(r'^  \.\.\.compared\("([^"]*)"(?:, "([^"]*)")?\),$', page, re.MULTILINE)
+    contained = re.findall(r'^  contains\(".*", "(.*)"\),$', page, re.MULTILINE)
+    compared = [f"{text or title} {sign} {value}" for title, text in of_two for sign in "><"]
+    return [f"{name} > 0" for name in contained] + compared
 
 
 @pytest.mark.parametrize(
