@@ -216,7 +216,7 @@ def test_equal_runs_agree_and_the_comparison_can_be_closed(browser, address):
 
 def test_a_run_that_is_being_read_is_waited_for_and_a_failure_is_told(browser, address, runs):
     with Asker(runs[0]) as asker:
-        status = asker.json("status", {"run": "changed"})
+        status = asker.json("/status", {"run": "changed"})
     loading = {**status, "num_graph_executions": 0, "loading": {"bytes_done": 1, "bytes_total": 4}}
     with open_page(browser, f"{address}{COMPARED}", answers={"status?run=changed": loading}) as page:
         reading = page.page.frame_locator("iframe").get_by_test_id("comparison-reading")

@@ -69,7 +69,8 @@ def _show(page: DebuggerPage, value: str, **more: str) -> None:
     """Open a value by its link, as `e0.3`, and wait until it is there."""
     keys = {"execution": "1", "value": value, **more}
     link = "&".join(f"p.debugger.{key}={text}" for key, text in keys.items())
-    page.page.evaluate("link => { location.hash = `#debugger&${link}`; }", link)
+    # A page that is busy writes its own link, also over one that it has not read yet.
+    page.frame.page.evaluate("link => { location.hash = `#debugger&${link}`; }", link)
     expect(page.part("value-view")).to_be_visible()
     assert page.frame
 

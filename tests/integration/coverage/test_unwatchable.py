@@ -49,9 +49,9 @@ def test_functions_of_pipelines_that_were_made_before_are_named_once(
 def test_a_function_of_a_notebook_cell_is_named_by_its_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tb_debugger_plugin.capture.stacks.cells import CELLS
+    from tb_debugger_plugin.capture.stacks import cells
 
-    monkeypatch.setattr(CELLS, "_label", lambda filename: "Cell In[4]" if "ipykernel" in filename else None)
+    monkeypatch.setattr(cells, "ipythons_label", lambda name: "Cell In[4]" if "ipykernel" in name else None)
     cell: dict[str, Any] = {}
     exec(compile("\ndef more(x):\n    return x + 1\n", "/x/ipykernel_7/123.py", "exec"), cell)
     before = tf.data.Dataset.range(3).map(cell["more"])
