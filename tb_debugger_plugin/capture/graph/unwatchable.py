@@ -6,6 +6,7 @@ made before the recording. A function without a graph has nothing to watch.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Container, Iterable, Iterator
 
 from tensorflow.python.data.ops import structured_function
@@ -73,8 +74,14 @@ def without_graph(names: Iterable[str]) -> Missing:
       names: Names of the functions in the runtime.
     """
     names = tuple(sorted(set(names)))
+    # Graphs are found among the objects of Python's garbage collector, which hides those that are frozen.
+    hint = (
+        " Call gc.unfreeze() before the recording begins, so that it finds graphs."
+        if gc.get_freeze_count()
+        else ""
+    )
     return Missing(
         NotRecordedReason.NO_GRAPH,
-        f"The debugger does not record functions that have no graph: {name_list(names)}.",
+        f"The debugger does not record functions that have no graph: {name_list(names)}.{hint}",
         names,
     )
