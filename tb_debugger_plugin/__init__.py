@@ -18,7 +18,7 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tb_debugger_plugin.version import __version__ as __version__
+from tb_debugger_plugin.events.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.api import BadValue as BadValue
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.techniques.interposing import interpose as interpose
     from tb_debugger_plugin.techniques.plotting import plot_tensor as plot_tensor
     from tb_debugger_plugin.techniques.printing import print_tensor as print_tensor
-
-#: The version of the package, defined only here.
 
 #: The public names and their modules; the imports above give them their types.
 _MODULES = {

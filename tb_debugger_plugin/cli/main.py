@@ -20,7 +20,7 @@ from typing import Final
 
 from tb_debugger_plugin.errors import DebuggerError
 from tb_debugger_plugin.events.printable import printable_lines
-from tb_debugger_plugin.version import __version__
+from tb_debugger_plugin.events.version import __version__
 
 #: The verbs, each a module of this folder, and what the help says of them, in its order.
 VERBS: Final = {

@@ -30,12 +30,12 @@ from distributed.scheduler import KilledWorker
 
 from tb_debugger_plugin.errors import DebuggerError, FormatError, UsageError, user_message
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.events.version import __version__
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import ROWS_A_PART, Layout, PartId, Slice, cut, lay_out
 from tb_debugger_plugin.pipeline.survey import CHUNK_BYTES, Chunk, Facts, RowSpans, Walked, survey, walk
-from tb_debugger_plugin.version import __version__
 
 #: Seconds for a scheduler to answer, and for a first worker to come.
 CONNECT_S: Final = 30
@@ -139,7 +139,7 @@ def _check_workers(client: Client) -> None:
     # Pickled with its code, because a worker may lack this module.
     def version() -> str | None:
         try:
-            from tb_debugger_plugin.version import __version__ as installed
+            from tb_debugger_plugin.events.version import __version__ as installed
         except ImportError:
             return None
         return installed

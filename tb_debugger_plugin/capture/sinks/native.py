@@ -34,9 +34,9 @@ from tb_debugger_plugin.capture.tf_types import Array, NodeDef
 from tb_debugger_plugin.events.fileset import GRAPHS, SOURCE_FILES, STACK_FRAMES, FileSet, FileSetWriter
 from tb_debugger_plugin.events.messages import Execution, GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode, spec_of
+from tb_debugger_plugin.events.version import __version__
 from tb_debugger_plugin.native import structs
 from tb_debugger_plugin.native.structs import BadRecord
-from tb_debugger_plugin.version import __version__
 
 
 def _claim_file_set(dump_root: str, host: str) -> int:

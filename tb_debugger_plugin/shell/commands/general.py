@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tb_debugger_plugin.errors import DebuggerError
+from tb_debugger_plugin.events.version import __version__
 from tb_debugger_plugin.shell.command import Answer, Command, Completes, Needs
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, of_text, plain
-from tb_debugger_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell

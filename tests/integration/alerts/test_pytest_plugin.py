@@ -113,8 +113,8 @@ def test_without_the_option_nothing_is_recorded_and_no_tensorflow_imported(tmp_p
     code, text = run_pytest(tmp_path, "-k", "test_without_tensorflow", "-s")
     assert code == 0
     assert re.search(
-        r"IMPORTED False tb_debugger_plugin tb_debugger_plugin.testing tb_debugger_plugin.testing.plugin"
-        r" tb_debugger_plugin.version$",
+        r"IMPORTED False tb_debugger_plugin tb_debugger_plugin.events tb_debugger_plugin.events.version"
+        r" tb_debugger_plugin.testing tb_debugger_plugin.testing.plugin$",
         text,
         re.MULTILINE,
     ), text

@@ -174,10 +174,10 @@ def test_a_part_that_is_in_no_folder_is_an_error(tmp_path, client):
 
 
 def test_workers_without_this_version_are_named(client, monkeypatch):
-    client.run(lambda: sys.modules.__setitem__("tb_debugger_plugin.version", None))
+    client.run(lambda: sys.modules.__setitem__("tb_debugger_plugin.events.version", None))
     with pytest.raises(DebuggerError, match=r"2 workers cannot help: .* has no tb-debugger-plugin"):
         cluster._check_workers(client)
-    client.run(lambda: sys.modules.pop("tb_debugger_plugin.version"))
+    client.run(lambda: sys.modules.pop("tb_debugger_plugin.events.version"))
     cluster._check_workers(client)
     monkeypatch.setattr(cluster, "__version__", "99")
     with pytest.raises(DebuggerError, match=r"has tb-debugger-plugin .*; install 99"):
