@@ -10,12 +10,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tb_debugger_plugin.cli.reading import a_location, check_folder
+from tb_debugger_plugin.cli.reading import a_location
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.fileset import FileSet, find_file_sets
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.events.text import Normalizer, dump_file, dump_file_set, event_objects, set_objects
+from tb_debugger_plugin.reading import choose
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +60,7 @@ def _lines(path: Location, normalize: bool) -> Iterator[str]:
 def _file_sets(path: Location) -> list[FileSet]:
     file_sets = find_file_sets(path)
     if not file_sets:
-        check_folder(path)
+        choose.check_folder(path)
         raise NotFoundError(
             f"{path} is neither an event file nor a folder with tfdbg_events.*.metadata in it."
         )

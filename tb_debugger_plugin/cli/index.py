@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -29,19 +29,11 @@ from tb_debugger_plugin.cli.reading import a_location, add_arguments, print_resu
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index import indexer
-from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.reading import choose
-from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.reading.run import OnProgress, Run
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.pipeline import cluster
-
-#: Why workers do not read runs of a kind.
-_REFUSED: Final = {
-    RunKind.TABLES: "holds tables already.",
-    RunKind.DUMPS: "holds dumps of tfdbg v1, which workers do not read; use tbdbg export.",
-}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -80,14 +72,14 @@ def run(args: argparse.Namespace) -> int:
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
     with Progress(*columns, console=console, disable=console.quiet) as bar:
-        results = run_each(args, _facts, report=lambda run: _shown(run, bar))
+        results = run_each(args, _facts, report=lambda name: _shown(name, bar))
     return print_results(results, _line, as_json=args.json)
 
 
-def _shown(run: FoundRun, bar: Progress) -> Callable[[indexer.LoadProgress], None]:
+def _shown(name: str, bar: Progress) -> OnProgress:
     """Return what shows the progress of a run."""
-    task = bar.add_task(run.name, total=None)
-    return lambda progress: bar.update(task, completed=progress.bytes_done, total=progress.bytes_total)
+    task = bar.add_task(name, total=None)
+    return lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -136,10 +128,8 @@ def _in_parallel(args: argparse.Namespace) -> int:
             for each in runs:
                 folder = _below(out, each.name)
                 try:
-                    if each.kind is not RunKind.EVENTS:
-                        raise UsageError(f"{each.folder} {_REFUSED[each.kind]}")
                     began = time.monotonic()
-                    rows = cluster.convert(client, each, str(folder), report=_steps(each, bar))
+                    rows = cluster.convert(client, each, str(folder), report=_steps(each.name, bar))
                     seconds = round(time.monotonic() - began, 3)
                     results[each.name] = {"folder": str(folder), "rows": rows, "seconds": seconds}
                 except (DebuggerError, OSError) as error:
@@ -158,7 +148,7 @@ def _below(out: Location, name: str) -> Location:
     return out if name == "." else out / name
 
 
-def _steps(run: FoundRun, bar: Progress) -> Callable[[cluster.Progress], None]:
+def _steps(name: str, bar: Progress) -> Callable[[cluster.Progress], None]:
     """Return what shows the steps of a conversion."""
     words = {"survey": "chunks read", "write": "parts written"}
     tasks: dict[str, Any] = {}
@@ -168,7 +158,7 @@ def _steps(run: FoundRun, bar: Progress) -> Callable[[cluster.Progress], None]:
         step, now = progress.step, time.monotonic()
         if step not in tasks:
             began[step] = now
-            tasks[step] = bar.add_task(f"{run.name}: {words[step]}", rate="")
+            tasks[step] = bar.add_task(f"{name}: {words[step]}", rate="")
         seconds = now - began[step]
         rate = f"{progress.rows / seconds:,.0f} rows/s" if seconds else ""
         bar.update(tasks[step], completed=progress.done, total=progress.total, rate=rate)

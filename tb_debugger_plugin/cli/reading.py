@@ -15,12 +15,10 @@ from typing import Any
 import duckdb
 
 from tb_debugger_plugin.cli.main import say
-from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
+from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.indexer import LoadProgress
-from tb_debugger_plugin.index.runs import FoundRun, Problem, has_debug_events
 from tb_debugger_plugin.reading import choose
-from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.reading.run import OnProgress, Run
 
 
 def a_location(text: str) -> Location:
@@ -30,18 +28,6 @@ def a_location(text: str) -> Location:
     except UsageError as error:
         # argparse does not show the message of any other ValueError.
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def check_folder(folder: Location) -> None:
-    """Check that a folder exists and can be read completely.
-
-    Raises:
-      NotFoundError: It does not exist, or cannot be read completely.
-    """
-    problems: list[Problem] = []
-    has_debug_events(folder, problems.append)
-    if problems:
-        raise NotFoundError(choose.sentences(problems))
 
 
 def add_logdir(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +91,7 @@ def run_each(
     *,
     timeout: float | None = None,
     writes: Sequence[Path] = (),
-    report: Callable[[FoundRun], Callable[[LoadProgress], None]] | None = None,
+    report: Callable[[str], OnProgress] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Open each run that is named; return the results by name, with an `error` for an unreadable run.
 
@@ -114,12 +100,12 @@ def run_each(
       action: Returns the result for one run, which has read all that is in its files.
       timeout: Seconds after which the result is of what was read until then; None = no limit.
       writes: Folders that the action writes tables into.
-      report: Returns for a run what is called with its progress now and then.
+      report: Returns, for the name of a run, what is called with its progress now and then.
     """
     results: dict[str, dict[str, Any]] = {}
     for run in choose.chosen(args.logdir, args.name, say):
         try:
-            shown = report(run) if report else None
+            shown = report(run.name) if report else None
             with Run(run, timeout=timeout, writes=writes, report=shown) as opened:
                 results[run.name] = action(opened)
         except (DebuggerError, OSError, duckdb.Error) as error:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.cli.main import say
-from tb_debugger_plugin.cli.reading import add_logdir, check_folder
+from tb_debugger_plugin.cli.reading import add_logdir
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.settings import Settings, user_file
@@ -59,7 +60,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer command lines; return the exit code."""
-    check_folder(args.logdir)
+    choose.check_folder(args.logdir)
     if args.keep is not None and not (args.attach and 0 <= args.keep < 1e9):
         raise UsageError("--keep takes a number of seconds from 0 on, and is only for --attach.")
     keep_s = args.keep if args.keep is not None else _KEEP_S if args.commands else 0.0

@@ -76,6 +76,11 @@ class FoundRun:
     kind: RunKind = RunKind.EVENTS
 
     @property
+    def is_of_dumps(self) -> bool:
+        """Whether it is made of dump folders of tfdbg v1."""
+        return self.kind is RunKind.DUMPS
+
+    @property
     def title(self) -> str:
         """The name for display: in place of ``.``, which is the logdir itself, the name of the logdir."""
         if self.name != "." and not self.name.startswith(". ("):

@@ -31,7 +31,7 @@ from distributed.scheduler import KilledWorker
 from tb_debugger_plugin.errors import DebuggerError, FormatError, UsageError, user_message
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
 from tb_debugger_plugin.events.version import __version__
-from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import ROWS_A_PART, Layout, PartId, Slice, cut, lay_out
@@ -49,6 +49,11 @@ _SETTINGS: Final = {
     # It looks at the stack a hundred times a second.
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.http.routes": [],
+}
+#: Why workers do not read runs of a kind.
+_REFUSED: Final = {
+    RunKind.TABLES: "holds tables already.",
+    RunKind.DUMPS: "holds dumps of tfdbg v1, which workers do not read; use tbdbg export.",
 }
 #: Seconds without any worker that takes tasks after which a conversion is given up.
 PATIENCE_S: Final = 120
@@ -204,7 +209,10 @@ def convert(
     Raises:
       DebuggerError: The cluster failed, or files changed or were missing; the folder is not a run then.
       OSError: Files cannot be read or written.
+      UsageError: The run is not made of event files.
     """
+    if run.kind in _REFUSED:
+        raise UsageError(f"{run.folder} {_REFUSED[run.kind]}")
     with _sentences():
         tables.clear(folder)
         surveys = _survey_all(client, run, chunk_bytes, report)

@@ -10,13 +10,25 @@ from typing import Final
 
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.runs import FoundRun, Problem, find_runs
+from tb_debugger_plugin.index.runs import FoundRun, Problem, find_runs, has_debug_events
 
 #: How many of several names an error message shows.
 _NAMES: Final = 5
 
 
-def sentences(problems: Sequence[Problem]) -> str:
+def check_folder(folder: Location) -> None:
+    """Check that a folder exists and can be read completely.
+
+    Raises:
+      NotFoundError: It does not exist, or cannot be read completely.
+    """
+    problems: list[Problem] = []
+    has_debug_events(folder, problems.append)
+    if problems:
+        raise NotFoundError(_sentences(problems))
+
+
+def _sentences(problems: Sequence[Problem]) -> str:
     """Return what is wrong with some folders, a line each."""
     return "\n".join(problem.message for problem in problems)
 
@@ -39,9 +51,9 @@ def chosen(
     runs = find_runs(logdir, problems.append)
     if not runs:
         message = f"{logdir} holds no debug events; record some with tb_debugger_plugin.record(...)."
-        raise NotFoundError(sentences(problems) or message)
+        raise NotFoundError(_sentences(problems) or message)
     if problems:
-        report(sentences(problems))
+        report(_sentences(problems))
     found = [run for run in runs if name is None or run.name == name]
     if not found:
         raise NotFoundError(f"There is no run named {name!r} in {logdir}; choose from {_listed(runs)}.")

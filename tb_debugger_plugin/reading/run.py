@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import duckdb
 
@@ -48,7 +48,6 @@ from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.locations import location
-from tb_debugger_plugin.index.indexer import LoadProgress
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import write_tables
 from tb_debugger_plugin.index.runs import FoundRun
@@ -68,6 +67,8 @@ from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows
 from tb_debugger_plugin.reading.value import Value, value_of, values_of
 
 T = TypeVar("T")
+#: Called with how many bytes were read, and how many there are.
+OnProgress: TypeAlias = Callable[[int, int], None]
 
 REPORT_FORMATS: Final = {"html": page, "markdown": markdown}
 
@@ -140,7 +141,7 @@ class Run:
         *,
         timeout: float | None = None,
         writes: Sequence[Path] = (),
-        report: Callable[[LoadProgress], None] | None = None,
+        report: OnProgress | None = None,
     ) -> None:
         self._found = found
         self._loader = RunLoader(found, folders=writes)
@@ -155,7 +156,7 @@ class Run:
             self.close()
             raise
 
-    def _wait(self, timeout: float | None, report: Callable[[LoadProgress], None] | None) -> None:
+    def _wait(self, timeout: float | None, report: OnProgress | None) -> None:
         begin = time.monotonic()
         # In short waits, so that Ctrl-C ends them.
         while not self._loader.wait(_WAIT_SECONDS) and (
@@ -167,9 +168,9 @@ class Run:
         if self._loader.failure:
             raise NotReadyError(self._loader.failure.partition("\n")[0])
 
-    def _report(self, report: Callable[[LoadProgress], None] | None) -> None:
+    def _report(self, report: OnProgress | None) -> None:
         if report is not None and self._loader.progress is not None:
-            report(self._loader.progress)
+            report(self._loader.progress.bytes_done, self._loader.progress.bytes_total)
 
     @property
     def name(self) -> str:

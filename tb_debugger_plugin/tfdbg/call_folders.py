@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tb_debugger_plugin.events.dumps.names import is_of_debugger
-from tb_debugger_plugin.index.cache import database_path, remove_unused
-from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.reading.kept_tables import delete_tables
 from tb_debugger_plugin.tfdbg.dumping_session import empty_folder
 
 _PREFIX: Final = "tfdbg_"
@@ -50,11 +49,7 @@ class CallFolder:
         """Delete the dumps, what was derived from them, and the folder if it was made for them."""
         if not self.path.is_dir():
             return
-        for run in find_runs(self.path):
-            # The next call has other tables, and nobody asks for these again.
-            tables = database_path(run)
-            if tables.exists():
-                remove_unused(tables)
+        delete_tables(self.path)  # the next call has others, and nobody asks for these again
         for path in [self.path] if self._is_own else list(self.path.iterdir()):
             if self._is_own or is_of_debugger(path.name):
                 _delete(path)

@@ -10,7 +10,6 @@ calls.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -22,10 +21,9 @@ from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.options import make_options
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent
-from tb_debugger_plugin.index.cache import database_path, remove_unused
-from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.reading.kept_tables import delete_tables
 from tb_debugger_plugin.reading.rows import GraphExecution
-from tb_debugger_plugin.reading.run import Run
+from tb_debugger_plugin.reading.run import open_run
 from tb_debugger_plugin.shell.program import RunRequest
 
 # Leaves out of the recording of a call what the user did not choose: `run --node_name_filter …`.
@@ -62,8 +60,7 @@ def keep_only_chosen(folder: Path, request: RunRequest) -> None:
 
 
 def _chosen(folder: Path, request: RunRequest) -> set[_Tensor]:
-    (found,) = find_runs(folder)
-    with Run(found) as run:
+    with open_run(folder) as run:
         rows = run.graph_executions()
         return {_Tensor(row.graph_id, row.op_name, row.slot) for row in rows if _is_chosen(row, request)}
 
@@ -178,12 +175,12 @@ class CallRecords:
                 _link(path, folder / path.name)
         if chooses(request):
             keep_only_chosen(folder, request)
-            _delete_tables(folder)  # those of all records
+            delete_tables(folder)  # those of all records
         return folder
 
     def drop(self, folder: Path) -> None:
         """Delete the folder of a call, and what was derived from it."""
-        _delete_tables(folder)
+        delete_tables(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -211,9 +208,3 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _delete_tables(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        for run in find_runs(folder):
-            remove_unused(database_path(run))

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import DebuggerError, user_message
 from tb_debugger_plugin.events.locations import Location
-from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
@@ -113,8 +112,9 @@ class Conductor:
             found = choose.only(logdir, None, "its own folder")
             # Tables of a recording hold the health of each tensor. Making tables of a dump folder would take
             # a hundred times longer than looking at the dumps of a small graph.
-            if chosen.health is not None and found.kind is not RunKind.DUMPS:
-                return _Found(_has_health(found, chosen.health, excluded))
+            if chosen.health is not None and not found.is_of_dumps:
+                with Run(found) as run:
+                    return _Found(_has_health(run, chosen.health, excluded))
             return _first_passing(chosen, logdir, request.exclude_names)
         except (DebuggerError, OSError, re.error) as error:
             return _Found(False, f"The tensor filter {name!r} cannot be used: {user_message(error)}")
@@ -135,15 +135,14 @@ class Conductor:
         self._request, self._left = answer.request, answer.request.times
 
 
-def _has_health(found: FoundRun, health: str, excluded: re.Pattern[str] | None) -> bool:
-    with Run(found) as run:
-        rows = run.graph_executions(health=health)
-        if excluded is None:
-            return len(rows) > 0 or len(run.executions(health=health)) > 0
-        names = (row.op_name for row in rows)
-        # The results of a function are tensors of its graph, whose names the user can exclude.
-        types = (row.op_type for row in run.executions(health=health) if not row.graph_id)
-        return any(not excluded.match(name or "") for group in (names, types) for name in group)
+def _has_health(run: Run, health: str, excluded: re.Pattern[str] | None) -> bool:
+    rows = run.graph_executions(health=health)
+    if excluded is None:
+        return len(rows) > 0 or len(run.executions(health=health)) > 0
+    names = (row.op_name for row in rows)
+    # The results of a function are tensors of its graph, whose names the user can exclude.
+    types = (row.op_type for row in run.executions(health=health) if not row.graph_id)
+    return any(not excluded.match(name or "") for group in (names, types) for name in group)
 
 
 def _first_passing(chosen: TensorFilter, logdir: Location, exclude_names: str | None) -> _Found:

@@ -248,7 +248,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
     op = snapshot.catalog.ops[site.op]
     run = snapshot.loader.run
     place: RecordPlace | Location = RecordPlace(GRAPH_EXECUTION_TRACES, position)
-    if run.kind is RunKind.DUMPS:
+    if run.is_of_dumps:
         place = dump_of(snapshot.connection, run.folder, index)
     return RecordedValue(
         *(snapshot, index, site.slot, False, wall_time, site.host, op.type, op.name, site.graph, place),

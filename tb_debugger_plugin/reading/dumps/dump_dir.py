@@ -17,7 +17,6 @@ from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
-from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, node_of
@@ -95,12 +94,12 @@ class DebugDumpDir:
             if isinstance(folder, Path) and not any(folder.iterdir()):
                 return DumpSource(folder, call)
             found = choose.only(folder, None, "its own folder")
-            if found.kind is not RunKind.DUMPS:
+            if not found.is_of_dumps:
                 source = self._own_run = Run(found)
         else:
             with source.snapshot() as snapshot:
                 found = snapshot.loader.run
-        if found.kind is RunKind.DUMPS:
+        if found.is_of_dumps:
             if graph_id is not None:
                 raise UsageError("A dump folder has no graph ids; choose a call instead.")
             return DumpSource(found.folder, call, graphs)
