@@ -7,17 +7,10 @@ describes for the routes below ``live``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from tb_debugger_plugin.analysis.values.elements import read_slice
-from tb_debugger_plugin.analysis.values.slicing import Slicing
-from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.expressions.names import TensorName
-from tb_debugger_plugin.index.stored_tensor import StoredElements
+from tb_debugger_plugin.shell.value_screen import Source
 
 #: A message as a JSON-like value.
 Facts: TypeAlias = Mapping[str, Any]
@@ -65,7 +58,7 @@ class Attached(Protocol):
         """Return the tensors of the current call."""
         ...
 
-    def elements(self, tensor: int) -> StoredElements:
+    def elements(self, tensor: int) -> Source:
         """Return the elements of a held tensor, by its number.
 
         Raises:
@@ -76,27 +69,6 @@ class Attached(Protocol):
     def evaluate(self, expression: str) -> Facts:
         """Return the result of an expression over held tensors."""
         ...
-
-
-@dataclass(frozen=True)
-class ElementsSource:
-    """Elements as a value of a screen."""
-
-    elements: StoredElements
-
-    @property
-    def dtype(self) -> str:
-        """The name of the dtype."""
-        return dtype_name(self.elements.dtype) or "unknown"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape."""
-        return self.elements.shape
-
-    def read(self, slicing: Slicing) -> npt.NDArray[Any]:
-        """Return a slice."""
-        return np.asarray(read_slice(self.elements, slicing))
 
 
 def tensors_at_hand(attached: Attached | None) -> Sequence[Facts]:

@@ -14,6 +14,7 @@ import duckdb
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import DebuggerError
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.shell.command import Completes
 from tb_debugger_plugin.shell.settings import SETTINGS
 from tb_debugger_plugin.shell.shell import Shell
@@ -72,7 +73,7 @@ NAMES: Final[Mapping[Completes, Callable[[Shell], Sequence[str]]]] = {
     Completes.FILTER: lambda shell: sorted(shell.filters.names()),
     Completes.FEED: _feeds,
     Completes.SOURCE: _sources,
-    Completes.RUN: lambda shell: sorted(run.name for run in shell.found_runs()),
+    Completes.RUN: lambda shell: sorted(run.name for run in choose.chosen(shell.folder)),
     Completes.FUNCTION: _functions,
     Completes.SETTING: lambda shell: sorted(one.name for one in SETTINGS),
 }

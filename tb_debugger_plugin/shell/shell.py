@@ -19,7 +19,6 @@ import duckdb
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell import screen, words
@@ -102,15 +101,6 @@ class Shell:
 
     # The run.
 
-    def found_runs(self) -> list[FoundRun]:
-        """Return the runs of the logdir.
-
-        Raises:
-          NotFoundError: There are none.
-          UsageError: There is no logdir.
-        """
-        return choose.chosen(self._folder)
-
     @property
     def run(self) -> Run:
         """The run that the commands ask; opened when it is first asked for.
@@ -119,7 +109,7 @@ class Shell:
           NotFoundError: There are no runs, or there are several and none was chosen.
         """
         if self._run is None:
-            self._run = Run(choose.only(self._folder, self._name, "`runs NAME`"))
+            self._run = Run(choose.only(self.folder, self._name, "`runs NAME`"))
         return self._run
 
     @property
@@ -128,7 +118,12 @@ class Shell:
         return self._name if self._run is None else self._run.name
 
     @property
-    def _folder(self) -> Location:
+    def folder(self) -> Location:
+        """The logdir.
+
+        Raises:
+          UsageError: Nothing is recorded yet.
+        """
         if self.logdir is None:
             raise UsageError("Nothing is recorded yet: `run` records the next call.")
         return self.logdir
@@ -139,7 +134,7 @@ class Shell:
         Raises:
           NotFoundError: There is no such run.
         """
-        found = choose.only(self._folder, name, "`runs NAME`")
+        found = choose.only(self.folder, name, "`runs NAME`")
         self.close()
         self._name, self._run = name, Run(found)
         return self._run

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 
@@ -44,6 +45,27 @@ def read_slice(elements: StoredElements, slicing: Slicing) -> Array:
     """
     check_dims(slicing)
     return _read_flat(elements, slicing).reshape(slicing.shape)
+
+
+@dataclass(frozen=True)
+class SlicedElements:
+    """Elements as a value of which slices are read."""
+
+    elements: StoredElements
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype."""
+        return dtype_name(self.elements.dtype) or "unknown"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.elements.shape
+
+    def read(self, slicing: Slicing) -> Array:
+        """Return a slice."""
+        return read_slice(self.elements, slicing)
 
 
 def check_dims(slicing: Slicing) -> None:

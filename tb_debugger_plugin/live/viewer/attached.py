@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tb_debugger_plugin.analysis.values.elements import SlicedElements
 from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.logdir import Logdir
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.live.messages import json, messages
 from tb_debugger_plugin.live.messages.discovery import is_live_file
 from tb_debugger_plugin.live.viewer.elements import elements_of
@@ -114,14 +114,14 @@ class AttachedPrograms:
         """Return the tensors of the current call."""
         return [json.to_json(one) for one in all_tensors(self._service())]
 
-    def elements(self, tensor: int) -> StoredElements:
+    def elements(self, tensor: int) -> SlicedElements:
         """Return the elements of a held tensor, or of the result of an expression.
 
         Raises:
           NotFoundError: The program does not hold it.
         """
         program = self._service()
-        return elements_of(program.service, find_live_value(program, tensor).tensor)
+        return SlicedElements(elements_of(program.service, find_live_value(program, tensor).tensor))
 
     def evaluate(self, expression: str) -> Facts:
         """Return the result of an expression over held tensors.

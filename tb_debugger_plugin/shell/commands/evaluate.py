@@ -16,7 +16,7 @@ from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
 from tb_debugger_plugin.expressions.names import nth, number_in_brackets, parse_tensor_name
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
-from tb_debugger_plugin.shell.attached import Attached, ElementsSource, tensors_at_hand
+from tb_debugger_plugin.shell.attached import Attached, tensors_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.print_tensor import dumps_of, has_own_dumps
 from tb_debugger_plugin.shell.screen import Mood, Screen, Style, of_text, plain
@@ -67,7 +67,7 @@ def _in_program(attached: Attached, text: str, args: argparse.Namespace) -> Answ
     label = f"from eval of expression '{text}'"
     if not result["tensor"]:
         return Screen([plain(f'Tensor "{label}":', Style.HEADING), (), plain(result["text"])])
-    source = ElementsSource(attached.elements(result["tensor"]))
+    source = attached.elements(result["tensor"])
     return value_screen(label, source, Wanted("", args.all, None, True, args.write_path))
 
 

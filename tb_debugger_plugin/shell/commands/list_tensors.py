@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.index.tensors import NOT_MEASURED
 from tb_debugger_plugin.reading.dumps.recording_source import passing
 from tb_debugger_plugin.reading.rows import GraphExecution, Rows
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
@@ -176,9 +175,8 @@ _UNMEASURED: Final = "No tensor was measured: record values, or in a mode such a
 
 def _is_measured(shell: Shell) -> bool:
     """Whether the recording says of any tensor if it is bad."""
-    with shell.run.snapshot() as snapshot:
-        query = f"SELECT idx FROM graph_executions WHERE health <> {NOT_MEASURED} LIMIT 1"
-        return bool(snapshot.rows(query))
+    unmeasured = shell.run.graph_executions(health="unmeasured")
+    return unmeasured.matching < len(shell.run.graph_executions())
 
 
 def _check(shell: Shell, args: argparse.Namespace) -> None:

@@ -15,14 +15,13 @@ from tb_debugger_plugin.errors import NotFoundError
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.expressions.names import TensorName, nth, parse_tensor_name
-from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.dump_source import DumpSource
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.reading.value import Value
-from tb_debugger_plugin.shell.attached import ElementsSource, tensor_at_hand
+from tb_debugger_plugin.shell.attached import tensor_at_hand
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.lazy_lines import LazyLines
 from tb_debugger_plugin.shell.screen import Line, Part, Screen, Style, link, plain
@@ -30,6 +29,7 @@ from tb_debugger_plugin.shell.times import first_moment
 from tb_debugger_plugin.shell.value_screen import (
     ArraySource,
     RecordedSource,
+    Source,
     add_value_options,
     record_changes,
     typed_options,
@@ -60,7 +60,7 @@ class _Found(NamedTuple):
     """
 
     label: str
-    source: ArraySource | ElementsSource | RecordedSource | Value
+    source: Source | Value
     note: str = ""
     changes: Sequence[Line] = ()
 
@@ -80,7 +80,7 @@ def _held(shell: Shell, name: TensorName, args: argparse.Namespace) -> _Found | 
     held = tensor_at_hand(shell.attached, name) if args.number is None else None
     if held is None or shell.attached is None:
         return None
-    source = ElementsSource(shell.attached.elements(held["number"]))
+    source = shell.attached.elements(held["number"])
     return _Found(f"{held['op_name']}:{held['slot']}", source, " (in the program)")
 
 
@@ -226,8 +226,8 @@ def dumps_of(run: Run, name: TensorName) -> list[DebugTensorDatum]:
       NotFoundError: There is none.
     """
     with run.snapshot() as snapshot:
-        kind = snapshot.loader.run.kind
-    if kind is not RunKind.DUMPS:
+        has_dumps = snapshot.loader.run.is_of_dumps
+    if not has_dumps:
         raise NotFoundError(
             f"{name.debug_op} is a debug op of tfdbg v1, whose dumps this run has not: leave it out."
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.run_status import status_lines
 from tb_debugger_plugin.shell.links import command_line
@@ -24,14 +23,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _runs(shell: Shell, args: argparse.Namespace) -> Answer:
     if args.name is not None:
         return Screen([*status_lines(shell.choose_run(args.name))])
-    return Screen(_list(shell.found_runs(), shell.run_name))
+    return Screen(_list(shell))
 
 
-def _list(runs: Sequence[FoundRun], opened: str | None) -> list[Line]:
+def _list(shell: Shell) -> list[Line]:
+    runs = choose.chosen(shell.folder)
     rows = [[Part(text, Style.HEADING) for text in ("", "Begin", "Run")]]
     for run in sorted(runs, key=lambda run: (run.start_time, run.name)):
         begin = date_of(run.start_time)
-        mark = Part("*" if run.name == opened else "")
+        mark = Part("*" if run.name == shell.run_name else "")
         rows.append([mark, Part(begin), link(run.name, command_line("runs", run.name))])
     head = [plain(f"{len(runs):,} run(s); `runs NAME` opens one:", Style.HEADING), ()]
     return [*head, *table(rows)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.shell.program import Call
 from tb_debugger_plugin.shell.screen import Mood
 from tb_debugger_plugin.shell.shell import Shell
@@ -22,7 +23,7 @@ def first_line(shell: Shell) -> str:
         return _line_of_call(shell.call)
     if shell.attached is not None:
         return "live"
-    return "runs" if len(shell.found_runs()) > 1 and shell.run_name is None else "run_info"
+    return "runs" if len(choose.chosen(shell.folder)) > 1 and shell.run_name is None else "run_info"
 
 
 def _line_of_call(call: Call) -> str:
