@@ -89,6 +89,7 @@ describe them. `tb_debugger_plugin.tfdbg` has the names of tfdbg: [sessions](gui
 _HEADINGS: Final[Mapping[str, str]] = {
     "capture": "Recording",
     "errors": "Recording",
+    "events": "Asking",
     "live": "Recording",
     "reading": "Asking",
     "techniques": "In one line",

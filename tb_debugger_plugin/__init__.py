@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.capture.temporary import check_numerics as check_numerics
     from tb_debugger_plugin.capture.temporary import disable_check_numerics as disable_check_numerics
     from tb_debugger_plugin.errors import NumericsError as NumericsError
+    from tb_debugger_plugin.events.dumps.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.live.program.api import enable_breakpoints as enable_breakpoints
     from tb_debugger_plugin.live.program.api import record as record
-    from tb_debugger_plugin.reading.dumps.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.reading.rules_of_recording import BrokenRule as BrokenRule
     from tb_debugger_plugin.reading.run import open_run as open_run
@@ -61,7 +61,7 @@ _MODULES = {
     "enable_dump_debug_info": "capture.api",
     "fetch": "techniques.fetching",
     "gradient_of": "techniques.gradients",
-    "has_inf_or_nan": "reading.dumps.datum",
+    "has_inf_or_nan": "events.dumps.datum",
     "interpose": "techniques.interposing",
     "open_run": "reading.run",
     "plot_tensor": "techniques.plotting",
@@ -72,7 +72,7 @@ _MODULES = {
 __all__ = list(_MODULES)
 
 #: The modules of the table that need no TensorFlow.
-_WITHOUT_TENSORFLOW = ("errors", "reading.")
+_WITHOUT_TENSORFLOW = ("errors", "events.", "reading.")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, has_inf_or_nan
 from tb_debugger_plugin.expressions.names import suggestion
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, has_inf_or_nan
 
 # Tensor filters from a Python file that the user names.
 #

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 import tb_debugger_plugin
 
 if TYPE_CHECKING:
-    from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum as DebugTensorDatum
-    from tb_debugger_plugin.reading.dumps.datum import has_inf_or_nan as has_inf_or_nan
+    from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum as DebugTensorDatum
+    from tb_debugger_plugin.events.dumps.datum import has_inf_or_nan as has_inf_or_nan
     from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir as DebugDumpDir
     from tb_debugger_plugin.tfdbg.dumping_session import (
         DumpingDebugWrapperSession as DumpingDebugWrapperSession,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #: The modules of the public names.
 _MODULES: Final = {
     "DebugDumpDir": "tb_debugger_plugin.reading.dumps.dump_dir",
-    "DebugTensorDatum": "tb_debugger_plugin.reading.dumps.datum",
+    "DebugTensorDatum": "tb_debugger_plugin.events.dumps.datum",
     "DumpingDebugHook": "tb_debugger_plugin.tfdbg.hooks",
     "DumpingDebugWrapperSession": "tb_debugger_plugin.tfdbg.dumping_session",
     "LocalCLIDebugHook": "tb_debugger_plugin.tfdbg.hooks",
@@ -57,7 +57,7 @@ _MODULES: Final = {
     "TensorBoardDebugWrapperSession": "tb_debugger_plugin.tfdbg.live_session",
     "WatchOptions": "tb_debugger_plugin.tfdbg.watches",
     "add_debug_tensor_watch": "tb_debugger_plugin.tfdbg.watches",
-    "has_inf_or_nan": "tb_debugger_plugin.reading.dumps.datum",
+    "has_inf_or_nan": "tb_debugger_plugin.events.dumps.datum",
     "shell": "tb_debugger_plugin.tfdbg.function_shell",
     "watch_graph": "tb_debugger_plugin.tfdbg.watches",
     "watch_graph_with_denylists": "tb_debugger_plugin.tfdbg.watches",
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"There is no tfdbg.{name}: {_REPLACED[name]}.", name=name, obj=None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if module.startswith("tb_debugger_plugin.reading."):
+    if module.startswith(("tb_debugger_plugin.events.", "tb_debugger_plugin.reading.")):
         return getattr(importlib.import_module(module), name)
     return tb_debugger_plugin._from_recorder(f"{__name__}.{name}", module)
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import DebuggerError, user_message
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.reading import choose
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import Run
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.events.dumps.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tests.support.asking import Asker
 from tests.support.checkout import ROOT

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.conditions import NAMES
 
-#: Says of a datum (`reading.dumps.datum.DebugTensorDatum`) and its value whether the tensor passes.
-Filter: TypeAlias = Callable[[Any, Any], bool]
+#: Says of a datum and its value whether the tensor passes.
+Filter: TypeAlias = Callable[[DebugTensorDatum, Any], bool]
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -53,9 +54,6 @@ def asked(name: str, function: Filter, tensor: Message, array: object, wall_time
     Returns:
       Whether it passes; and what went wrong, in one sentence, or an empty text.
     """
-    # Imported here: most programs have no filters.
-    from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
-
     datum = DebugTensorDatum(
         tensor.op_name,
         tensor.slot,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph
 
 

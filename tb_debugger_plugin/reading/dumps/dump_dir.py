@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.reading import choose
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, node_of
 from tb_debugger_plugin.reading.dumps.dump_contents import DumpContents, Partition
 from tb_debugger_plugin.reading.dumps.dump_source import DumpSource
@@ -153,7 +153,7 @@ class DebugDumpDir:
 
         Args:
           predicate: Called with the datum and its value: an array, or a
-            :class:`~tb_debugger_plugin.reading.dumps.datum.NoTensor`, also for a file that is damaged.
+            :class:`~tb_debugger_plugin.events.dumps.datum.NoTensor`, also for a file that is damaged.
           first_n: Return at most so many; 0 = all.
           device_name: Only this device.
           exclude_node_names: Leave out nodes whose name begins with a match of this regular expression.

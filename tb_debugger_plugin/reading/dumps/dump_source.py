@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.dumps import files
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import ByteRange, CoreMetadata
 from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
 from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, partition_graph
@@ -23,7 +24,6 @@ from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
 from tb_debugger_plugin.index.dumps.dump_places import NotDumped, read_dump
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dumps.dump_contents import Partition
 

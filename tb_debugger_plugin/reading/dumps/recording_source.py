@@ -18,10 +18,10 @@ from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.values.slicing import slicing_of
 from tb_debugger_plugin.errors import NotFoundError, QueryError, UsageError, user_message
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dumps.dump_contents import Partition
 from tb_debugger_plugin.reading.rows import GraphExecution
@@ -149,7 +149,7 @@ def passing(
       run: Their run.
       rows: The graph executions.
       predicate: Says of a datum and its value whether it passes. Without a value it gets a
-        :class:`~tb_debugger_plugin.reading.dumps.datum.NoTensor`.
+        :class:`~tb_debugger_plugin.events.dumps.datum.NoTensor`.
       name: The name of the filter, for the message if it fails.
 
     Raises:

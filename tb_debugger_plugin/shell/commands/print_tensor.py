@@ -12,10 +12,10 @@ import numpy as np
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.names import sites_named
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.expressions.names import TensorName, nth, parse_tensor_name
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.dump_source import DumpSource
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.reading.rows import GraphExecution

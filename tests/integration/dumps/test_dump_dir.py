@@ -15,8 +15,8 @@ from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.debug.lib import debug_data, debug_utils
 
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.events.dumps.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.index.runs import RunKind, find_runs
-from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.reading.dumps.debug_graph import REFERENCES, node_of
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir, WatchKeyDoesNotExistInDebugDumpDirError
 from tb_debugger_plugin.reading.run import open_run

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.dumps.datum import NoTensor, has_inf_or_nan
+from tb_debugger_plugin.events.dumps.datum import NoTensor, has_inf_or_nan
 from tb_debugger_plugin.reading.dumps.debug_graph import node_of
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import open_run

@@ -14,7 +14,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin import native, tfdbg
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.shell.program import Detach, Leave, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell

@@ -10,8 +10,8 @@ import pytest
 from tb_debugger_plugin.analysis.lists import selection
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.dumps.datum import NoTensor
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.reading.dumps.datum import NoTensor
 from tb_debugger_plugin.shell.screen import Style
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
 from tests.support.checkout import ROOT
