@@ -21,7 +21,6 @@ from tb_debugger_plugin.analysis.values.slicing import Index, Slicing, parse, sl
 from tb_debugger_plugin.analysis.values.statistics import statistics
 from tb_debugger_plugin.analysis.values.texts import cells
 from tb_debugger_plugin.analysis.values.tiles import make_grid
-from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.live.viewer.live_value import find_live_value
 from tb_debugger_plugin.server.answers import Columnar, Download
@@ -181,7 +180,7 @@ def numbers(value: Value, query: Query) -> Columnar:
         grid = make_grid(elements, slicing, rows=rows, columns=columns, part=_part(query))
         header = {
             "generation": value.generation,
-            "dtype": dtype_name(elements.dtype),
+            "dtype": grid.dtype,
             "slice_shape": grid.slice_shape,
             "grid": grid.shape,
             "tile": grid.tile,

@@ -18,6 +18,7 @@ import numpy as np
 from tb_debugger_plugin.analysis.values.elements import as_float64, check_numeric, read_slice, real_numbers
 from tb_debugger_plugin.analysis.values.slicing import Slicing
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 
@@ -36,6 +37,7 @@ class Grid:
     """A picture of a slice.
 
     Attributes:
+      dtype: The name of the dtype of the elements.
       slice_shape: The shape of the slice.
       shape: Rows and columns of tiles.
       tile: Rows and columns of elements in a tile; the last ones may have fewer.
@@ -43,6 +45,7 @@ class Grid:
         row-major order.
     """
 
+    dtype: str | None
     slice_shape: tuple[int, ...]
     shape: tuple[int, int]
     tile: tuple[int, int]
@@ -73,16 +76,17 @@ def make_grid(elements: StoredElements, slicing: Slicing, *, rows: int, columns:
             f"A tile of the picture would have {tile[0] * tile[1]:,} elements: ask for more rows and columns,"
             " or for a part of the slice."
         )
+    dtype = dtype_name(elements.dtype)
     grid = (-(-num_rows // tile[0]), -(-num_columns // tile[1]))
     if tile == (1, 1):
         values = real_numbers(read_slice(elements, slicing), part)
-        return Grid(shape, grid, tile, {"value": as_float64(values).reshape(-1)})
+        return Grid(dtype, shape, grid, tile, {"value": as_float64(values).reshape(-1)})
     parts = [
         [_tiles(real_numbers(read_slice(elements, window), part), tile) for window in row]
         for row in _bands(slicing, num_rows, num_columns, tile)
     ]
     joined = {name: np.block([[one[name] for one in row] for row in parts]).reshape(-1) for name in _COLUMNS}
-    return Grid(shape, grid, tile, joined)
+    return Grid(dtype, shape, grid, tile, joined)
 
 
 _COLUMNS: Final = ("mean", "min", "max", "kinds")
