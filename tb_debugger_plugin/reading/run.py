@@ -44,7 +44,7 @@ from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_sna
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
-from tb_debugger_plugin.analysis.values.recorded_value import find_value
+from tb_debugger_plugin.analysis.values.recorded_value import find_value, value_named, values_named
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotReadyError, UsageError
 from tb_debugger_plugin.events.locations import location
@@ -64,7 +64,7 @@ from tb_debugger_plugin.reading.program import (
     sources_of,
 )
 from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows, counts_of, order_of, page_of
-from tb_debugger_plugin.reading.value import Value, value_of, values_of
+from tb_debugger_plugin.reading.value import Value
 
 T = TypeVar("T")
 #: Called with how many bytes were read, and how many there are.
@@ -393,7 +393,7 @@ class Run:
             return Value(self._ask(find_value, **place))
         if graph_execution is not None or execution is not None:
             raise UsageError("Give the name of a tensor, or a position, but not both.")
-        return self._ask(value_of, tensor, function, graph_id, occurrence)
+        return Value(self._ask(value_named, tensor, function, graph_id, occurrence))
 
     def values(self, tensor: str, *, function: str | None = None, graph_id: str | None = None) -> list[Value]:
         """Return every occurrence of a tensor of a graph, in order.
@@ -411,7 +411,7 @@ class Run:
           NotFoundError: There is no such tensor.
           UsageError: The name has no slot, and the op has several outputs.
         """
-        return self._ask(values_of, tensor, function, graph_id)
+        return [Value(one) for one in self._ask(values_named, tensor, function, graph_id)]
 
     def graphs(self) -> list[Graph]:
         """Return the graphs that were recorded.

@@ -9,16 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.names import positions_of, sites_named
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
-from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
+from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue
 from tb_debugger_plugin.analysis.values.slicing import Slicing, parse, slicing_of
 from tb_debugger_plugin.analysis.values.statistics import statistics
-from tb_debugger_plugin.errors import BadQueryError, UsageError
+from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import Array
-from tb_debugger_plugin.expressions.names import TensorName, nth, only_slot, parse_tensor_name
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 
 T = TypeVar("T")
@@ -191,30 +189,3 @@ class Value:
             )
         with self._recorded.elements() as elements:
             return action(elements, slicing_of(indices, elements.shape))
-
-
-def value_of(
-    snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None, occurrence: int
-) -> Value:
-    """Return an occurrence of a tensor of a graph; arguments as for :meth:`Run.value`."""
-    name = parse_tensor_name(tensor)
-    if name.is_position:
-        place = {"graph_execution": name.graph_execution, "execution": name.execution}
-        return Value(find_value(snapshot, **place, slot=name.slot or 0))
-    positions = _positions(snapshot, name, function, graph_id)
-    index = positions[nth(occurrence, len(positions), name.text)]
-    return Value(find_value(snapshot, graph_execution=index))
-
-
-def values_of(snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None) -> list[Value]:
-    """Return every occurrence of a tensor of a graph; arguments as for :meth:`Run.values`."""
-    positions = _positions(snapshot, parse_tensor_name(tensor), function, graph_id)
-    return [Value(find_value(snapshot, graph_execution=index)) for index in positions]
-
-
-def _positions(snapshot: Snapshot, name: TensorName, function: str | None, graph_id: str | None) -> list[int]:
-    if name.slicing:
-        raise UsageError(f"{name.text} has a slice, {name.slicing}: take its value, and slice that.")
-    sites = sites_named(snapshot, name, function, graph_id)
-    only_slot(name, (site.slot for site in sites))
-    return positions_of(snapshot, sites)

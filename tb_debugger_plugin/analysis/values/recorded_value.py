@@ -1,7 +1,7 @@
 """One recorded value: what is known of it, and its elements.
 
-Takes a position in one of the long lists. Returns a :class:`RecordedValue`, which says whether its elements
-are kept, and reads them.
+Takes a position in one of the long lists, or the name of a tensor. Returns a :class:`RecordedValue`, which
+says whether its elements are kept, and reads them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypedDict
 
+from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
-from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError
+from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.modes import TensorDebugMode, mode_name
+from tb_debugger_plugin.expressions.names import TensorName, nth, only_slot, parse_tensor_name
 from tb_debugger_plugin.index.dumps.dump_places import dump_of, not_dumped, open_dump
 from tb_debugger_plugin.index.runs import RunKind
 from tb_debugger_plugin.index.stored_tensor import StoredElements
@@ -236,6 +238,47 @@ def find_value(
         return _of_graph_execution(snapshot, graph_execution)
     assert execution is not None
     return _of_execution(snapshot, execution, slot)
+
+
+def value_named(
+    snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None, occurrence: int
+) -> RecordedValue:
+    """Return an occurrence of a tensor of a graph.
+
+    Args:
+      snapshot: The run.
+      tensor: Its name, or a position, as users type them.
+      function: The name of its graph, or a regular expression; None for all graphs.
+      graph_id: The id of its graph; None for all graphs.
+      occurrence: Which time it was computed, from 0; negative numbers count from the end.
+
+    Raises:
+      BadQueryError: There is no such position.
+      NotFoundError: There is no such tensor or occurrence.
+      UsageError: The name has a slice; or no slot, and the op has several outputs.
+    """
+    name = parse_tensor_name(tensor)
+    if name.is_position:
+        place = {"graph_execution": name.graph_execution, "execution": name.execution}
+        return find_value(snapshot, **place, slot=name.slot or 0)
+    positions = _positions(snapshot, name, function, graph_id)
+    return _of_graph_execution(snapshot, positions[nth(occurrence, len(positions), name.text)])
+
+
+def values_named(
+    snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None
+) -> list[RecordedValue]:
+    """Return every occurrence of a tensor of a graph; arguments as for :func:`value_named`."""
+    positions = _positions(snapshot, parse_tensor_name(tensor), function, graph_id)
+    return [_of_graph_execution(snapshot, index) for index in positions]
+
+
+def _positions(snapshot: Snapshot, name: TensorName, function: str | None, graph_id: str | None) -> list[int]:
+    if name.slicing:
+        raise UsageError(f"{name.text} has a slice, {name.slicing}: take its value, and slice that.")
+    sites = sites_named(snapshot, name, function, graph_id)
+    only_slot(name, (site.slot for site in sites))
+    return positions_of(snapshot, sites)
 
 
 def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
