@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.analysis.alerts import alerts as alert_lists
 from tb_debugger_plugin.analysis.alerts import pages
-from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED, NAN_OR_INFINITY
+from tb_debugger_plugin.analysis.alerts.allow import made_allowed
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.findings import Finding, verdicts
-from tb_debugger_plugin.analysis.alerts.settings import RuleSettings
+from tb_debugger_plugin.analysis.alerts.own_files import own_files
+from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.value import Value
@@ -104,6 +107,28 @@ def found_alerts(snapshot: Snapshot, run: Run, settings: RuleSettings) -> list[A
         replace(_alert(run, index, one), finding=finding)
         for index, (one, finding) in enumerate(zip(facts, findings, strict=True))
     ]
+
+
+class BadValueRule:
+    """The rule of NaN and infinities, with alerts that are meant beside those of the allow-list.
+
+    Args:
+      meant: Entries, as in ``tbdbg_allow.toml``.
+
+    Raises:
+      UsageError: One of them is no entry.
+    """
+
+    def __init__(self, meant: Iterable[Json]) -> None:
+        self._meant = tuple(map(made_allowed, meant))
+
+    def broken(self, run: Run) -> list[Alert]:
+        """Return the alerts of a run that are not meant, the most urgent first."""
+        with run.snapshot() as snapshot:
+            own = own_files(snapshot.loader.run)
+            own = replace(own, allowed=(*own.allowed, *self._meant))
+            found = found_alerts(snapshot, run, make_settings((), [NAN_OR_INFINITY.id], own))
+        return [alert for alert in found if alert.facts["allowed"] is None]
 
 
 def listed_alerts(snapshot: Snapshot, run: Run, alert_type: str | None) -> list[Alert]:

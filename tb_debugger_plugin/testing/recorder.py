@@ -11,20 +11,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
-from tb_debugger_plugin.analysis.alerts.allow import Allowed, made_allowed
-from tb_debugger_plugin.analysis.alerts.findings import Finding, verdict
-from tb_debugger_plugin.analysis.alerts.own_files import own_files
-from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json
-from tb_debugger_plugin.analysis.alerts.settings import make_settings
-from tb_debugger_plugin.reading.alerts import explained
-from tb_debugger_plugin.reading.run import Run, open_run
+from tb_debugger_plugin.reading.alerts import BadValueRule
+from tb_debugger_plugin.reading.run import open_run
 from tb_debugger_plugin.testing.plugin import MARKER
 
 _MODE: Final = "FULL_HEALTH"
@@ -45,9 +38,10 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Record the call of a test."""
-        allowed = [_entry(mark) for mark in item.iter_markers(MARKER)]
-        if any(one is None for one in allowed):
+        meant = [_entry(mark) for mark in item.iter_markers(MARKER)]
+        if not all(meant):
             return (yield)
+        rule = BadValueRule(meant)
         from tb_debugger_plugin.live.program.api import record
 
         folder = self._folder(item)
@@ -61,11 +55,11 @@ class Recorder:
                     is_bad = count is None or count > 0
         except BaseException:
             # The test has failed by itself; what is bad may be the reason.
-            is_bad = is_bad and self._report(item, folder, [one for one in allowed if one], fails=False)
+            is_bad = is_bad and self._report(item, folder, rule, fails=False)
             self._tidy(folder, is_kept=is_bad)
             raise
         try:
-            is_bad = is_bad and self._report(item, folder, [one for one in allowed if one], fails=True)
+            is_bad = is_bad and self._report(item, folder, rule, fails=True)
         finally:
             self._tidy(folder, is_kept=is_bad)
         return result
@@ -80,9 +74,9 @@ class Recorder:
         if not is_kept:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _report(self, item: pytest.Item, folder: Path, allowed: list[Allowed], *, fails: bool) -> bool:
+    def _report(self, item: pytest.Item, folder: Path, rule: BadValueRule, *, fails: bool) -> bool:
         """Whether a bad value counts; fails the test then, or says so in a section of its report."""
-        sentence = self._sentence(folder, allowed)
+        sentence = self._sentence(folder, rule)
         if sentence is None:
             return False
         text = f"{sentence}\n\nThe recording is in {folder}: tensorboard --logdir {folder}"
@@ -91,29 +85,18 @@ class Recorder:
         item.add_report_section("call", "bad values", text)
         return True
 
-    def _sentence(self, folder: Path, allowed: list[Allowed]) -> str | None:
+    def _sentence(self, folder: Path, rule: BadValueRule) -> str | None:
+        """Return why the most severe bad value that counts is bad; None when there is none."""
         with open_run(folder) as run:
-            bad = self._bad(run, allowed)
-            return None if bad is None else str(explained(run, bad))
-
-    def _bad(self, run: Run, allowed: list[Allowed]) -> Finding | None:
-        """Return the most severe finding that counts; None when there is none."""
-        with run.snapshot() as snapshot:
-            own = own_files(snapshot.loader.run)
-            settings = make_settings((), own=replace(own, allowed=(*own.allowed, *allowed)))
-            judged = by_urgency([replace(verdict(snapshot, settings, NAN_OR_INFINITY), allowed=())])
-            facts = findings_json(snapshot, judged)
-        for finding, one in zip(judged, facts, strict=True):
-            if any(one[name] for name in self._counts):
-                return finding
-        return None
+            bad = (alert for alert in rule.broken(run) if any(alert.facts[name] for name in self._counts))
+            return next((str(alert.why()) for alert in bad), None)
 
 
-def _entry(mark: pytest.Mark) -> Allowed | None:
-    """Return what a mark allows; None for everything."""
+def _entry(mark: pytest.Mark) -> dict[str, object]:
+    """Return what a mark allows; nothing for everything."""
     fields = dict(mark.kwargs)
     if mark.args:
         fields["reason"] = mark.args[0]
     if set(fields) <= {"reason"}:
-        return None
-    return made_allowed({"reason": "The mark of the test says so.", **fields})
+        return {}
+    return {"reason": "The mark of the test says so.", **fields}
