@@ -9,13 +9,20 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
 
 from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlert, make_on_alert
 from tb_debugger_plugin.capture.options import Options, make_options
 from tb_debugger_plugin.capture.recording import Recording
+from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import RecordingError, UsageError
+from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, GRAPHS, find_file_sets, read_with_tail
 from tb_debugger_plugin.events.modes import TensorDebugMode
 
 #: The tensors that `check_numerics` has on record to explain a bad value.
@@ -119,6 +126,56 @@ def begin_to_fetch(rules: tuple[KeepValues, ...]) -> Recording:
                 only_kept=True,
             )
         )
+
+
+class KeptTensor(NamedTuple):
+    """A tensor of any graph.
+
+    Attributes:
+      op_name: Name of its op.
+      slot: Number of the output.
+    """
+
+    op_name: str
+    slot: int
+
+    @property
+    def name(self) -> str:
+        """The op and the slot, such as ``Log:0``."""
+        return f"{self.op_name}:{self.slot}"
+
+
+class KeptValues(NamedTuple):
+    """What a recording has kept.
+
+    Attributes:
+      values: The values of each tensor in the order of time.
+      in_layer: The tensors that were computed by layer, once for each value.
+      ops: The names of all ops of the graphs.
+    """
+
+    values: dict[KeptTensor, list[Array]]
+    in_layer: dict[str, list[KeptTensor]]
+    ops: set[str]
+
+
+def kept_values(recording: Recording) -> KeptValues:
+    """Return the values that a recording has kept, which must be in the files."""
+    (files,) = find_file_sets(Path(recording.dump_root))
+    layers: dict[tuple[str, str], str] = {}
+    for record in read_with_tail(files, GRAPHS).records:
+        if record.event.WhichOneof("what") == "graph_op_creation":
+            creation = record.event.graph_op_creation
+            layers[creation.graph_id, creation.op_name] = creation.layer
+    kept = KeptValues({}, {}, {name for _, name in layers})
+    for record in read_with_tail(files, GRAPH_EXECUTION_TRACES).records:
+        trace = record.event.graph_execution_trace
+        if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
+            tensor = KeptTensor(trace.op_name, trace.output_slot)
+            proto = tensor_pb2.TensorProto.FromString(trace.tensor_proto.SerializeToString())
+            kept.values.setdefault(tensor, []).append(tf.make_ndarray(proto))
+            kept.in_layer.setdefault(layers[trace.tfdbg_context_id, trace.op_name], []).append(tensor)
+    return kept
 
 
 def disable_check_numerics() -> None:

@@ -7,40 +7,18 @@ branch and gradient is covered, and the program computes what it does without.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2
+from typing import Any, TypeAlias
 
 from tb_debugger_plugin.capture.keep_values import KeepValues
-from tb_debugger_plugin.capture.temporary import begin_to_fetch
+from tb_debugger_plugin.capture.temporary import KeptTensor, KeptValues, begin_to_fetch, kept_values
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, GRAPHS, find_file_sets, read_with_tail
-from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.expressions.names import node_of, suggestion
 
 #: The value of a tensor, or its values if it was computed several times.
 Fetched: TypeAlias = "Array | list[Array]"
-
-
-class _Tensor(NamedTuple):
-    """A tensor of any graph.
-
-    Attributes:
-      op_name: Name of its op.
-      slot: Number of the output.
-    """
-
-    op_name: str
-    slot: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.op_name}:{self.slot}"
 
 
 def fetch(
@@ -81,7 +59,7 @@ def fetch(
         try:
             result = function(*args, **kwargs)
             recording.FlushExecutionFiles()
-            return result, _found(Path(recording.dump_root), requests)
+            return result, _found(kept_values(recording), requests)
         finally:
             recording.close()
 
@@ -109,49 +87,29 @@ def _checked(request: str) -> str:
     return request
 
 
-def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
-    (files,) = find_file_sets(folder)
-    layers: dict[tuple[str, str], str] = {}
-    for record in read_with_tail(files, GRAPHS).records:
-        if record.event.WhichOneof("what") == "graph_op_creation":
-            creation = record.event.graph_op_creation
-            layers[creation.graph_id, creation.op_name] = creation.layer
-    values: dict[_Tensor, list[Array]] = {}
-    in_layer: dict[str, list[_Tensor]] = {}
-    for record in read_with_tail(files, GRAPH_EXECUTION_TRACES).records:
-        trace = record.event.graph_execution_trace
-        if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
-            tensor = _Tensor(trace.op_name, trace.output_slot)
-            values.setdefault(tensor, []).append(_array(trace.tensor_proto))
-            in_layer.setdefault(layers[trace.tfdbg_context_id, trace.op_name], []).append(tensor)
+def _found(kept: KeptValues, requests: Sequence[str]) -> dict[str, Fetched]:
     found: dict[str, Fetched] = {}
     for request in requests:
-        chosen = _chosen(request, values, in_layer)
+        chosen = _chosen(request, kept)
         if not chosen:
-            raise UsageError(_sentence(request, {name for _, name in layers}))
+            raise UsageError(_sentence(request, kept.ops))
         for key, tensor in chosen.items():
-            found[key] = values[tensor][0] if len(values[tensor]) == 1 else values[tensor]
+            values = kept.values[tensor]
+            found[key] = values[0] if len(values) == 1 else values
     return found
 
 
-def _array(proto: Any) -> Array:
-    array: Array = tf.make_ndarray(tensor_pb2.TensorProto.FromString(proto.SerializeToString()))
-    return array
-
-
-def _chosen(
-    request: str, tensors: Iterable[_Tensor], in_layer: dict[str, list[_Tensor]]
-) -> dict[str, _Tensor]:
+def _chosen(request: str, kept: KeptValues) -> dict[str, KeptTensor]:
     """Return the tensors that a request stands for, by key."""
     end = f"/{request}"
-    tensors = list(tensors)
+    tensors = list(kept.values)
     exact = [one for one in tensors if request in (one.op_name, one.name)]
     if not exact:
         exact = [one for one in tensors if one.op_name.endswith(end) or one.name.endswith(end)]
     if len(exact) == 1:
         return {request: exact[0]}
     if not exact:
-        exact = in_layer.get(request, [])
+        exact = kept.in_layer.get(request, [])
     if not exact:
         pattern = re.compile(_checked(request))
         exact = [one for one in tensors if pattern.search(one.op_name)]
