@@ -68,6 +68,12 @@ def test_a_room_imports_only_the_rooms_the_table_allows(room):
     assert not wrong
 
 
+def test_a_room_may_import_only_the_rooms_above_it():
+    order = list(ROOMS)
+    for room, (allowed, _) in ROOMS.items():
+        assert allowed <= set(order[: order.index(room)]), room
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_uses_what_the_table_allows(room):
     used = {_room_of(name) for module in modules_of(room) for name in imports_of(module)}
