@@ -6,12 +6,18 @@ values of feeds by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.framework import ops
+
+RunOptions: TypeAlias = config_pb2.RunOptions
+RunMetadata: TypeAlias = config_pb2.RunMetadata
+#: Runs a call with its options and metadata, each of which may be None.
+Start: TypeAlias = Callable[[RunOptions | None, RunMetadata | None], object]
 
 
 @dataclass(frozen=True)
@@ -20,23 +26,23 @@ class Asked:
 
     Attributes:
       what: What is called.
-      start: Runs it with ``RunOptions`` and ``RunMetadata``, each of which may be None.
+      start: Runs it.
+      options: The ``RunOptions`` of the program; None if it gave none.
+      metadata: The ``RunMetadata`` that the program wants filled; None if it wants none.
       fetches: The names of the tensors that it returns.
       targets: The names of the ops that it runs without returning them.
       feeds: The values that are fed, by name.
-      options: The ``RunOptions`` of the program; None if it gave none.
-      metadata: The ``RunMetadata`` that the program wants filled; None if it wants none.
       raw: Fetches and feeds as the program gave them, for a ``watch_fn``.
     """
 
     what: str
-    start: Callable[[Any, Any], Any]
+    start: Start
+    options: RunOptions | None = None
+    metadata: RunMetadata | None = None
     fetches: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    feeds: Mapping[str, Any] = field(default_factory=dict)
-    options: Any = None
-    metadata: Any = None
-    raw: tuple[Any, Any] = (None, None)
+    feeds: Mapping[str, object] = field(default_factory=dict)
+    raw: tuple[object, object] = (None, None)
 
     @property
     def is_empty(self) -> bool:
@@ -49,44 +55,39 @@ class Asked:
         fetches, feeds = self.raw
         return repr(fetches), repr(feeds.keys() if feeds and isinstance(feeds, Mapping) else feeds)
 
-    def run_plainly(self) -> Any:
+    def run_plainly(self) -> object:
         """Run it as the program asked."""
         return self.start(self.options, self.metadata)
 
 
-def of_run(fetches: object, feed_dict: object, **more: Any) -> Asked:
-    """Return what a call of ``Session.run`` asks for.
+def of_run(call: Asked, fetches: object, feed_dict: object) -> Asked:
+    """Return a call with what it asks for.
 
     Args:
+      call: The call.
       fetches: As for ``Session.run``.
       feed_dict: The same.
-      **more: Other attributes of :class:`Asked`.
     """
     leaves = list(_leaves(fetches))
     targets = [one for one in leaves if _is_target(one)]
     feeds = dict(feed_dict) if isinstance(feed_dict, Mapping) else {}
-    return Asked(
+    return replace(
+        call,
         fetches=tuple(_name(one) for one in leaves if not any(one is other for other in targets)),
         targets=tuple(map(_name, targets)),
         feeds=_Feeds({_name(key): value for key, value in feeds.items()}),
         raw=(fetches, feed_dict),
-        **more,
     )
 
 
-def of_callable(
-    fetches: object, feed_list: Sequence[object], values: Sequence[object], **more: object
-) -> Asked:
-    """Return what a call of a function of ``Session.make_callable`` asks for.
+def feeds_of(feed_list: Iterable[object], values: Sequence[object]) -> dict[str, object] | None:
+    """Return the feeds of a call of a function of ``Session.make_callable``, as for :func:`of_run`.
 
     Args:
-      fetches: As for ``Session.make_callable``.
-      feed_list: The same.
+      feed_list: As for ``Session.make_callable``.
       values: The arguments of the call.
-      **more: Other attributes of :class:`Asked`.
     """
-    feeds = dict(zip(map(_name, feed_list), values, strict=False))
-    return of_run(fetches, feeds or None, **more)
+    return dict(zip(map(_name, feed_list), values, strict=False)) or None
 
 
 def _leaves(fetches: object) -> Iterator[object]:
@@ -114,13 +115,13 @@ def _name(element: object) -> str:
     return name if isinstance(name, str) else repr(element)
 
 
-class _Feeds(Mapping[str, Any]):
+class _Feeds(Mapping[str, object]):
     """Values that are fed, by name; each is an array once it is looked at: few calls are."""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self._values = values
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         # Feeds of other kinds, such as sparse tensors and handles, are shown as they are.
         try:
             return np.asarray(self._values[name])

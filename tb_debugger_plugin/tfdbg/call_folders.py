@@ -14,13 +14,26 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
+from tensorflow.core.protobuf import debug_pb2
+
+from tb_debugger_plugin.capture.tf_types import TfGraph
 from tb_debugger_plugin.events.dumps.names import is_of_debugger
 from tb_debugger_plugin.reading.kept_tables import delete_tables
 from tb_debugger_plugin.tfdbg.dumping_session import empty_folder
+from tb_debugger_plugin.tfdbg.watches import WatchOptions
 
 _PREFIX: Final = "tfdbg_"
+
+
+class Watched(NamedTuple):
+    """The watches of a graph as it was, for one choice of tensors."""
+
+    graph: TfGraph
+    version: int
+    wanted: WatchOptions
+    debug_options: debug_pb2.DebugOptions
 
 
 class CallFolder:
@@ -32,12 +45,12 @@ class CallFolder:
 
     Attributes:
       path: The folder.
-      watched: What the owner wants to find again at the next call in this folder.
+      watched: What the last call in it watched; None if nothing did.
     """
 
     def __init__(self, path: Path, *, is_own: bool) -> None:
         self.path = path
-        self.watched: Any = None
+        self.watched: Watched | None = None
         self._is_own = is_own
 
     @property

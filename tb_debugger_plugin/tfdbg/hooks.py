@@ -11,39 +11,45 @@ import itertools
 import os
 import threading
 import weakref
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
 
-from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.framework import errors
 from tensorflow.python.training import session_run_hook
 
 from tb_debugger_plugin.shell.tensor_filters import Predicate
-from tb_debugger_plugin.tfdbg.asked import Asked, of_run
+from tb_debugger_plugin.tfdbg.asked import Asked, RunMetadata, RunOptions, of_run
 from tb_debugger_plugin.tfdbg.dumping_session import DumpRoot, WatchFunction
 from tb_debugger_plugin.tfdbg.local_session import LocalDebugger, Running
 from tb_debugger_plugin.tfdbg.turns import ThreadNames
 from tb_debugger_plugin.tfdbg.user_interface import UiType
 from tb_debugger_plugin.tfdbg.watches import Watches
 
+RunArgs: TypeAlias = session_run_hook.SessionRunArgs
+RunContext: TypeAlias = session_run_hook.SessionRunContext
+RunValues: TypeAlias = session_run_hook.SessionRunValues
+
 #: The watches of the calls that run, by the context that all hooks of a session get.
-_watches: Final[weakref.WeakKeyDictionary[Any, Watches]] = weakref.WeakKeyDictionary()
+_watches: Final[weakref.WeakKeyDictionary[RunContext, Watches]] = weakref.WeakKeyDictionary()
 
 
-def _watches_of(run_context: object) -> Watches:
+def _watches_of(run_context: RunContext) -> Watches:
     return _watches.setdefault(run_context, Watches())
 
 
-def _asked(run_context: Any) -> Asked:
+def _asked(run_context: RunContext) -> Asked:
     given = run_context.original_args
 
-    def start(options: object, metadata: object) -> Any:
+    def start(options: RunOptions | None, metadata: RunMetadata | None) -> object:
         raise AssertionError("the session runs the calls of a hook")
 
-    return of_run(given.fetches, given.feed_dict, what="MonitoredSession.run()", start=start)
+    return of_run(Asked("MonitoredSession.run()", start), given.fetches, given.feed_dict)
 
 
-def _run_args(options: object) -> object:
-    return session_run_hook.SessionRunArgs(None, feed_dict=None, options=options)
+class _Session(Protocol):
+    """A session whose `run` is replaced for one run."""
+
+    run: Callable[..., object]
 
 
 class _Calls(threading.local):
@@ -102,7 +108,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
         """
         self._debugger.filters.add(filter_name, tensor_filter)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> RunArgs | None:
         """Add watches to a call, after what the user wants; may open the shell.
 
         Args:
@@ -118,14 +124,14 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
         running = self._debugger.begin(graph, _asked(run_context), number, _watches_of(run_context))
         self._calls.running = running
         self._catch_errors(run_context.session, running)
-        return _run_args(running.options)
+        return RunArgs(None, options=running.options)
 
-    def _catch_errors(self, session: Any, running: Running) -> None:
+    def _catch_errors(self, session: _Session, running: Running) -> None:
         """Open the shell when the next run of a session fails: TensorFlow does not tell hooks of errors."""
         before = vars(session).get("run")
         run = session.run
 
-        def run_once(*args: object, **kwargs: object) -> Any:
+        def run_once(*args: object, **kwargs: object) -> object:
             if before is None:
                 del session.run
             else:
@@ -142,7 +148,7 @@ class LocalCLIDebugHook(session_run_hook.SessionRunHook):
 
         session.run = run_once
 
-    def after_run(self, run_context: object, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Take a call that has run; may open the shell.
 
         Args:
@@ -183,7 +189,7 @@ class DumpingDebugHook(session_run_hook.SessionRunHook):
         self._root = DumpRoot(session_root, watch_fn)
         self._threads = ThreadNames(thread_name_filter)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> RunArgs | None:
         """Add watches to a call.
 
         Args:
@@ -191,7 +197,7 @@ class DumpingDebugHook(session_run_hook.SessionRunHook):
         """
         if not self._threads.include_this():
             return None
-        watches, options = _watches_of(run_context), config_pb2.RunOptions()
+        watches, options = _watches_of(run_context), RunOptions()
         number = self._root.watch(run_context.session.graph, _asked(run_context), watches)
         watches.write(options, resets_disk_usage=number == 0)
-        return _run_args(options)
+        return RunArgs(None, options=options)

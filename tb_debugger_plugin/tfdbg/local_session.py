@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.util import event_pb2
@@ -28,8 +28,8 @@ from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunReq
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import Predicate, TensorFilters
-from tb_debugger_plugin.tfdbg.asked import Asked
-from tb_debugger_plugin.tfdbg.call_folders import CallFolder, CallFolders
+from tb_debugger_plugin.tfdbg.asked import Asked, RunMetadata, RunOptions
+from tb_debugger_plugin.tfdbg.call_folders import CallFolder, CallFolders, Watched
 from tb_debugger_plugin.tfdbg.conductor import Conductor
 from tb_debugger_plugin.tfdbg.dumping_session import write_texts
 from tb_debugger_plugin.tfdbg.python_graph import PythonGraph
@@ -47,7 +47,7 @@ from tb_debugger_plugin.tfdbg.wrapped_session import WrappedSession, copied, run
 _SESSION = 1
 
 
-def write_graphs(folder: Path, metadata: Any) -> None:
+def write_graphs(folder: Path, metadata: RunMetadata) -> None:
     """Write the partition graphs of a call, unless TensorFlow has written them.
 
     Args:
@@ -65,7 +65,7 @@ def write_graphs(folder: Path, metadata: Any) -> None:
             (place / f"{GRAPH}hash0_{int(time.time() * 1e6)}").write_bytes(event.SerializeToString())
 
 
-def write_times(folder: Path, call: Call, metadata: object) -> None:
+def write_times(folder: Path, call: Call, metadata: RunMetadata) -> None:
     """Write the times of the ops of a call that was profiled.
 
     Args:
@@ -77,7 +77,7 @@ def write_times(folder: Path, call: Call, metadata: object) -> None:
     (folder / CALL_TIMES).write_bytes(records)
 
 
-def _events(call: Call, metadata: Any) -> Iterator[Message]:
+def _events(call: Call, metadata: RunMetadata) -> Iterator[Message]:
     request = DebugEvent()
     request.session_request.CopyFrom(
         SessionRequest(number=call.number, fetches=call.fetches, targets=call.targets)
@@ -108,19 +108,10 @@ class Running(NamedTuple):
     asked: Asked
     call: Call
     request: RunRequest
-    options: Any
-    metadata: Any
+    options: RunOptions | None
+    metadata: RunMetadata | None
     graph: TfGraph
     folder: CallFolder | None = None
-
-
-class _Watched(NamedTuple):
-    """The watches of a graph as it was, for one choice of tensors."""
-
-    graph: TfGraph
-    version: int
-    wanted: WatchOptions
-    debug_options: Any
 
 
 class LocalDebugger:
@@ -243,7 +234,7 @@ def _settings_file(path: str | os.PathLike[str] | bool | None) -> Path:
 
 
 def _watch(
-    graph: TfGraph, request: RunRequest, options: Any, watches: Watches | None, folder: CallFolder
+    graph: TfGraph, request: RunRequest, options: RunOptions, watches: Watches | None, folder: CallFolder
 ) -> None:
     wanted, url = _watch_options(request), f"file://{folder.path}"
     if watches is not None:
@@ -255,7 +246,7 @@ def _watch(
         watches, made = Watches(), config_pb2.RunOptions()
         watches.add(graph, wanted, url)
         watches.write(made, resets_disk_usage=True)
-        folder.watched = _Watched(graph, graph.version, wanted, made.debug_options)
+        folder.watched = Watched(graph, graph.version, wanted, made.debug_options)
     options.debug_options.MergeFrom(folder.watched.debug_options)
 
 
@@ -324,7 +315,7 @@ class LocalCLIDebugWrapperSession(WrappedSession):
         return _debugged(self._debugger, self.graph, call, number)
 
 
-def _debugged(debugger: LocalDebugger, graph: TfGraph, call: Asked, number: int) -> Any:
+def _debugged(debugger: LocalDebugger, graph: TfGraph, call: Asked, number: int) -> object:
     running = debugger.begin(graph, call, number)
     try:
         result = run_watched(call, running.options, running.metadata)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfOp
+from tb_debugger_plugin.tfdbg.asked import RunOptions
 
 IDENTITY: Final = "DebugIdentity"
 #: Stands for the nodes that TensorFlow makes after it has got the graph, such as those of Grappler.
@@ -128,7 +129,7 @@ class Watches:
         if options.watches_all:
             self._watches.setdefault(_ANY_NODE, []).append(watch)
 
-    def write(self, run_options: Any, *, resets_disk_usage: bool, global_step: int = -1) -> None:
+    def write(self, run_options: RunOptions, *, resets_disk_usage: bool, global_step: int = -1) -> None:
         """Add the watches to ``RunOptions``.
 
         Args:
@@ -144,7 +145,7 @@ class Watches:
 
 
 def add_debug_tensor_watch(
-    run_options: Any,
+    run_options: RunOptions,
     node_name: str,
     output_slot: int = 0,
     debug_ops: str | Sequence[str] = IDENTITY,
@@ -173,7 +174,7 @@ def add_debug_tensor_watch(
 
 
 def watch_graph(
-    run_options: object,
+    run_options: RunOptions,
     graph: TfGraph,
     debug_ops: str | Sequence[str] = IDENTITY,
     debug_urls: str | Sequence[str] | None = None,
@@ -219,7 +220,7 @@ def watch_graph(
 
 
 def watch_graph_with_denylists(
-    run_options: Any,
+    run_options: RunOptions,
     graph: TfGraph,
     debug_ops: str | Sequence[str] = IDENTITY,
     debug_urls: str | Sequence[str] | None = None,

@@ -9,19 +9,21 @@ import abc
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.client import session as session_lib
 from tensorflow.python.framework import errors, stack
 from tensorflow.python.training import monitored_session
 
-from tb_debugger_plugin.capture.tf_types import TfSession
-from tb_debugger_plugin.tfdbg import asked
-from tb_debugger_plugin.tfdbg.asked import Asked
+from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
+from tb_debugger_plugin.tfdbg.asked import Asked, RunMetadata, RunOptions, feeds_of, of_run
 from tb_debugger_plugin.tfdbg.turns import ThreadNames
+
+StepContext: TypeAlias = monitored_session.MonitoredSession.StepContext
+T = TypeVar("T")
 
 _log = logging.getLogger("tb_debugger_plugin")
 _KNOWN: Final = (
@@ -68,7 +70,11 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
     # Calls.
 
     def run(
-        self, fetches: object, feed_dict: object = None, options: object = None, run_metadata: object = None
+        self,
+        fetches: object,
+        feed_dict: object = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Run ops and return tensors, as ``Session.run`` does.
 
@@ -79,14 +85,13 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
           run_metadata: The same.
         """
 
-        def start(run_options: object, metadata: object) -> Any:
+        def start(run_options: RunOptions | None, metadata: RunMetadata | None) -> object:
             return self._sess.run(fetches, feed_dict=feed_dict, options=run_options, run_metadata=metadata)
 
-        given = {"options": options, "metadata": run_metadata}
-        return self._pass(asked.of_run(fetches, feed_dict, what="Session.run()", start=start, **given))
+        return self._pass(of_run(Asked("Session.run()", start, options, run_metadata), fetches, feed_dict))
 
     def make_callable(
-        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+        self, fetches: object, feed_list: Iterable[object] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """Return a function that runs ops, as ``Session.make_callable`` does.
 
@@ -97,25 +102,29 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         """
         del accept_options
         # With a list of feeds, even an empty one, TensorFlow's function takes options of any kind.
-        runner = self._sess.make_callable(fetches, feed_list=list(feed_list or ()), accept_options=True)
+        fed = list(feed_list or ())
+        runner = self._sess.make_callable(fetches, feed_list=fed, accept_options=True)
 
-        def run(*values: Any, options: object = None, run_metadata: object = None) -> Any:
-            def start(run_options: object, metadata: object) -> Any:
+        def run(
+            *values: object, options: RunOptions | None = None, run_metadata: RunMetadata | None = None
+        ) -> object:
+            def start(run_options: RunOptions | None, metadata: RunMetadata | None) -> object:
                 return runner(*values, options=run_options, run_metadata=metadata)
 
-            what = "a function of Session.make_callable()"
-            given = {"what": what, "start": start, "options": options, "metadata": run_metadata}
-            return self._pass(asked.of_callable(fetches, feed_list or (), values, **given))
+            call = Asked("a function of Session.make_callable()", start, options, run_metadata)
+            return self._pass(of_run(call, fetches, feeds_of(fed, values)))
 
         return run
 
-    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., Any]:
+    def _make_callable_from_options(
+        self, callable_options: config_pb2.CallableOptions
+    ) -> Callable[..., object]:
         plain = self._sess._make_callable_from_options(callable_options)
         wanted = [*callable_options.fetch, *callable_options.target]
         given_options = callable_options.run_options
 
-        def run(*values: Any, run_metadata: object = None) -> Any:
-            def start(run_options: object, metadata: object) -> Any:
+        def run(*values: object, run_metadata: RunMetadata | None = None) -> object:
+            def start(run_options: RunOptions | None, metadata: RunMetadata | None) -> object:
                 if run_options is given_options:
                     return plain(*values, run_metadata=metadata)
                 changed = config_pb2.CallableOptions()
@@ -124,8 +133,8 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
                 return self._sess._make_callable_from_options(changed)(*values, run_metadata=metadata)
 
             what = "a function of Session._make_callable_from_options()"
-            given = {"what": what, "start": start, "options": given_options, "metadata": run_metadata}
-            return self._pass(asked.of_callable(wanted, callable_options.feed, values, **given))
+            call = Asked(what, start, given_options, run_metadata)
+            return self._pass(of_run(call, wanted, feeds_of(callable_options.feed, values)))
 
         return run
 
@@ -137,11 +146,11 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
             return call.run_plainly()
         return self._debug(call, number)
 
-    def run_step_fn(self, step_fn: Callable[[Any], object]) -> Any:
+    def run_step_fn(self, step_fn: Callable[[StepContext], T]) -> T:
         """Run a function with a step context, as ``MonitoredSession.run_step_fn`` does."""
-        return step_fn(monitored_session.MonitoredSession.StepContext(self._sess, self.run))
+        return step_fn(StepContext(self._sess, self.run))
 
-    def partial_run_setup(self, fetches: object, feeds: object = None) -> Any:
+    def partial_run_setup(self, fetches: object, feeds: object = None) -> object:
         """Set up a partial run, which is not debugged: TensorFlow's debugger takes whole runs only."""
         _log.warning(_PARTIAL)
         return self._sess.partial_run_setup(fetches, feeds)
@@ -158,19 +167,22 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
     # The session's own.
 
     @property
-    def session(self) -> Any:
+    def session(self) -> TfSession:
         """The session that is wrapped."""
-        return self._sess
+        session: TfSession = self._sess
+        return session
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> TfGraph:
         """The graph of the session."""
-        return self._sess.graph
+        graph: TfGraph = self._sess.graph
+        return graph
 
     @property
-    def sess_str(self) -> Any:
+    def sess_str(self) -> object:
         """TensorFlow's name for where the session runs."""
-        return self._sess.sess_str
+        name: object = self._sess.sess_str
+        return name
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the session."""
@@ -193,12 +205,12 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         """Close the session."""
         self._sess.close()
 
-    def as_default(self) -> contextlib.AbstractContextManager[Any]:
+    def as_default(self) -> contextlib.AbstractContextManager[WrappedSession]:
         """Make it the session of ``Tensor.eval`` and ``Operation.run`` inside a ``with`` block."""
-        manager: contextlib.AbstractContextManager[Any] = stack.default_session(self)
+        manager: contextlib.AbstractContextManager[WrappedSession] = stack.default_session(self)
         return manager
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> WrappedSession:
         """Make it the default session; blocks may be inside each other."""
         manager = self.as_default()
         entered = manager.__enter__()
@@ -211,14 +223,14 @@ class WrappedSession(session_lib.SessionInterface, metaclass=abc.ABCMeta):
         """End the block; the session stays open, as in TensorFlow's wrappers."""
         self._managers().pop().__exit__(kind, error, trace)
 
-    def _managers(self) -> list[contextlib.AbstractContextManager[Any]]:
+    def _managers(self) -> list[contextlib.AbstractContextManager[WrappedSession]]:
         if not hasattr(self._defaults, "managers"):
             self._defaults.managers = []
-        managers: list[contextlib.AbstractContextManager[Any]] = self._defaults.managers
+        managers: list[contextlib.AbstractContextManager[WrappedSession]] = self._defaults.managers
         return managers
 
 
-def run_watched(call: Asked, options: object, metadata: object) -> Any:
+def run_watched(call: Asked, options: RunOptions | None, metadata: RunMetadata | None) -> object:
     """Run a call whose tensors are watched.
 
     Args:
@@ -239,9 +251,9 @@ def run_watched(call: Asked, options: object, metadata: object) -> Any:
         raise
 
 
-def copied(options: object) -> Any:
+def copied(options: RunOptions | None) -> RunOptions:
     """Return a copy of the ``RunOptions`` of a program; empty ones for None."""
-    copy = config_pb2.RunOptions()
+    copy = RunOptions()
     if options is not None:
         copy.CopyFrom(options)
     return copy
