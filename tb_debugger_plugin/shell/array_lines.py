@@ -7,20 +7,19 @@ of an element follow by arithmetic: an array of ten million elements costs nothi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.reading.lazy_sequence import LazySequence
 from tb_debugger_plugin.shell.element_texts import element_texts
 from tb_debugger_plugin.shell.screen import Line, Part, Style
 
-Array = npt.NDArray[Any]
 #: Says which elements of a part of an array are highlighted.
 Criterion = Callable[[Array], npt.NDArray[np.bool_]]
 
@@ -267,7 +266,7 @@ def _divided(axis: _Axis, line: int, step: int, gap_step: int) -> tuple[int, int
     return EDGE + 1 + entry, rest
 
 
-def _run(flags: Any) -> int:
+def _run(flags: Iterable[object]) -> int:
     """How many flags are true before the first that is not."""
     return sum(1 for _ in itertools.takewhile(bool, flags))
 

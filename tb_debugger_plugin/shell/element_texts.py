@@ -7,16 +7,14 @@ and its largest element, so that not each of millions of texts has to be made to
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib import NumpyVersion
 
 from tb_debugger_plugin.analysis.values.texts import element_text
-
-Array = npt.NDArray[Any]
+from tb_debugger_plugin.events.numbers import Array
 
 #: Digits after the point, and the bounds of numbers that are written without an exponent, as in NumPy.
 _PRECISION: Final = 8
@@ -94,7 +92,7 @@ class _Floats(NamedTuple):
         tail = self.exponent + 2 if self.is_scientific else 0
         return self.left + 1 + self.right + tail
 
-    def text(self, value: Any) -> str:
+    def text(self, value: float) -> str:
         if not np.isfinite(value):
             sign = "+" if self.sign and not value < 0 else ""
             return f"{sign}{value}".rjust(self.width)
@@ -137,12 +135,12 @@ def _is_scientific(finite: Array) -> bool:
     smallest = sizes.min() or sizes[sizes > 0].min()
     # The numbers keep their dtype: NumPy compares in it.
     with np.errstate(over="ignore"):
-        return bool(largest >= _large(finite.dtype) or smallest < _SMALL or largest / smallest > _FAR)
+        return bool(largest >= _large(finite) or smallest < _SMALL or largest / smallest > _FAR)
 
 
-def _large(dtype: np.dtype[Any]) -> float:
+def _large(array: Array) -> float:
     """Return the smallest magnitude that is written with an exponent."""
-    return 10.0 ** (_DIGITS.get(dtype, _LARGE_DIGITS) if _BY_DTYPE else _LARGE_DIGITS)
+    return 10.0 ** (_DIGITS.get(array.dtype, _LARGE_DIGITS) if _BY_DTYPE else _LARGE_DIGITS)
 
 
 def _specials(array: Array, sign: bool) -> list[str]:
@@ -161,7 +159,7 @@ def _few_floats(finite: Array, *, is_scientific: bool, sign: bool) -> _Floats:
     return _Floats(False, *_widths(plain), 0, sign)
 
 
-def _widths(texts: Any) -> tuple[int, int]:
+def _widths(texts: Iterable[str]) -> tuple[int, int]:
     parts = [text.partition(".") for text in texts]
     return (
         max((len(before) for before, _, _ in parts), default=1),
@@ -185,7 +183,7 @@ def _many_floats(finite: Array, *, is_scientific: bool, sign: bool) -> _Floats:
 def _complex(array: Array) -> ElementTexts:
     real, imaginary = _floats(array.real), _floats(array.imag, sign=True)
 
-    def text(value: Any) -> str:
+    def text(value: complex) -> str:
         second = imaginary.text(value.imag)
         number = second.rstrip()
         return f"{real.text(value.real)}{number}j{' ' * (len(second) - len(number))}"

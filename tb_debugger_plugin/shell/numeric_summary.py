@@ -6,12 +6,12 @@ Takes an array, or the numbers that are on record. Kinds without elements are le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_debugger_plugin.events.numbers import count_values, widened
+from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.events.numbers import Array, count_values, widened
 from tb_debugger_plugin.shell.screen import Line, Part, Style, plain
 
 #: The column of each kind, in tfdbg's words and order.
@@ -33,7 +33,7 @@ class _Cell(NamedTuple):
     text: str
 
 
-def of_array(array: npt.NDArray[Any]) -> list[Line]:
+def of_array(array: Array) -> list[Line]:
     """Return the summary of an array.
 
     Args:
@@ -52,7 +52,7 @@ def of_array(array: npt.NDArray[Any]) -> list[Line]:
     return [*lines, *_table([moments])] if moments else lines
 
 
-def of_record(summary: Mapping[str, object] | None) -> list[Line]:
+def of_record(summary: Json | None) -> list[Line]:
     """Return the summary that is on record, as far as it was measured.
 
     Args:
@@ -74,7 +74,7 @@ def of_record(summary: Mapping[str, object] | None) -> list[Line]:
     return [*lines, *_table([moments])] if moments else lines
 
 
-def _recorded_moments(summary: Mapping[str, Any]) -> list[_Cell]:
+def _recorded_moments(summary: Json) -> list[_Cell]:
     values = {name: summary[name] for name in ("min", "max", "mean")}
     if None in values.values():
         return []
@@ -83,16 +83,16 @@ def _recorded_moments(summary: Mapping[str, Any]) -> list[_Cell]:
     return [*(_Cell(name, f"{value:.7g}") for name, value in values.items()), _Cell("std", std)]
 
 
-def _of_kinds(counts: Mapping[str, Any]) -> list[_Cell]:
+def _of_kinds(counts: Mapping[str, float]) -> list[_Cell]:
     return [_Cell(head, str(int(counts[column]))) for head, column in _KINDS if counts[column]]
 
 
-def _of_bool(counts: Mapping[str, Any]) -> list[_Cell]:
+def _of_bool(counts: Mapping[str, float]) -> list[_Cell]:
     named = (("False", counts["zero"]), ("True", counts["positive"]))
     return [_Cell(head, str(int(count))) for head, count in named if count]
 
 
-def _moments(values: npt.NDArray[Any]) -> list[_Cell]:
+def _moments(values: Array) -> list[_Cell]:
     is_complex = values.dtype.kind == "c"
     with np.errstate(all="ignore"):
         real = np.abs(values) if is_complex else values
@@ -106,7 +106,7 @@ def _moments(values: npt.NDArray[Any]) -> list[_Cell]:
     return [_Cell(head, str(number)) for head, number in zip(heads, numbers, strict=True)]
 
 
-def _counted(cells: Sequence[_Cell], total: Any) -> list[Line]:
+def _counted(cells: Sequence[_Cell], total: float | None) -> list[Line]:
     return _table([cells, [_Cell("total", "?" if total is None else str(int(total)))]])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class RunRequest(NamedTuple):
@@ -76,7 +76,7 @@ class Call:
     is_over: bool
     fetches: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    feeds: Mapping[str, Any] = field(default_factory=dict)
+    feeds: Mapping[str, object] = field(default_factory=dict)
     error: BaseException | None = None
     passed_filter: str | None = None
     excluded_names: str | None = None

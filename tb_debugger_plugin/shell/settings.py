@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
 
@@ -26,8 +26,8 @@ class Setting(NamedTuple):
     """
 
     name: str
-    default: Any
-    parse: Callable[[str], Any]
+    default: int
+    parse: Callable[[str], int]
     meaning: str
 
 
@@ -72,11 +72,11 @@ class Settings:
         self.file = file
         self.problem: str | None = None
         self._values = {one.name: one.default for one in SETTINGS}
-        self._others: dict[str, Any] = {}
+        self._others: dict[str, object] = {}
         if file is not None:
             self._load(file)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> int:
         """Return a value.
 
         Raises:

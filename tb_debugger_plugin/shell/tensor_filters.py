@@ -52,12 +52,13 @@ def add_filters_of(file: str, filters: TensorFilters) -> list[str]:
     return list(functions)
 
 
-def _is_filter(name: str, value: Any) -> bool:
-    own = inspect.isfunction(value) and value.__module__ == _MODULE and not name.startswith("_")
-    return own and _takes_two(value)
+def _is_filter(name: str, value: object) -> bool:
+    if not inspect.isfunction(value) or value.__module__ != _MODULE or name.startswith("_"):
+        return False
+    return _takes_two(value)
 
 
-def _takes_two(function: Predicate) -> bool:
+def _takes_two(function: Callable[..., object]) -> bool:
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.analysis.values.slicing import Axis, Slicing, parse, slicing_of
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.reading.value import Value
 from tb_debugger_plugin.shell import numeric_summary
 from tb_debugger_plugin.shell.array_lines import ArrayLines, Criterion, read_edges
@@ -101,7 +101,7 @@ def typed_options(args: argparse.Namespace) -> str:
     return (" -a" if args.all else "") + (" -s" if args.numeric_summary else "")
 
 
-def record_changes(changes: Iterable[Mapping[str, Any]], **record: int) -> list[Line]:
+def record_changes(changes: Iterable[Mapping[str, object]], **record: int) -> list[Line]:
     """Return a line for each change of a record.
 
     Use::
@@ -134,8 +134,6 @@ def _before(one: ChangedValueJson) -> Part:
     name = f"{one['op_name']}:{one['slot']}"
     return Part(name) if one["graph_execution"] is None else link(name, f"pt #{one['graph_execution']}")
 
-
-Array = npt.NDArray[Any]
 
 #: Elements of an array that is shown whole, as in tfdbg.
 THRESHOLD: Final = 2000

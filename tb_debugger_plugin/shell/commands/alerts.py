@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis, diagnose_alert
 from tb_debugger_plugin.analysis.diagnosis.phrases import LinkTarget, Phrase, text
 from tb_debugger_plugin.analysis.graph.graphs import find_op
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.verdict import verdict
 from tb_debugger_plugin.errors import UsageError
@@ -51,14 +51,14 @@ def _list(shell: Shell, args: argparse.Namespace) -> Answer:
         head.append((Part("first cause: "), link(f"alert {cause}", f"why {cause}")))
     head += [plain(f"{len(positions):,} value(s){of or ' that are bad or explode'}:"), (), _head()]
 
-    def read(begin: int, end: int) -> list[tuple[int, dict[str, Any]]]:
+    def read(begin: int, end: int) -> list[tuple[int, Json]]:
         return _page(run, positions[begin:end].tolist())
 
     begin = run.start_time
     return Screen(LazyLines(head, Pages(len(positions), read), lambda row: _line(*row, begin)))
 
 
-def _page(run: Run, positions: Sequence[int]) -> list[tuple[int, dict[str, Any]]]:
+def _page(run: Run, positions: Sequence[int]) -> list[tuple[int, Json]]:
     """Return the positions with the alerts there."""
     with run.snapshot() as snapshot:
         every = alert_lists.alert_list(snapshot)
@@ -73,7 +73,7 @@ def _head() -> Line:
     )
 
 
-def _line(position: int, facts: dict[str, Any], begin: float) -> Line:
+def _line(position: int, facts: Json, begin: float) -> Line:
     time = f"[{(facts['wall_time'] - begin) * 1e3:.3f}]"
     cells = (f"{position}", time, facts["alert_type"], facts["measured"])
     texts = [text.ljust(width - 1) + " " for text, width in zip(cells, _WIDTHS, strict=True)]

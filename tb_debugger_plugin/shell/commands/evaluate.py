@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.expressions.evaluate import evaluate
 from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
 from tb_debugger_plugin.expressions.names import nth, number_in_brackets, parse_tensor_name
@@ -71,11 +70,11 @@ def _in_program(attached: Attached, text: str, args: argparse.Namespace) -> Answ
     return value_screen(label, source, Wanted("", args.all, None, True, args.write_path))
 
 
-def _is_of_texts(array: npt.NDArray[Any]) -> bool:
+def _is_of_texts(array: Array) -> bool:
     return all(isinstance(one, bytes) for one in array.flat)
 
 
-def _tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
+def _tensor_in_backticks(run: Run, text: str) -> Array:
     """Return the array that a name in an expression means.
 
     Args:
@@ -98,7 +97,7 @@ def _tensor_in_backticks(run: Run, text: str) -> npt.NDArray[Any]:
     return tensor
 
 
-def _array(value: Value) -> npt.NDArray[Any]:
+def _array(value: Value) -> Array:
     size = int(np.prod(value.shape or (1,), dtype=np.float64))
     if size > MAX_ELEMENTS:
         raise UsageError(f"{value.name} has {size:,} elements; an expression takes at most {MAX_ELEMENTS:,}.")

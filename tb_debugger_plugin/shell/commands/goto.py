@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.analysis.lists import executions
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, check_index
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import display_name
 from tb_debugger_plugin.reading.rows import GraphExecution
@@ -52,7 +52,7 @@ def _number(text: str) -> int:
     return int(digits)
 
 
-def _heading(snapshot: Snapshot, facts: dict[str, Any], begin: float) -> list[Line]:
+def _heading(snapshot: Snapshot, facts: Json, begin: float) -> list[Line]:
     lines: list[Line] = [
         (Part(f"Execution {facts['index']}: "), Part(display_name(facts["op_type"]), Style.HEADING)),
         plain(f"  t (ms): {(facts['wall_time'] - begin) * 1e3:.3f}"),
@@ -68,7 +68,7 @@ def _heading(snapshot: Snapshot, facts: dict[str, Any], begin: float) -> list[Li
     return lines
 
 
-def _inputs(facts: dict[str, Any]) -> list[Line]:
+def _inputs(facts: Json) -> list[Line]:
     lines: list[Line] = [(), plain(f"  {len(facts['inputs'])} input(s):")]
     for slot, one in enumerate(facts["inputs"]):
         if one["execution_index"] is None:
@@ -81,7 +81,7 @@ def _inputs(facts: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _outputs(facts: dict[str, Any]) -> list[Line]:
+def _outputs(facts: Json) -> list[Line]:
     lines: list[Line] = [(), plain(f"  {len(facts['outputs'])} output(s):")]
     for slot, health in enumerate(facts["outputs"]):
         name = f"{display_name(facts['op_type'])}:{slot}"
@@ -90,11 +90,11 @@ def _outputs(facts: dict[str, Any]) -> list[Line]:
     return lines
 
 
-def _style(health: dict[str, Any] | None) -> Style:
+def _style(health: Json | None) -> Style:
     return Style.BAD if health is not None and health["bad"] else Style.PLAIN
 
 
-def _words(health: dict[str, Any] | None) -> str:
+def _words(health: Json | None) -> str:
     """Return dtype, shape and bad elements of a tensor."""
     if health is None:
         return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.analysis.source.source_lines import recorded_file
 from tb_debugger_plugin.errors import UsageError
@@ -53,7 +53,7 @@ def _rows(shell: Shell, args: argparse.Namespace) -> Rows[Execution]:
         raise UsageError(f"le cannot sort by {args.sort_by!r}: choose one of {', '.join(_SORTS)}.")
     if args.line is not None and args.path is None:
         raise UsageError("-l needs -p, the source file of the line.")
-    filters: dict[str, Any] = {"line": args.line}
+    filters: dict[str, object] = {"line": args.line}
     if args.path is not None:
         filters["source"] = _source(shell, args.path)
     if args.name_filter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.errors import UsageError
@@ -204,24 +204,24 @@ def _rows(shell: Shell, args: argparse.Namespace) -> Rows[GraphExecution]:
     filters = _filters(args)
     # The list is in the order of time, and can be read from its end.
     sort = None if args.sort_by == "timestamp" else _SORTS[args.sort_by]
-    order: dict[str, Any] = {"sort": sort, "descending": args.reverse and sort is not None}
+    descending = args.reverse and sort is not None
     run = shell.run
     chosen = shell.filters.get(args.tensor_filter) if args.tensor_filter else None
     if chosen is not None and chosen.health is not None:
         filters["health"] = chosen.health
     is_asked = chosen is not None and chosen.health is None
     if not (is_asked or args.size):
-        return run.graph_executions(**order, **filters)
-    found: Iterable[GraphExecution] = run.graph_executions(**filters)
+        return run.graph_executions(sort=sort, descending=descending, **filters)
+    found: Iterable[GraphExecution] = run.graph_executions(sort=None, descending=False, **filters)
     if args.size:
         sizes = parse_byte_interval(args.size)
         found = (row for row in found if row.bytes is not None and sizes.has(row.bytes))
     if is_asked and chosen is not None:
         found = passing(run, found, chosen.predicate, chosen.name)
-    return run.graph_executions_at([row.index for row in found], **order)
+    return run.graph_executions_at([row.index for row in found], sort=sort, descending=descending)
 
 
-def _filters(args: argparse.Namespace) -> dict[str, Any]:
+def _filters(args: argparse.Namespace) -> dict[str, object]:
     filters = {name: getattr(args, name) for name in _PLAIN if getattr(args, name)}
     for one in _PATTERNS:
         pattern = getattr(args, one.option)

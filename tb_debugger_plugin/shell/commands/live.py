@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.expressions.names import parse_tensor_name
@@ -130,7 +130,7 @@ def _notices(state: Facts) -> list[Line]:
 # Going on.
 
 
-def _go_on(shell: Shell, command: dict[str, Any], *, waits: bool = True) -> Answer:
+def _go_on(shell: Shell, command: Facts, *, waits: bool = True) -> Answer:
     programs = attached(shell)
     before = programs.chosen()
     pause = (before["state"] or {}).get("pause")
@@ -216,7 +216,7 @@ def _break(shell: Shell, args: argparse.Namespace) -> Answer:
     return Screen(_breakpoints(outcome["state"] or programs.chosen()["state"]))
 
 
-def _place(text: str | None) -> dict[str, Any]:
+def _place(text: str | None) -> dict[str, object]:
     if text is None:
         return {}
     line = _SOURCE_LINE.fullmatch(text)
@@ -225,7 +225,7 @@ def _place(text: str | None) -> dict[str, Any]:
     return _tensor_place(text)
 
 
-def _tensor_place(text: str) -> dict[str, Any]:
+def _tensor_place(text: str) -> dict[str, object]:
     name = parse_tensor_name(text)
     if name.is_position:
         raise UsageError(f"{text} is a position in a recording; name the tensor.")

@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.graph.graphs import attributes_of
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, SqlRow
 from tb_debugger_plugin.expressions.names import literal
 from tb_debugger_plugin.shell.command import Answer, Command, Completes
 from tb_debugger_plugin.shell.commands.nodes import HIDDEN_TYPES, add_node, find_node
@@ -22,7 +22,7 @@ from tb_debugger_plugin.shell.value_screen import op_changes
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.shell.shell import Shell
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
 from tb_debugger_plugin.analysis.lists.filters import HEALTH
@@ -49,7 +49,7 @@ def dump_lines(snapshot: Snapshot, op: Op) -> list[Line]:
     return lines + others
 
 
-def _rows(snapshot: Snapshot, sites: list[int]) -> list[tuple[Any, ...]]:
+def _rows(snapshot: Snapshot, sites: list[int]) -> list[SqlRow]:
     return snapshot.rows(
         "SELECT idx, site, wall_time, health, nan, neg_inf, pos_inf FROM graph_executions"
         f" WHERE site IN (SELECT unnest(?::INTEGER[])) ORDER BY idx LIMIT {_SHOWN}",
@@ -57,7 +57,7 @@ def _rows(snapshot: Snapshot, sites: list[int]) -> list[tuple[Any, ...]]:
     )
 
 
-def _line(row: tuple[Any, ...], slot: int, begin: float) -> Line:
+def _line(row: SqlRow, slot: int, begin: float) -> Line:
     index, _, time, health, *counts = row
     text = f"Slot {slot} @ {(time - begin) * 1e3:.3f} ms"
     style = Style.BAD if health == HEALTH["bad"] else Style.PLAIN

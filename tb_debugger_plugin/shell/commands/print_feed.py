@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.reading.run import Run
 
 #: A name in the text that tfdbg v1 writes about feeds.
@@ -97,7 +98,7 @@ def _print(shell: Shell, args: argparse.Namespace) -> Answer:
     return value_screen(name, ArraySource(array), wanted(args, typed.slicing), " (feed)")
 
 
-def _array(value: object) -> np.ndarray[Any, Any] | None:
+def _array(value: object) -> Array | None:
     """Return a feed as an array; None for what is none, such as a sparse tensor."""
     try:
         array = np.asarray(value)
@@ -108,7 +109,7 @@ def _array(value: object) -> np.ndarray[Any, Any] | None:
     return None if array.dtype.kind == "O" and not _holds_texts(array) else array
 
 
-def _holds_texts(array: np.ndarray[Any, Any]) -> bool:
+def _holds_texts(array: Array) -> bool:
     return all(isinstance(one, (bytes, str)) for one in array.flat)
 
 
