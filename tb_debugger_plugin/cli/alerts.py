@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.rule import Severity
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.cli import junit
-from tb_debugger_plugin.cli.reading import add_arguments, print_results, run_each
+from tb_debugger_plugin.cli.reading import Failure, add_arguments, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
 
 #: The exit code when alerts are not accepted.
@@ -58,18 +59,19 @@ def run(args: argparse.Namespace) -> int:
     given = [Path(path) for path in args.files or ()]
     results = run_each(args, lambda run: run.judged(args.rules, given))
     limit = args.limit if args.json or args.limit is not None else _SHOWN
-    shown = {name: _shown(facts, args.group_by, limit) for name, facts in results.items()}
-    code = print_results(shown, _words, as_json=args.json, separator="\n\n")
+    shown = {
+        name: facts if isinstance(facts, Failure) else _shown(facts, args.group_by, limit)
+        for name, facts in results.items()
+    }
+    code = print_each(args, shown, dict, _words)
     least = Severity[args.fail_on.upper()] if args.fail_on else None
     if args.junit:
         junit.write(args.junit, results, least or Severity.CRITICAL)
     return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
 
 
-def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> dict[str, Any]:
+def _shown(facts: Json, group_by: str | None, limit: int | None) -> Json:
     """Return what is printed of a run: its first alerts, or its first groups of them."""
-    if "alerts" not in facts:  # the run cannot be read
-        return facts
     alerts = facts["alerts"]
     counted = {name: value for name, value in facts.items() if name != "alerts"} | {"num_alerts": len(alerts)}
     if group_by is None:
@@ -78,9 +80,9 @@ def _shown(facts: dict[str, Any], group_by: str | None, limit: int | None) -> di
     return {**counted, "num_groups": len(groups), "groups": groups[:limit]}
 
 
-def _groups(alerts: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
+def _groups(alerts: list[Json], key: Callable[[Json], str]) -> list[Json]:
     """Count alerts, which are in the order of urgency; so are the groups."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[Json]] = {}
     for alert in alerts:
         groups.setdefault(key(alert), []).append(alert)
     return [
@@ -96,13 +98,13 @@ def _groups(alerts: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) 
     ]
 
 
-def _line_words(alert: dict[str, Any]) -> str:
+def _line_words(alert: Json) -> str:
     source = alert["source"]
     return "no line" if source is None else f"{source['path']}:{source['line']}"
 
 
 #: What the alerts of a group have in common.
-_GROUPS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+_GROUPS: Final[dict[str, Callable[[Json], str]]] = {
     "rule": lambda alert: str(alert["alert_type"]),
     "layer": lambda alert: alert["layer"] or "no layer",
     "line": _line_words,
@@ -117,16 +119,17 @@ def _a_count(text: str) -> int:
     return int(text)
 
 
-def _is_broken(results: dict[str, dict[str, Any]], least: Severity) -> bool:
-    alerts = (alert for facts in results.values() for alert in facts.get("alerts", ()))
+def _is_broken(results: dict[str, Json | Failure], least: Severity) -> bool:
+    judged = (facts for facts in results.values() if not isinstance(facts, Failure))
+    alerts = (alert for facts in judged for alert in facts["alerts"])
     return any(alert["allowed"] is None and Severity[alert["severity"].upper()] >= least for alert in alerts)
 
 
-def _words(name: str, facts: dict[str, Any]) -> str:
+def _words(name: str, facts: Json) -> str:
     alerts, groups = facts.get("alerts", ()), facts.get("groups", ())
     lines = [name, *(f"  {_line(facts, alert)}" for alert in alerts)]
     lines += [f"  {_group_line(group)}" for group in groups]
-    left = facts.get("num_groups", facts["num_alerts"]) - len(alerts) - len(groups)
+    left = facts["num_groups" if "num_groups" in facts else "num_alerts"] - len(alerts) - len(groups)
     if left:
         lines.append(f"  {left:,} more; --limit N prints more, --json all.")
     if not groups and not left and all(alert["allowed"] for alert in alerts):
@@ -135,7 +138,7 @@ def _words(name: str, facts: dict[str, Any]) -> str:
     return "\n".join(map(printable, lines))
 
 
-def _group_line(group: dict[str, Any]) -> str:
+def _group_line(group: Json) -> str:
     """Such as "high      encoder/dense: 3 alerts, 40 times (GrowingAlert, VanishingGradientAlert)"."""
     alerts = f"{group['num_alerts']:,} alert{'s' * (group['num_alerts'] != 1)}"
     rules = ", ".join(one for one in group["alert_types"] if one != group["group"])
@@ -143,7 +146,7 @@ def _group_line(group: dict[str, Any]) -> str:
     return f"{head} ({rules})" if rules else head
 
 
-def _line(facts: dict[str, Any], alert: dict[str, Any]) -> str:
+def _line(facts: Json, alert: Json) -> str:
     """Such as "critical  NaN/∞: 200 −∞ in Log:0 (Log), train.py:3 in loss, 12 times"."""
     titles = {rule["alert_type"]: rule["title"] for rule in facts["rules"]}
     times = f", {alert['count']:,} times" if alert["count"] > 1 else ""

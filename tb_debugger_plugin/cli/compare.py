@@ -10,8 +10,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+from tb_debugger_plugin.analysis.compare.comparison import (
+    ComparedSide,
+    Comparison,
+    FirstDifference,
+    InputOfFirst,
+    ProgramChange,
+    TensorDifference,
+)
 from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.cli.reading import a_location, line_words
 from tb_debugger_plugin.events.printable import printable
@@ -58,36 +67,35 @@ def run(args: argparse.Namespace) -> int:
     first = choose.only(args.first, args.name, "--run", say)
     second = choose.only(args.first if args.second is None else args.second, args.other, "--other", say)
     with Run(first) as one, Run(second) as other:
-        facts = one.compare(other, tolerance=args.tolerance).to_json()
-    print(json.dumps(facts, indent=2) if args.json else "\n".join(map(printable, _words(facts))))
+        found = one.compare(other, tolerance=args.tolerance)
+    lines = [json.dumps(found.to_json(), indent=2)] if args.json else map(printable, _words(found))
+    print("\n".join(lines))
     return 0
 
 
-def _words(facts: dict[str, Any]) -> list[str]:
-    lines = [facts["headline"]]
-    first = facts["first_difference"]
+def _words(found: Comparison) -> list[str]:
+    lines, first = [found.headline], found.first_difference
     if first is not None:
-        lines += [f"  {first['explanation']}", *_sources(first), *_table(first), *_inputs(first["inputs"])]
-        if first["values"] is not None:
-            values = first["values"]
-            lines.append(f"  {values['num_different']} of {values['size']} elements differ.")
-    lines += _listed("Changed in the program", facts["num_changes"], map(_change, facts["changes"]))
-    lines += _listed("Tensors that differ", facts["num_tensors"], map(_tensor, facts["tensors"]))
-    lines.append(f"{facts['num_compared']} values of {facts['num_compared_tensors']} tensors were compared.")
-    return [*lines, *(f"  ! {note}" for note in facts["notes"])]
+        lines += [f"  {first.explanation}", *_sources(first)]
+        lines += _table(first.first.summary, first.second.summary)
+        lines += [f"  Input {_name(one.first or one.second)}: {_agreement(one)}" for one in first.inputs]
+        if first.values is not None:
+            lines.append(f"  {first.values['num_different']} of {first.values['size']} elements differ.")
+    lines += _listed("Changed in the program", found.num_changes, map(_change, found.changes))
+    lines += _listed("Tensors that differ", found.num_tensors, map(_tensor, found.tensors))
+    lines.append(f"{found.num_compared} values of {found.num_compared_tensors} tensors were compared.")
+    return [*lines, *(f"  ! {note}" for note in found.notes)]
 
 
-def _sources(first: dict[str, Any]) -> list[str]:
-    found = [(title, first[key]["source"]) for title, key in (("First", "first"), ("Second", "second"))]
+def _sources(first: FirstDifference) -> list[str]:
     return [
-        f"  {title}: {source['path']}:{source['line']}" + (f": {source['text']}" if source["text"] else "")
-        for title, source in found
+        f"  {title}: {source.path}:{source.line}" + (f": {source.text}" if source.text else "")
+        for title, source in (("First", first.first.source), ("Second", first.second.source))
         if source is not None
     ]
 
 
-def _table(first: dict[str, Any]) -> list[str]:
-    a, b = first["first"]["summary"], first["second"]["summary"]
+def _table(a: Mapping[str, object] | None, b: Mapping[str, object] | None) -> list[str]:
     if a is None or b is None:
         return []
     shown = [name for name in _NUMBERS if a[name] is not None or b[name] is not None]
@@ -98,37 +106,31 @@ def _number(value: object) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _inputs(inputs: list[dict[str, Any]]) -> list[str]:
-    return [f"  Input {_name(one['first'] or one['second'])}: {_agreement(one)}" for one in inputs]
-
-
-def _agreement(one: dict[str, Any]) -> str:
-    if one["is_within"] is None:
+def _agreement(one: InputOfFirst) -> str:
+    if one.is_within is None:
         return "not on record in both runs"
-    if one["difference"] is None:
+    if one.difference is None:
         return "shape, NaN or infinities differ"
-    agrees = "agrees" if one["is_within"] else "differs"
-    return f"{agrees} ({one['difference']:.2g})"
+    agrees = "agrees" if one.is_within else "differs"
+    return f"{agrees} ({one.difference:.2g})"
 
 
-def _name(side: dict[str, Any]) -> str:
-    return f"{side['op_name'] or side['op_type']}{line_words(side)}"
+def _name(side: ComparedSide | None) -> str:
+    assert side is not None  # it is in one of the runs
+    return f"{side.op_name or side.op_type}{line_words(side.source)}"
 
 
-def _change(change: dict[str, Any]) -> str:
-    return f"{_name(change['first'] or change['second'])}: {change['words']}"
+def _change(change: ProgramChange) -> str:
+    return f"{_name(change.first or change.second)}: {change.words}"
 
 
-def _tensor(tensor: dict[str, Any]) -> str:
-    size = (
-        "" if tensor["difference"] is None else f" ({tensor['difference']:.2g} > {tensor['tolerance']:.2g})"
-    )
-    inherited = tensor["inherited"]
-    share = "" if inherited is None else f", {inherited:.0%} inherited"
-    return f"{_name(tensor['first'])}, occurrence {tensor['occurrence']}: {tensor['what']}{size}{share}"
+def _tensor(tensor: TensorDifference) -> str:
+    size = "" if tensor.difference is None else f" ({tensor.difference:.2g} > {tensor.tolerance:.2g})"
+    share = "" if tensor.inherited is None else f", {tensor.inherited:.0%} inherited"
+    return f"{_name(tensor.first)}, occurrence {tensor.occurrence}: {tensor.what}{size}{share}"
 
 
-def _listed(title: str, total: int, lines: Any) -> list[str]:
+def _listed(title: str, total: int, lines: Iterable[str]) -> list[str]:
     shown = list(lines)[:_SHOWN]
     if not shown:
         return []

@@ -6,9 +6,9 @@ Takes an event file or a dump root and prints lines. Tail files are read with th
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from tb_debugger_plugin.cli.reading import a_location
 from tb_debugger_plugin.errors import NotFoundError, UsageError
@@ -40,13 +40,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json_lines(path: Location) -> Iterator[str]:
-    for item in event_objects(path) if path.is_file() else _objects_of_folder(path):
+    several = [event_objects(path)] if path.is_file() else map(set_objects, _file_sets(path))
+    for item in itertools.chain.from_iterable(several):
         yield json.dumps(item, allow_nan=False)
-
-
-def _objects_of_folder(folder: Location) -> Iterator[dict[str, Any]]:
-    for files in _file_sets(folder):
-        yield from set_objects(files)
 
 
 def _lines(path: Location, normalize: bool) -> Iterator[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each
+from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.cli.reading import add_arguments, print_each, run_each
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
@@ -27,16 +27,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export runs; return the exit code."""
     folder = args.parquet.absolute()
-    return answer_each(args, lambda run: _export(run, folder / run.name), _line, "\n", writes=[folder])
+    results = run_each(args, lambda run: _export(run, folder / run.name), writes=[folder])
+    return print_each(args, results, dict, _line, "\n")
 
 
-def _export(run: Run, folder: Path) -> dict[str, Any]:
+def _export(run: Run, folder: Path) -> Json:
     try:
         return {"folder": str(folder), "rows": run.export(folder)}
     except (OSError, duckdb.Error) as error:
         raise UsageError(f"{folder} cannot be written: {error}") from error
 
 
-def _line(name: str, facts: dict[str, Any]) -> str:
+def _line(name: str, facts: Json) -> str:
     rows = sum(facts["rows"].values())
     return printable(f"{name}: {len(facts['rows'])} tables, {rows:,} rows in {facts['folder']}")

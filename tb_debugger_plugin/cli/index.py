@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -20,12 +20,15 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.cli.main import say
-from tb_debugger_plugin.cli.reading import a_location, add_arguments, print_results, run_each
+from tb_debugger_plugin.cli.reading import Failure, a_location, add_arguments, print_each, run_each
 from tb_debugger_plugin.errors import DebuggerError, UsageError
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.printable import printable
@@ -67,13 +70,17 @@ def run(args: argparse.Namespace) -> int:
         return _in_parallel(args)
     if args.scheduler or args.workers:
         args.parser.error("--scheduler and --workers need --to OUT")
-    # The bar goes to stderr, so that stdout has the results only. It is drawn on terminals only.
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with _bar(DownloadColumn()) as bar:
+        results = run_each(args, _facts, report=lambda name: _shown(name, bar))
+    return print_each(args, results, dict, _line, "\n")
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    """Return a bar on stderr, so that stdout has the results only; it is drawn on terminals only."""
     # The console is quiet too, because Rich 13.0 prints an empty line even after a bar that is not drawn.
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
-    with Progress(*columns, console=console, disable=console.quiet) as bar:
-        results = run_each(args, _facts, report=lambda name: _shown(name, bar))
-    return print_results(results, _line, as_json=args.json)
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
+    return Progress(*shown, console=console, disable=console.quiet)
 
 
 def _shown(name: str, bar: Progress) -> OnProgress:
@@ -82,7 +89,7 @@ def _shown(name: str, bar: Progress) -> OnProgress:
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: Run) -> Json:
     facts = run.status()
     return {
         "database": None if run.database is None else str(run.database),
@@ -94,7 +101,7 @@ def _facts(run: Run) -> dict[str, Any]:
     }
 
 
-def _line(name: str, facts: dict[str, Any]) -> str:
+def _line(name: str, facts: Json) -> str:
     counts = f"{facts['executions']:,} executions, {facts['graph_executions']:,} graph executions"
     kept = "" if facts["database"] else "; not kept, because another program has the tables open"
     return printable(f"{name}: {counts}, {facts['seconds']:.1f} s{kept}")
@@ -110,20 +117,12 @@ def _in_parallel(args: argparse.Namespace) -> int:
         from tb_debugger_plugin.pipeline import cluster
     except ImportError as error:
         raise UsageError(f"Dask is needed (pip install 'tb-debugger-plugin[cluster]'): {error}") from error
-    results: dict[str, dict[str, Any]] = {}
-    console = Console(stderr=True, quiet=not sys.stderr.isatty())
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
+    results: dict[str, Json | Failure] = {}
     folder = out
     try:
         with (
             cluster.cluster(args.scheduler, args.workers) as client,
-            Progress(*columns, console=console, disable=console.quiet) as bar,
+            _bar(MofNCompleteColumn(), TextColumn("{task.fields[rate]}")) as bar,
         ):
             for each in runs:
                 folder = _below(out, each.name)
@@ -133,11 +132,11 @@ def _in_parallel(args: argparse.Namespace) -> int:
                     seconds = round(time.monotonic() - began, 3)
                     results[each.name] = {"folder": str(folder), "rows": rows, "seconds": seconds}
                 except (DebuggerError, OSError) as error:
-                    results[each.name] = {"error": f"{error} {folder} is not a run."}
+                    results[each.name] = Failure(f"{error} {folder} is not a run.")
     except KeyboardInterrupt:
         say(f"Stopped; {folder} is not a run.")
         return 128 + signal.SIGINT
-    return print_results(results, _written, as_json=args.json)
+    return print_each(args, results, dict, _written, "\n")
 
 
 def _absolute(place: Location) -> Location:
@@ -151,7 +150,7 @@ def _below(out: Location, name: str) -> Location:
 def _steps(name: str, bar: Progress) -> Callable[[cluster.Progress], None]:
     """Return what shows the steps of a conversion."""
     words = {"survey": "chunks read", "write": "parts written"}
-    tasks: dict[str, Any] = {}
+    tasks: dict[str, TaskID] = {}
     began: dict[str, float] = {}
 
     def show(progress: cluster.Progress) -> None:
@@ -166,7 +165,7 @@ def _steps(name: str, bar: Progress) -> Callable[[cluster.Progress], None]:
     return show
 
 
-def _written(name: str, facts: dict[str, Any]) -> str:
+def _written(name: str, facts: Json) -> str:
     rows = facts["rows"]
     counts = f"{rows['execution']:,} executions, {rows['graph_execution_traces']:,} graph executions"
     return printable(f"{name}: {counts} in {facts['folder']}, {facts['seconds']:.1f} s")

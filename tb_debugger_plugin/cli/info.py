@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime, timezone
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.sizes import Part, Sizes
-from tb_debugger_plugin.cli.reading import add_logdir, answer_each
+from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.analysis.status import NoticeJson
+from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson
+from tb_debugger_plugin.cli.reading import add_logdir, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -43,19 +46,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the logdir holds; return the exit code."""
-    return answer_each(args, _status, _table, timeout=_READ_SECONDS)
+    return print_each(args, run_each(args, _status, timeout=_READ_SECONDS), dict, _table)
 
 
-def _status(run: Run) -> dict[str, Any]:
+def _status(run: Run) -> Json:
     return {"folder": run.folder, **run.status(), "verdict": run.verdict().to_json(), "sizes": run.sizes()}
 
 
-def _table(name: str, facts: dict[str, Any]) -> str:
+def _table(name: str, facts: Json) -> str:
     width = max(len(title) for title, _ in _SHOWN)
     lines = [printable(f"{name}  ({facts['folder']})")]
     titles = [(_title(title, facts), key) for title, key in _SHOWN]
     values = {**facts, "headline": facts["verdict"]["headline"]}
-    lines += [f"  {title:<{width}}  {printable(_text(key, values[key]))}" for title, key in titles]
+    lines += [f"  {title:<{width}}  {printable(_text(values[key]))}" for title, key in titles]
     lines += [f"  {title:<{width}}  {printable(text)}" for title, text in _sizes(facts["sizes"])]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
@@ -68,7 +71,7 @@ def _table(name: str, facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _title(title: str, facts: dict[str, Any]) -> str:
+def _title(title: str, facts: Json) -> str:
     """Return the title of a row; the names of hosts say where several are processes of one machine."""
     is_of_processes = title == "hosts" and any("(process " in name for name in facts["hosts"])
     return "processes" if is_of_processes else title
@@ -113,7 +116,7 @@ def _bytes(size: int) -> str:
     return f"{size / unit:.1f} {name}"
 
 
-def _kept(facts: dict[str, Any]) -> str:
+def _kept(facts: Json) -> str:
     pinned = [
         f"{number} {what}"
         for number, what in (
@@ -126,16 +129,16 @@ def _kept(facts: dict[str, Any]) -> str:
     return f"the last {facts['circular_buffer_size']}{around}"
 
 
-def _not_recorded(entry: dict[str, Any]) -> str:
+def _not_recorded(entry: Json) -> str:
     names = f" ({', '.join(entry['names'])})" if entry["names"] else ""
     return f"{entry['message']}{names}"
 
 
-def _changed(one: dict[str, Any]) -> str:
+def _changed(one: ChangedValueJson) -> str:
     return f"{one['op_name']}:{one['slot']} to {one['expression']}, {_time_text(one['wall_time'])}"
 
 
-def _prefix(notice: dict[str, Any]) -> str:
+def _prefix(notice: NoticeJson) -> str:
     if notice["file"] is None:
         return ""
     return f"{notice['file']}" + ("" if notice["offset"] is None else f" at {notice['offset']}") + ": "
@@ -148,10 +151,10 @@ def _time_text(seconds: float) -> str:
         return str(seconds)  # damage: there is no such date
 
 
-def _text(key: str, value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "not known"
-    if key in ("start_time", "end_time"):
+    if isinstance(value, float):
         return _time_text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -6,23 +6,25 @@ A run is a test suite and a rule a test case. A rule that the run cannot answer 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree
 
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.rule import Severity
+from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.cli.reading import Failure
 
 #: Characters that XML cannot hold.
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LISTED: Final = 100
 
 
-def write(path: str, results: dict[str, dict[str, Any]], least: Severity) -> None:
+def write(path: str, results: dict[str, Json | Failure], least: Severity) -> None:
     """Write the file.
 
     Args:
       path: Where.
-      results: The facts of each run by name, or its `error`.
+      results: The facts of each run by name, or why there are none.
       least: From which severity on an alert is a failure.
 
     Raises:
@@ -35,21 +37,19 @@ def write(path: str, results: dict[str, dict[str, Any]], least: Severity) -> Non
     ElementTree.ElementTree(suites).write(path, "utf-8", xml_declaration=True)
 
 
-def _suite(name: str, facts: dict[str, Any], least: Severity) -> ElementTree.Element:
+def _suite(name: str, facts: Json | Failure, least: Severity) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_text(name))
-    if "error" in facts:
+    if isinstance(facts, Failure):
         case = ElementTree.SubElement(suite, "testcase", classname=_text(name), name="the run can be read")
-        ElementTree.SubElement(case, "error", message=_text(facts["error"]))
-    for rule in facts.get("rules", ()):
-        suite.append(_case(name, rule, facts["alerts"], least))
+        ElementTree.SubElement(case, "error", message=_text(facts.error))
+    else:
+        suite.extend(_case(name, rule, facts["alerts"], least) for rule in facts["rules"])
     for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped",) * 2):
         suite.set(kind, str(len(list(suite.iter(tag)))))
     return suite
 
 
-def _case(
-    run: str, rule: dict[str, Any], alerts: list[dict[str, Any]], least: Severity
-) -> ElementTree.Element:
+def _case(run: str, rule: Json, alerts: list[Json], least: Severity) -> ElementTree.Element:
     case = ElementTree.Element("testcase", classname=_text(run), name=_text(rule["alert_type"]))
     own = [alert for alert in alerts if alert["alert_type"] == rule["alert_type"]]
     failed = [
@@ -66,12 +66,12 @@ def _case(
     return case
 
 
-def _lines(alerts: list[dict[str, Any]]) -> str:
+def _lines(alerts: list[Json]) -> str:
     more = [f"{len(alerts) - _LISTED:,} more"] if len(alerts) > _LISTED else []
     return _text("\n".join([*map(_sentence, alerts[:_LISTED]), *more]))
 
 
-def _sentence(alert: dict[str, Any]) -> str:
+def _sentence(alert: Json) -> str:
     severity = alert["severity"] if alert["allowed"] is None else f"allowed ({alert['allowed']})"
     return f"{severity}: {alert['measured']} in {place_words(alert)}"
 

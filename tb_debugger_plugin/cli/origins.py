@@ -7,9 +7,10 @@ line, why, the chain to it and what helps; as text or as JSON.
 from __future__ import annotations
 
 import argparse
-from typing import Any, Final
+from typing import Final
 
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each, line_words
+from tb_debugger_plugin.analysis.origins.origin import Link, Origin
+from tb_debugger_plugin.cli.reading import add_arguments, line_words, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.run import Run
 
@@ -31,41 +32,40 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the origins; return the exit code."""
-    return answer_each(args, _facts, _words)
+    return print_each(args, run_each(args, Run.origins), _facts, _words)
 
 
-def _facts(run: Run) -> dict[str, Any]:
-    return {"origins": [origin.to_json() for origin in run.origins()]}
+def _facts(found: list[Origin]) -> object:
+    return {"origins": [origin.to_json() for origin in found]}
 
 
-def _words(name: str, facts: dict[str, Any]) -> str:
-    found = facts["origins"]
+def _words(name: str, found: list[Origin]) -> str:
     lines = [name, *(line for origin in found for line in _of_origin(origin))]
     return "\n".join(map(printable, lines if found else [*lines, "  No bad value has an origin on record."]))
 
 
-def _of_origin(origin: dict[str, Any]) -> list[str]:
-    kind = {"nan": "NaN", "inf": "∞"}[origin["kind"]] if origin["kind_is_certain"] else "NaN or ∞"
+def _of_origin(origin: Origin) -> list[str]:
+    kind = {"nan": "NaN", "inf": "∞"}[origin.kind] if origin.kind_is_certain else "NaN or ∞"
     lines = [
-        f"  {_TITLES[origin['category']]} of {kind}: {origin['headline']}",
-        f"    {origin['explanation']}",
+        f"  {_TITLES[origin.category]} of {kind}: {origin.headline}",
+        f"    {origin.explanation}",
     ]
-    for title, source in (("Line", origin["source"]), ("Gradient asked for in", origin["gradient_source"])):
+    for title, source in (("Line", origin.source), ("Gradient asked for in", origin.gradient_source)):
         if source is not None:
-            text = f": {source['text']}" if source["text"] else ""
-            lines.append(f"    {title}: {source['path']}:{source['line']}{text}")
-    lines += [f"    {text}" for text in (origin["advice"], origin["missing"]) if text]
-    if origin["category"] != "expected" and len(origin["chain"]) > 1:
-        lines += ["    From the value that shows it, back:", *_chain(origin["chain"])]
+            text = f": {source.text}" if source.text else ""
+            lines.append(f"    {title}: {source.path}:{source.line}{text}")
+    lines += [f"    {text}" for text in (origin.advice, origin.missing) if text]
+    if origin.category != "expected" and len(origin.chain) > 1:
+        lines += ["    From the value that shows it, back:", *_chain(origin.chain)]
     return lines
 
 
-def _chain(links: list[dict[str, Any]]) -> list[str]:
+def _chain(links: list[Link]) -> list[str]:
     left = len(links) - _MAX_LINKS
     shown = links if left <= 0 else [*links[: _MAX_LINKS // 2], None, *links[-_MAX_LINKS // 2 :]]
     return ["      …" + f" {left} more" if link is None else f"      {_link(link)}" for link in shown]
 
 
-def _link(link: dict[str, Any]) -> str:
-    moment = "" if link["step"] is None else f", call {link['step']}"
-    return f"{link['words']}{line_words(link)}{moment}"
+def _link(link: Link) -> str:
+    moment = "" if link.step is None else f", call {link.step}"
+    return f"{link.words}{line_words(link.source)}{moment}"

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any, Final
+from typing import Final
 
-from tb_debugger_plugin.analysis.precision.magnitudes import Share
-from tb_debugger_plugin.analysis.precision.precision import percent
+from tb_debugger_plugin.analysis.precision.precision import LossScale, Precision, percent, sentence
+from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict, TensorPrecision
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each, line_words
+from tb_debugger_plugin.cli.reading import add_arguments, line_words, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
 
 #: Tensors that are printed; the others are counted.
 _SHOWN: Final = 20
-_GOOD: Final = ("fits", "fits_above")
+_GOOD: Final = (PrecisionVerdict.FITS, PrecisionVerdict.FITS_ABOVE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -31,44 +31,39 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer; return the exit code."""
-    return answer_each(args, lambda run: run.precision(args.dtype).to_json(), _words)
+    results = run_each(args, lambda run: run.precision(args.dtype))
+    return print_each(args, results, Precision.to_json, _words)
 
 
-def _words(name: str, facts: dict[str, Any]) -> str:
+def _words(name: str, found: Precision) -> str:
     lines = [name]
-    if facts["missing"]:
-        return "\n".join(map(printable, [*lines, f"  {facts['missing']}"]))
-    troubled = [one for one in facts["tensors"] if one["verdict"] not in _GOOD]
-    lines += [f"  {_where(one)}: {one['sentence']}" for one in troubled[:_SHOWN]]
+    if found.missing:
+        return "\n".join(map(printable, [*lines, f"  {found.missing}"]))
+    troubled = [one for one in found.tensors if one.verdict not in _GOOD]
+    lines += [f"  {_where(one)}: {sentence(one)}" for one in troubled[:_SHOWN]]
     lines += [f"  … {len(troubled) - _SHOWN} more"] if len(troubled) > _SHOWN else []
-    lines += [] if troubled else [_least(facts)]
-    lines += [f"  Keep {layer['name']} in float32: {layer['keep']}" for layer in _kept(facts)]
-    lines += _loss_scale(facts["loss_scale"])
+    lines += [] if troubled else [_least(found)]
+    kept = (layer for layer in found.layers if layer.keep is not None)
+    lines += [f"  Keep {layer.name} in float32: {layer.keep}" for layer in kept]
+    lines += [] if found.loss_scale is None else [_loss_scale(found.loss_scale)]
     return "\n".join(map(printable, lines))
 
 
-def _kept(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    return [layer for layer in facts["layers"] if layer["keep"] is not None]
-
-
-def _least(facts: dict[str, Any]) -> str:
-    nearest = facts["tensors"][0]
+def _least(found: Precision) -> str:
+    nearest = found.tensors[0]
     return (
-        f"  None of {facts['num_tensors']} tensors overflows in {facts['dtype']}. The nearest,"
-        f" {_where(nearest)}: {nearest['sentence']}"
+        f"  None of {len(found.tensors)} tensors overflows in {found.target.name}. The nearest,"
+        f" {_where(nearest)}: {sentence(nearest)}"
     )
 
 
-def _where(tensor: dict[str, Any]) -> str:
-    return f"{tensor['name']}{line_words(tensor)}"
+def _where(tensor: TensorPrecision) -> str:
+    return f"{tensor.place.name}{line_words(tensor.place.source)}"
 
 
-def _loss_scale(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
-        return []
-    at_largest = percent(Share(*found["vanishing_at_largest"]))
-    return [
-        f"  Loss scale: at most 2^{math.log2(found['largest']):.0f}, beyond which {found['limited_by']}"
-        f" overflows. Of the gradients' elements, {percent(Share(*found['vanishing']))} become 0 without a"
-        f" scale, and {at_largest} with this one."
-    ]
+def _loss_scale(scale: LossScale) -> str:
+    return (
+        f"  Loss scale: at most 2^{math.log2(scale.largest):.0f}, beyond which {scale.limited_by.place.name}"
+        f" overflows. Of the gradients' elements, {percent(scale.vanishing)} become 0 without a scale, and"
+        f" {percent(scale.vanishing_at_largest)} with this one."
+    )

@@ -8,14 +8,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tb_debugger_plugin.cli.main import say
 from tb_debugger_plugin.cli.reading import add_logdir
 from tb_debugger_plugin.errors import DebuggerError, UsageError
-from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.reading import choose
+from tb_debugger_plugin.shell.attached import Attached
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Leave
 from tb_debugger_plugin.shell.settings import Settings, user_file
@@ -23,10 +22,6 @@ from tb_debugger_plugin.shell.shell import Shell
 from tb_debugger_plugin.shell.tensor_filters import TensorFilters, add_filters_of
 from tb_debugger_plugin.shell.ui.converse import UIS, converse
 from tb_debugger_plugin.shell.ui.plain_lines import run_commands
-
-if TYPE_CHECKING:
-    from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
-
 
 #: Seconds that a paused program waits for the next single call.
 _KEEP_S: Final = 300.0
@@ -68,7 +63,12 @@ def run(args: argparse.Namespace) -> int:
     for file in args.filters:
         add_filters_of(file, filters)
     with contextlib.ExitStack() as stack:
-        attached = stack.enter_context(_attached(args.logdir, keep_s)) if args.attach else None
+        attached = None
+        if args.attach:
+            # Others need no gRPC, which takes long to import.
+            from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
+
+            attached = stack.enter_context(contextlib.closing(AttachedPrograms(args.logdir, keep_s)))
         settings = Settings(user_file())
         shell = Shell(COMMANDS, args.logdir, args.name, filters=filters, settings=settings, attached=attached)
         stack.enter_context(shell)
@@ -83,18 +83,9 @@ def run(args: argparse.Namespace) -> int:
         return end.code if isinstance(end, Leave) else 0
 
 
-def _say_how_long(attached: AttachedPrograms, keep_s: float) -> None:
+def _say_how_long(attached: Attached, keep_s: float) -> None:
     """Say how long a paused program waits for the next call of `tbdbg shell`."""
     with contextlib.suppress(DebuggerError):
         state = attached.chosen()["state"]
         if keep_s and state is not None and state["phase"] == "paused":
             say(f"The program stays paused for {keep_s:g} s (--keep S), and then runs on.")
-
-
-@contextlib.contextmanager
-def _attached(logdir: Location, keep_s: float) -> Iterator[AttachedPrograms]:
-    # Others need no gRPC, which takes long to import.
-    from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
-
-    with contextlib.closing(AttachedPrograms(logdir, keep_s)) as programs:
-        yield programs

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import duckdb
 from rich.console import Console
 from rich.table import Table
 
-from tb_debugger_plugin.cli.reading import add_arguments, only_run, plain
+from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.printable import printable
 
@@ -46,7 +48,7 @@ def _print(found: duckdb.DuckDBPyConnection, *, as_json: bool) -> None:
     names = [str(column[0]) for column in found.description or ()]
     if as_json:
         rows = found.fetchall()
-        print(json.dumps([dict(zip(names, map(plain, row), strict=True)) for row in rows], indent=2))
+        print(json.dumps([dict(zip(names, map(_plain, row), strict=True)) for row in rows], indent=2))
     elif sys.stdout.isatty():
         _print_table(names, found.fetchmany(_SHOWN + 1))
     else:
@@ -55,7 +57,7 @@ def _print(found: duckdb.DuckDBPyConnection, *, as_json: bool) -> None:
             print("\n".join("\t".join(map(_cell, row)) for row in rows))
 
 
-def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
+def _print_table(names: list[str], rows: Sequence[tuple[object, ...]]) -> None:
     table = Table(*names)
     for row in rows[:_SHOWN]:
         table.add_row(*map(_cell, row))
@@ -68,3 +70,16 @@ def _print_table(names: list[str], rows: list[tuple[Any, ...]]) -> None:
 
 def _cell(value: object) -> str:
     return printable("" if value is None else str(value))
+
+
+def _plain(value: object) -> object:
+    """Convert a value of a table for JSON: NaN and infinities become null, other types text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return str(value)

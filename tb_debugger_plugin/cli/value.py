@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -94,8 +94,8 @@ def _statistics_text(value: Value, slicing: str) -> str:
     )
 
 
-def _facts(value: Value, args: argparse.Namespace) -> dict[str, Any]:
-    facts = {
+def _facts(value: Value, args: argparse.Namespace) -> dict[str, object]:
+    facts: dict[str, object] = {
         "name": value.name,
         "dtype": value.dtype,
         "shape": value.shape,

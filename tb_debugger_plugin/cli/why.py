@@ -7,11 +7,11 @@ text or as JSON. Where no value is bad, it prints the verdict on the run.
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.verdict import RunVerdict
-from tb_debugger_plugin.cli.reading import add_arguments, answer_each
+from tb_debugger_plugin.cli.reading import add_arguments, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
 from tb_debugger_plugin.reading.alerts import Explanation
 from tb_debugger_plugin.reading.run import Run
@@ -24,10 +24,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the diagnoses; return the exit code."""
-    return answer_each(args, _facts, _words)
+    return print_each(args, run_each(args, _facts), dict, _words)
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: Run) -> Json:
     said, reason = run.verdict(), run.why()
     return {
         "verdict": said.to_json(),
@@ -47,7 +47,7 @@ def _sentences(said: RunVerdict, reason: Explanation | None) -> list[str]:
     return [*said.sentences, *said.doubts, *cause]
 
 
-def _words(name: str, facts: dict[str, Any]) -> str:
+def _words(name: str, facts: Json) -> str:
     lines = [name, *(f"  {line}" for line in (facts["verdict"]["headline"], *facts["sentences"]))]
     titles = {rule.id: rule.title for rule in LISTED}
     counts = [f"{count:,} {titles[rule]}" for rule, count in facts["alerts_breakdown"].items()]

@@ -243,20 +243,7 @@ def find_value(
 def value_named(
     snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None, occurrence: int
 ) -> RecordedValue:
-    """Return an occurrence of a tensor of a graph.
-
-    Args:
-      snapshot: The run.
-      tensor: Its name, or a position, as users type them.
-      function: The name of its graph, or a regular expression; None for all graphs.
-      graph_id: The id of its graph; None for all graphs.
-      occurrence: Which time it was computed, from 0; negative numbers count from the end.
-
-    Raises:
-      BadQueryError: There is no such position.
-      NotFoundError: There is no such tensor or occurrence.
-      UsageError: The name has a slice; or no slot, and the op has several outputs.
-    """
+    """Return a value by the name or position that a user types; arguments as for `reading.run.Run.value`."""
     name = parse_tensor_name(tensor)
     if name.is_position:
         place = {"graph_execution": name.graph_execution, "execution": name.execution}
@@ -268,7 +255,7 @@ def value_named(
 def values_named(
     snapshot: Snapshot, tensor: str, function: str | None, graph_id: str | None
 ) -> list[RecordedValue]:
-    """Return every occurrence of a tensor of a graph; arguments as for :func:`value_named`."""
+    """Return every occurrence of a tensor; arguments as for :func:`value_named`."""
     positions = _positions(snapshot, parse_tensor_name(tensor), function, graph_id)
     return [_of_graph_execution(snapshot, index) for index in positions]
 

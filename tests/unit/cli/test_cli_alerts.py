@@ -12,6 +12,7 @@ import pytest
 from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.cli import junit
 from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.cli.reading import Failure
 from tests.support.events import small_program
 from tests.support.numerics import training
 
@@ -99,7 +100,7 @@ def test_a_junit_file_has_a_case_for_each_rule_and_fails_those_that_are_broken(l
 
 def test_a_run_that_cannot_be_read_is_an_error_in_the_file(tmp_path):
     path = tmp_path / "alerts.xml"
-    junit.write(str(path), {"a\0run": {"error": "The file is damaged."}}, Severity.CRITICAL)
+    junit.write(str(path), {"a\0run": Failure("The file is damaged.")}, Severity.CRITICAL)
     (suite,) = ElementTree.parse(path).getroot()
     assert (suite.get("name"), suite.get("errors")) == ("a�run", "1")
     assert [error.get("message") for error in suite.iter("error")] == ["The file is damaged."]
