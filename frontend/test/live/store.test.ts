@@ -1,32 +1,15 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { makeClient } from "../../src/api/fetch";
-import { makeApi } from "../../src/api/routes";
+import { describe, expect, test } from "vitest";
 import { executionIndex, graphId, programId, runName } from "../../src/base/ids";
 import type { Link } from "../../src/model/link";
 import { atLine } from "../../src/model/live/places";
-import { createStore, type Store } from "../../src/store/store";
-import { FakeTimer } from "../fake_timer";
 import { focusText } from "../focus_text";
-import { breakpoint, KEYS, LiveServer, pause, program, state, tensor } from "./fixture";
-
-let stop = () => {};
-afterEach(() => stop());
-
-async function quiet(store: Store): Promise<void> {
-  for (let still = 0; still < 8; still = store.busy.value ? 0 : still + 1)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-}
+import { openStore } from "../open_store";
+import { breakpoint, KEYS, LiveServer, type Program, pause, program, state, tensor } from "./fixture";
 
 async function open(server = new LiveServer(), link: Link = {}) {
-  const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(server.fetch, KEYS)), timer);
-  stop = store.start(link);
-  await quiet(store);
-  const change = async (...programs: ReturnType<typeof program>[]) => {
-    server.change(programs);
-    await quiet(store);
-  };
-  return { store, live: store.live, server, timer, change };
+  const opened = await openStore(server.fetch, link, KEYS);
+  const change = (...programs: Program[]) => opened.settled(server.change(programs));
+  return { live: opened.store.live, server, change, ...opened };
 }
 
 const hitAtLog = (number: number) =>
@@ -49,25 +32,22 @@ describe("programs that run", () => {
   });
 
   test("are not followed while the tab is hidden", async () => {
-    const { store, server, timer } = await open();
+    const { store, server, settled, tick } = await open();
     store.setSeen(false);
     server.change([program()]);
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(server.polls).toBe(2);
-    store.setSeen(true);
-    await quiet(store);
+    await settled(store.setSeen(true));
     expect(server.polls).toBe(4);
   });
 
   test("are asked for again after a failure, from the beginning", async () => {
     const server = new LiveServer();
     server.down = true;
-    const { live, store, timer } = await open(server);
+    const { live, tick } = await open(server);
     expect(live.connection.value).toContain("does not answer");
     server.down = false;
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(live.connection.value).toBeUndefined();
     expect(live.program.value?.id).toBe("p1");
   });
@@ -215,12 +195,11 @@ describe("a pause", () => {
   });
 
   test("does not move a reader who went elsewhere, and a new one does", async () => {
-    const { store, change, timer } = await open();
+    const { store, change, tick } = await open();
     await change(hitAtLog(2));
     store.focusExecution(executionIndex(3));
     await change({ ...hitAtLog(2), state: { ...hitAtLog(2).state, version: 7 } as never });
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.execution.value).toBe(3);
     expect(store.subject.value).toBe("execution");
     await change(hitAtLog(8));
