@@ -263,16 +263,5 @@ def _thing(rng: random.Random, depth: int) -> Any:
         return rng.choice(simple)
     if rng.random() < 0.2:
         return [_thing(rng, depth + 1) for _ in range(rng.randrange(4))]
-    names = (
-        "where",
-        "condition",
-        "op_name",
-        "slot",
-        "calls",
-        "tensor",
-        "expression",
-        "number",
-        "ignore",
-        "path",
-    )
+    names = "where condition op_name slot calls tensor expression number ignore path".split()
     return {rng.choice(names): _thing(rng, depth + 1) for _ in range(rng.randrange(4))}

@@ -17,8 +17,7 @@ from tests.support.shells import error_of, lines_of, shell_over
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("logdir")
-    values_program(logdir).close()
-    with shell_over(logdir) as shell:
+    with shell_over(values_program(logdir).close()) as shell:
         yield shell
 
 
