@@ -8,7 +8,7 @@ import { encodeColumns } from "./encode";
 import type { Answer } from "./fixture/answer";
 import { makeFixture } from "./fixture/fixture";
 import { focusText } from "./focus_text";
-import { answering, openStore, pause } from "./open_store";
+import { answering, openStore, pause, testOn } from "./open_store";
 
 const [FIRST, OTHER] = [runName("digits/first"), runName("digits/other")];
 
@@ -78,11 +78,12 @@ async function open(link: Link = { run: FIRST }) {
   return { state, compareWith, ...opened };
 }
 
+const it = testOn(open);
+
 const asked = (log: readonly string[], route: string) => log.filter((url) => url.startsWith(`${route}?`));
 
 describe("a comparison that the reader chose", () => {
-  test("opens its panel and brings the first difference into focus", async () => {
-    const { store, state, compareWith } = await open();
+  it("opens its panel and brings the first difference into focus", async ({ store, state, compareWith }) => {
     await compareWith(OTHER);
     expect(store.dock.open.value).toBe("comparison");
     expect(focusText(store)).toContain("step 5 Log:0");
@@ -91,8 +92,7 @@ describe("a comparison that the reader chose", () => {
     expect(store.comparison.inFocus.value?.first.op_name).toBe("Log");
   });
 
-  test("leaves the focus to a reader who chose something meanwhile", async () => {
-    const { store, settled } = await open();
+  it("leaves the focus to a reader who chose something meanwhile", async ({ store, settled }) => {
     store.comparison.compareWith(OTHER);
     await settled(store.focusExecution(executionIndex(3)));
     expect(focusText(store)).toBe("call #3");
@@ -130,8 +130,7 @@ describe("a comparison that the reader chose", () => {
     expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Fother&other=digits%2Ffirst"]);
   });
 
-  test("leads to the same tensor in the other run", async () => {
-    const { store, state, settled, compareWith } = await open();
+  it("leads to the same tensor in the other run", async ({ store, state, settled, compareWith }) => {
     await compareWith(OTHER);
     state.log.length = 0;
     await settled(store.comparison.turnRound());
@@ -140,8 +139,7 @@ describe("a comparison that the reader chose", () => {
     expect(asked(state.log, "compare/histories").at(-1)).toContain("run=digits%2Fother&graph_execution=57");
   });
 
-  test("takes the tolerance of the reader for both routes", async () => {
-    const { store, state, settled, compareWith } = await open();
+  it("takes the tolerance of the reader for both routes", async ({ store, state, settled, compareWith }) => {
     await compareWith(OTHER);
     state.log.length = 0;
     await settled(store.comparison.allow(0.001));
@@ -172,8 +170,7 @@ describe("a run that is still being read", () => {
     expect(store.comparison.compared.value?.kind).toBe("ready");
   });
 
-  test("is compared as it is when the reader does not want to wait", async () => {
-    const { store, state, tick } = await open();
+  it("is compared as it is when the reader does not want to wait", async ({ store, state, tick }) => {
     state.other = { loading: { bytes_done: 3, bytes_total: 12 }, finished: true };
     store.comparison.compareWith(OTHER);
     await pause(10);
@@ -183,8 +180,7 @@ describe("a run that is still being read", () => {
     expect(compared?.kind === "ready" && compared.value.isFinal).toBe(false);
   });
 
-  test("is not waited for any more when the comparison is closed", async () => {
-    const { store, state, timer, tick } = await open();
+  it("is not waited for any more when the comparison is closed", async ({ store, state, timer, tick }) => {
     state.other = { loading: { bytes_done: 3, bytes_total: 12 } };
     store.comparison.compareWith(OTHER);
     await pause(10);
@@ -196,8 +192,7 @@ describe("a run that is still being read", () => {
     expect(state.log.filter((url) => url.includes("other"))).toEqual([]);
   });
 
-  test("whose program goes on can be compared again", async () => {
-    const { store, state, settled, compareWith } = await open();
+  it("whose program goes on can be compared again", async ({ store, state, settled, compareWith }) => {
     state.other = { finished: false };
     await compareWith(OTHER);
     const compared = store.comparison.compared.value;
@@ -212,8 +207,7 @@ describe("a run that is still being read", () => {
 });
 
 describe("the tensor in focus", () => {
-  test("is the chosen output of an execution", async () => {
-    const { store, state, settled, compareWith } = await open();
+  it("is the chosen output of an execution", async ({ store, state, settled, compareWith }) => {
     await compareWith(OTHER);
     const eager = store.comparison.compared.value;
     const side = eager?.kind === "ready" ? eager.value.answer.tensors[1]?.first : undefined;
@@ -225,8 +219,7 @@ describe("the tensor in focus", () => {
     expect(asked(state.log, "compare/histories").at(-1)).toContain("execution=13&slot=0");
   });
 
-  test("goes through its occurrences", async () => {
-    const { store, settled, compareWith } = await open();
+  it("goes through its occurrences", async ({ store, settled, compareWith }) => {
     await compareWith(OTHER);
     const loaded = store.comparison.histories.value;
     if (loaded?.kind === "ready") store.comparison.goToRow(loaded.value, 1);

@@ -1,5 +1,5 @@
 /** Opens a store on a server of the test; it is stopped by the next one, or at the end of the test. */
-import { afterEach } from "vitest";
+import { afterEach, test } from "vitest";
 import { type Fetch, type Keys, makeClient } from "../src/api/fetch";
 import { makeApi } from "../src/api/routes";
 import type { Link } from "../src/model/link";
@@ -48,4 +48,9 @@ export function asked(url: string): [string, URLSearchParams] {
 /** A server that answers by a function of the route and the query. */
 export function answering(answer: (...asked: [string, ...Parameters<Route>]) => Answer): Fetch {
   return async (url) => response(answer(...asked(url)));
+}
+
+/** Returns what defines tests that begin with something opened for each of them. */
+export function testOn<T>(open: () => Promise<T>) {
+  return (name: string, run: (opened: T) => Promise<void>) => test(name, async () => run(await open()));
 }

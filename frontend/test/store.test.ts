@@ -18,7 +18,7 @@ import type { Store } from "../src/store/store";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 import { focusText, phrasesText } from "./focus_text";
-import { answering, openStore, pause } from "./open_store";
+import { answering, openStore, pause, testOn } from "./open_store";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {
@@ -44,10 +44,10 @@ type Opened = Awaited<ReturnType<typeof open>>;
 
 /** The first bad tensor is Log:0 of step 5. A step has 10 tensors and 10 calls. */
 const ILL = { steps: 40, illFrom: 5 };
+const it = testOn(() => open(ILL));
 
 describe("a run with bad values", () => {
-  test("opens at the first one, with its diagnosis, call, op, stack and source", async () => {
-    const { store } = await open(ILL);
+  it("opens at the first one, with its diagnosis, call, op, stack and source", async ({ store }) => {
     const found = store.origins.value.shown?.phrases;
     expect(phrasesText(found?.what ?? [])).toBe(
       "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values.",
@@ -61,18 +61,15 @@ describe("a run with bad values", () => {
     expect(shown(store.source.value)?.lines[13]).toContain("tf.math.log(probs)");
   });
 
-  test("asks for the status once when it opens", async () => {
-    const { state } = await open(ILL);
+  it("asks for the status once when it opens", async ({ state }) => {
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(1);
   });
 
-  test("marks the rows that are inputs of the op in focus", async () => {
-    const { store } = await open(ILL);
+  it("marks the rows that are inputs of the op in focus", async ({ store }) => {
     expect([...store.inputGraphExecutions.value]).toEqual([54]);
   });
 
-  test("goes from alert to alert and stops at the ends", async () => {
-    const { store, settled } = await open(ILL);
+  it("goes from alert to alert and stops at the ends", async ({ store, settled }) => {
     store.previousAlert();
     expect(store.alert.value).toBe(0);
     await settled(store.nextAlert());
@@ -81,8 +78,7 @@ describe("a run with bad values", () => {
     expect(focusText(store)).toBe("alert 3 · step 6 Log:0 · call #61");
   });
 
-  test("goes to an alert in one step", async () => {
-    const { store } = await open(ILL);
+  it("goes to an alert in one step", async ({ store }) => {
     const seen: string[] = [];
     const stop = effect(() => void seen.push(focusText(store)));
     await store.focusAlert(alertIndex(3));
@@ -90,8 +86,7 @@ describe("a run with bad values", () => {
     expect(seen).toEqual(["alert 0 · step 5 Log:0 · call #51", "alert 3 · step 6 Log:0 · call #61"]);
   });
 
-  test("goes along the graph and back, and the list goes with it", async () => {
-    const { store, settled } = await open(ILL);
+  it("goes along the graph and back, and the list goes with it", async ({ store, settled }) => {
     const consumer = shown(store.neighbourhood.value)?.consumers[0];
     expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
     if (consumer !== undefined) store.follow(consumer.target);
@@ -132,8 +127,7 @@ describe("a run with bad values", () => {
     });
   });
 
-  test("knows the position of a row in the list of bad ones", async () => {
-    const { store, settled } = await open(ILL);
+  it("knows the position of a row in the list of bad ones", async ({ store, settled }) => {
     await store.focusGraphExecution(graphExecutionIndex(68));
     await settled(store.setOnlyBad(true));
     expect(store.graphExecutionPosition.value).toBe(4);
@@ -153,8 +147,7 @@ describe("a run with bad values", () => {
     expect([store.leftOut.value, store.graphExecutionPages.value?.total.value]).toEqual([false, 400]);
   });
 
-  test("lets the last of several quick choices win", async () => {
-    const { store, settled } = await open(ILL);
+  it("lets the last of several quick choices win", async ({ store, settled }) => {
     for (const i of [10, 300, 22]) void store.focusGraphExecution(graphExecutionIndex(i));
     await settled();
     expect(focusText(store)).toBe("step 2 dense/MatMul:0 · call #20");
@@ -248,8 +241,7 @@ describe("a search by name", () => {
     return match?.title;
   }
 
-  test("begins when the reader pauses", async () => {
-    const { store, state, settled, tick } = await open(ILL);
+  it("begins when the reader pauses", async ({ store, state, settled, tick }) => {
     for (const text of ["p", "pr", "pro "]) store.search(text);
     await settled();
     expect(store.found.value).toBeUndefined();
@@ -290,16 +282,14 @@ describe("a search by name", () => {
     expect(store.problem.value).toBeUndefined();
   });
 
-  test("leads to the first call of a function, else to the first tensor in it", async () => {
-    const { store, settled } = await open(ILL);
+  it("leads to the first call of a function, else to the first tensor in it", async ({ store, settled }) => {
     expect(await goTo({ store, settled }, "loss")).toBe("loss");
     expect(focusText(store)).toBe("call #1");
     await goTo({ store, settled }, "model");
     expect(focusText(store)).toBe("step 0 x:0 · call #0");
   });
 
-  test("leads to a line of a file, which a link restores, until another choice", async () => {
-    const { store, settled } = await open(ILL);
+  it("leads to a line of a file, which a link restores, until another choice", async ({ store, settled }) => {
     expect(await goTo({ store, settled }, "reduce_mean")).toBe("losses.py:14");
     expect(store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
     expect([store.shownFrame.value, store.link.value.file, store.link.value.line]).toEqual([
@@ -315,8 +305,7 @@ describe("a search by name", () => {
     expect(other.store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
   });
 
-  test("leads to the tensors of a layer with any characters in its name", async () => {
-    const { store } = await open(ILL);
+  it("leads to the tensors of a layer with any characters in its name", async ({ store }) => {
     await store.jump({ kind: "layer", name: "a.b/c" });
     expect(store.filter.value.layer).toBe("^a\\.b/c(/|$)");
     expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
@@ -332,8 +321,7 @@ describe("a search by name", () => {
     expect(focusText(store)).toBe("call #1");
   });
 
-  test("for a function without a call ends with a sentence", async () => {
-    const { store, settled } = await open(ILL);
+  it("for a function without a call ends with a sentence", async ({ store, settled }) => {
     await store.jump({ kind: "function", graph: graphId("g-none"), name: "__inference_none_7" });
     expect(store.problem.value).toBe("No call of none is on record.");
     await settled(store.jump({ kind: "line", file: fileIndex(0), line: 3 }));
@@ -354,8 +342,7 @@ describe("the origin of a bad value", () => {
     expect(store.chainStep.value).toBeUndefined();
   });
 
-  test("that the reader chooses is explained, until another run is", async () => {
-    const { store, settled } = await open(ILL);
+  it("that the reader chooses is explained, until another run is", async ({ store, settled }) => {
     const [first] = shown(store.originList.value) ?? [];
     if (first === undefined) throw new Error("There is no origin.");
     store.focusExecution(executionIndex(7));
@@ -399,9 +386,9 @@ describe("a first cause that is not the first alert", () => {
 
 describe("the alerts of one rule", () => {
   const BOTH = { ...ILL, exploding: 3 };
+  const it = testOn(() => open(BOTH));
 
-  test("are a list of their own, with positions of their own", async () => {
-    const { store, settled } = await open(BOTH);
+  it("are a list of their own, with positions of their own", async ({ store, settled }) => {
     expect(store.alertTypes.value.map(({ title, count }) => [title, count])).toEqual([
       ["NaN/∞", 105],
       ["Exploding", 3],
@@ -416,8 +403,7 @@ describe("the alerts of one rule", () => {
     expect([store.alertList.value?.pages.total.value, store.alert.value]).toEqual([108, 4]);
   });
 
-  test("have no alert in focus while that of another rule is", async () => {
-    const { store, settled } = await open(BOTH);
+  it("have no alert in focus while that of another rule is", async ({ store, settled }) => {
     await settled(store.setAlertType("ExplodingAlert"));
     expect(focusText(store)).toBe("step 5 Log:0 · call #51");
     await settled(store.nextAlert());
@@ -461,8 +447,7 @@ describe("the explanation", () => {
     log.filter((url) => url.startsWith("diagnosis")).map((url) => url.replace(/^.*?first&?/, ""));
   const words = (store: Store) => phrasesText(shown(store.explanation.value)?.why ?? []);
 
-  test("is asked for where an output is bad, of ops and of executions", async () => {
-    const { store, state, settled } = await open(ILL);
+  it("is asked for where an output is bad, of ops and of executions", async ({ store, state, settled }) => {
     expect(words(store)).toBe("Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.");
     await settled(store.focusGraphExecution(graphExecutionIndex(58)));
     expect(words(store)).toBe("Its input Log:0 already held 200 −∞.");
@@ -477,8 +462,7 @@ describe("the explanation", () => {
     ]);
   });
 
-  test("of the origin is asked for again when the generation rises", async () => {
-    const { store, state, tick } = await open(ILL);
+  it("of the origin is asked for again when the generation rises", async ({ store, state, tick }) => {
     state.answer = makeFixture({ ...ILL, steps: 50, generation: 2 });
     await tick();
     expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
@@ -536,8 +520,7 @@ describe("polling", () => {
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
   });
 
-  test("finds a new run, and that the run in focus was recorded anew", async () => {
-    const { store, state, tick } = await open(ILL);
+  it("finds a new run, and that the run in focus was recorded anew", async ({ store, state, tick }) => {
     for (const time of [100, 200]) {
       await tick(time);
     }

@@ -6,7 +6,7 @@ import { shown } from "../../src/base/loaded";
 import { readRef, writeRef } from "../../src/model/values/value_ref";
 import type { Store } from "../../src/store/store";
 import { encodeColumns } from "../encode";
-import { asked, openStore } from "../open_store";
+import { asked, openStore, testOn } from "../open_store";
 import { breakpoint, call, KEYS, LiveServer, type Program, pause, program, tensor } from "./fixture";
 
 const ID = programId("p1");
@@ -70,11 +70,12 @@ async function open(server = new PanelServer()) {
   return { panel: opened.store.livePanel, server, change, ...opened };
 }
 
+const it = testOn(open);
+
 const numbersOf = (store: Store) => store.livePanel.rows.value.rows.map(({ number }) => number);
 
 describe("the tensors of a program", () => {
-  test("are requested only while somebody looks, and all of them", async () => {
-    const { store, server, settled } = await open();
+  it("are requested only while somebody looks, and all of them", async ({ store, server, settled }) => {
     server.tensors = [numbered(1), numbered(2), numbered(3)];
     expect(server.asked).toEqual([]);
     await settled(store.dock.show("tensors"));
@@ -96,8 +97,7 @@ describe("the tensors of a program", () => {
     expect([...store.livePanel.seen.value.byKey.values()][0]).toHaveLength(3);
   });
 
-  test("are requested again when values were dropped", async () => {
-    const { store, server, change, settled } = await open();
+  it("are requested again when values were dropped", async ({ store, server, change, settled }) => {
     server.tensors = [numbered(1), numbered(2)];
     await settled(store.dock.show("tensors"));
     server.tensors = [numbered(1, { has_value: false }), numbered(2)];
@@ -117,8 +117,7 @@ describe("the tensors of a program", () => {
     expect(numbersOf(store)).toEqual([1]);
   });
 
-  test("of another program take their place", async () => {
-    const { store, server, change, settled } = await open();
+  it("of another program take their place", async ({ store, server, change, settled }) => {
     server.tensors = [numbered(5)];
     await settled(store.dock.show("tensors"));
     server.tensors = [numbered(2)];
@@ -126,8 +125,7 @@ describe("the tensors of a program", () => {
     expect(numbersOf(store)).toEqual([2]);
   });
 
-  test("have buttons that set and remove breakpoints and curves", async () => {
-    const { panel, server, change } = await open();
+  it("have buttons that set and remove breakpoints and curves", async ({ panel, server, change }) => {
     await panel.toggleTensor(numbered(1));
     await panel.toggleWatch(numbered(1));
     const sent = server.posted.map(({ body }) => Object.keys(body.command as object)[0]);
@@ -230,8 +228,7 @@ describe("the value of a program's tensor", () => {
 describe("expressions", () => {
   const done = { done: true, text: "3.0", dtype: 1, shape: [], tensor: 2 ** 52 };
 
-  test("have results, newest first, that can be opened", async () => {
-    const { store, panel, server } = await open();
+  it("have results, newest first, that can be opened", async ({ store, panel, server }) => {
     server.evaluation = done;
     await panel.evaluate(" `Log:0` ");
     server.evaluation = { ...done, done: false, text: "There is no tensor.", tensor: 0 };
@@ -249,8 +246,7 @@ describe("expressions", () => {
     expect(panel.evaluated.value).toHaveLength(1);
   });
 
-  test("that fail have the sentence of the failure", async () => {
-    const { panel, server } = await open();
+  it("that fail have the sentence of the failure", async ({ panel, server }) => {
     server.evaluation = { error: "not as agreed" };
     await panel.evaluate("1");
     expect(panel.evaluated.value[0]?.result.kind).toBe("failed");
@@ -272,8 +268,7 @@ describe("the ops of a program", () => {
     expect(server.asked.at(-1)).toContain("begin=2");
   });
 
-  test("lead to themselves in the other panes", async () => {
-    const { store, panel } = await open();
+  it("lead to themselves in the other panes", async ({ store, panel }) => {
     panel.chooseTensor(numbered(1));
     expect(store.op.value).toMatchObject({ graph: graphId("g-loss"), opName: "Log" });
     expect(panel.chosenTensor.value).toBe(1);

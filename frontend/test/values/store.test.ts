@@ -6,7 +6,7 @@ import { shown } from "../../src/base/loaded";
 import type { Link } from "../../src/model/link";
 import type { Store } from "../../src/store/store";
 import { makeFixture } from "../fixture/fixture";
-import { answering, asked, openStore } from "../open_store";
+import { answering, asked, openStore, testOn } from "../open_store";
 
 const STEPS = 40;
 const PER_STEP = 10;
@@ -30,17 +30,17 @@ async function open(link: Link = {}, steps = STEPS) {
   return { log, ...(await openStore(fetcher, link)) };
 }
 
+const it = testOn(open);
+
 /** The value at the beginning of the picture. */
 const firstElement = (store: Store) => shown(store.valuePicture.value)?.grid.mean[0];
 
 describe("the value view", () => {
-  test("asks for nothing while it is closed", async () => {
-    const { log } = await open();
+  it("asks for nothing while it is closed", async ({ log }) => {
     expect(log).toEqual([]);
   });
 
-  test("asks for the picture first, then for its numbers and its history", async () => {
-    const { store, log, settled } = await open();
+  it("asks for the picture first, then for its numbers and its history", async ({ store, log, settled }) => {
     await settled(store.showValue(logOf(2)));
     expect(log).toEqual(["values/info 25", "values 25", "values/summary 25", "values/history 25"]);
     expect(store.valueView.value?.slicing).toBe("[:, :]");
@@ -101,8 +101,7 @@ describe("the value view", () => {
     expect(store.valueElement.value).toBe("[1, 2]");
   });
 
-  test("has the sentence of the server for a wrong slice, and recovers", async () => {
-    const { store, settled } = await open();
+  it("has the sentence of the server for a wrong slice, and recovers", async ({ store, settled }) => {
     store.showValue(logOf(0));
     await settled(store.setSlicing("[9]"));
     expect(store.valuePicture.value).toEqual({ kind: "failed", message: "There is no element 9." });
@@ -110,8 +109,7 @@ describe("the value view", () => {
     expect(firstElement(store)).toBe(500);
   });
 
-  test("counts the elements of a range; a text that is no number is no range", async () => {
-    const { store, settled } = await open();
+  it("counts the elements of a range; a text that is no number is no range", async ({ store, settled }) => {
     store.showValue(logOf(0));
     await settled(store.setRange({ low: "10", high: "" }));
     expect(shown(store.valueSummary.value)?.in_range).toBe(3);
@@ -137,8 +135,7 @@ describe("a link", () => {
   });
 });
 
-test("a run in another mode has no button for the first cause", async () => {
-  const { store } = await open();
+it("a run in another mode has no button for the first cause", async ({ store }) => {
   expect(store.originList.value?.kind).toBe("ready");
   expect(store.originValue.value).toEqual({ kind: "ready", value: undefined });
 });
