@@ -6,9 +6,9 @@ import argparse
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from tensorboard.plugins import base_plugin
@@ -20,6 +20,8 @@ from tests.support.asking import Asker
 from tests.support.events import small_program
 from tests.support.live_program import ScriptedProgram, served
 
+#: An object of an answer.
+Json: TypeAlias = Mapping[str, Any]
 pytestmark = pytest.mark.timeout(60)
 
 
@@ -37,11 +39,11 @@ def asker(tmp_path: Path, program: ScriptedProgram) -> Iterator[Asker]:
         yield asker
 
 
-def _listing(asker: Asker, since: int | None = None) -> Any:
+def _listing(asker: Asker, since: int | None = None) -> Json:
     return asker.json("/live/programs", {} if since is None else {"since": since, "wait": 10})
 
 
-def _until(asker: Asker, is_right: Any) -> Any:
+def _until(asker: Asker, is_right: Callable[[Json], bool]) -> Json:
     """The first program once it is as wanted."""
     listing, end = _listing(asker), time.monotonic() + 20
     while not (listing["programs"] and listing["programs"][0]["state"] and is_right(listing["programs"][0])):
@@ -50,18 +52,18 @@ def _until(asker: Asker, is_right: Any) -> Any:
     return listing["programs"][0]
 
 
-def _is(phase: str) -> Any:
+def _is(phase: str) -> Callable[[Json], bool]:
     return lambda one: one["state"]["phase"] == phase
 
 
-def _command(asker: Asker, one: Any, **command: Any) -> Any:
+def _command(asker: Asker, one: Json, **command: object) -> Json:
     response = asker.post("/live/control", {"program": one["id"], "command": command})
     assert response.status_code == 200, response.text
     return response.json
 
 
 @pytest.fixture
-def one(asker: Asker) -> Mapping[str, Any]:
+def one(asker: Asker) -> Json:
     """The program, which waits."""
     return _until(asker, _is("waiting"))
 
@@ -104,7 +106,7 @@ def test_a_pause_that_is_over_has_no_record(asker, one):
 
 def test_a_question_waits_until_something_has_changed(asker, program):
     one = _until(asker, lambda one: one["state"]["followers"] == 1)
-    answers: list[Any] = []
+    answers: list[Json] = []
     since = _listing(asker)["version"]
     waiting = threading.Thread(target=lambda: answers.append(_listing(asker, since)))
     waiting.start()

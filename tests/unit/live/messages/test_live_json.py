@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json as plain_json
 import math
-from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,7 +109,7 @@ def test_what_is_no_json_is_refused(text):
 
 
 _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=9)
-_VALUES: dict[int, Any] = {
+_VALUES: dict[int, st.SearchStrategy] = {
     FieldDescriptor.CPPTYPE_INT32: st.integers(-(2**31), 2**31 - 1),
     FieldDescriptor.CPPTYPE_INT64: st.integers(-(2**53), 2**53 - 1),
     FieldDescriptor.CPPTYPE_DOUBLE: st.floats(-1e308, 1e308),
@@ -119,7 +119,7 @@ _VALUES: dict[int, Any] = {
 
 
 @st.composite
-def _messages(draw: Any, kind: Any) -> Any:
+def _messages(draw: st.DrawFn, kind: type[Message]) -> Message:
     message = kind()
     taken = set()
     for field in kind.DESCRIPTOR.fields:
@@ -131,7 +131,7 @@ def _messages(draw: Any, kind: Any) -> Any:
     return message
 
 
-def _fill(draw: Any, message: Any, field: Any) -> None:
+def _fill(draw: st.DrawFn, message: Message, field: FieldDescriptor) -> None:
     value = getattr(message, field.name)
     if is_repeated(field):
         value.extend(_draw(draw, field) for _ in range(draw(st.integers(0, 2))))
@@ -142,7 +142,7 @@ def _fill(draw: Any, message: Any, field: Any) -> None:
         setattr(message, field.name, _draw(draw, field))
 
 
-def _draw(draw: Any, field: Any) -> Any:
+def _draw(draw: st.DrawFn, field: FieldDescriptor) -> object:
     if field.message_type is not None:
         return draw(_messages(field.message_type._concrete_class))
     if field.enum_type is not None:
