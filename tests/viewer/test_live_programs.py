@@ -196,15 +196,6 @@ def test_a_file_that_is_odd_is_left_out_with_one_message(found, tmp_path, conten
     assert caplog.text.count("is left out") == 1
 
 
-def test_a_file_that_others_can_read_is_left_out(found, tmp_path):
-    with served(ScriptedProgram(), tmp_path) as program:
-        (file,) = tmp_path.glob("tb_debugger_live.*")
-        file.chmod(0o644)
-        assert found.listing().programs == ()
-        time.sleep(0.3)
-        assert program.followers == 0
-
-
 def test_a_logdir_full_of_files_is_followed_in_part(found, tmp_path):
     for number in range(80):
         _write(tmp_path, host=f"host{number}", started=float(number))

@@ -278,10 +278,6 @@ def test_a_body_that_makes_no_sense_is_refused_in_a_sentence(asker, program, pat
     assert response.json["error"].endswith(".") and program.commands == []
 
 
-def test_an_empty_command_is_refused_by_the_program(asker, one):
-    assert not _command(asker, one)["done"]
-
-
 def test_a_read_only_viewer_shows_and_does_nothing(tmp_path, program, monkeypatch):
     monkeypatch.setenv(READ_ONLY_VARIABLE, "1")
     with Asker(tmp_path) as asker:

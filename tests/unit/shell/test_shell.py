@@ -67,13 +67,6 @@ def test_exit_leaves(shell):
     assert shell.answer("exit") == Leave(0)
 
 
-def test_lt_lists_the_tensors_that_pass_a_filter(shell):
-    lines = lines_of(shell.answer("lt -f has_inf_or_nan"))
-    bad = shell.run.graph_executions(health="bad")
-    assert lines[0] == f'{len(bad)} dumped tensor(s) passing filter "has_inf_or_nan":'
-    assert [line.split()[-1] for line in lines[3:]] == [row.name for row in bad]
-
-
 def test_an_answer_goes_to_a_file(shell, tmp_path):
     expected = lines_of(shell.answer("lt"))
     assert lines_of(shell.answer(f"lt > {tmp_path / 'out'}")) == [f"Wrote output to {tmp_path / 'out'}"]

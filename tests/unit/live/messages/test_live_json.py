@@ -150,16 +150,12 @@ def _draw(draw: st.DrawFn, field: FieldDescriptor) -> object:
     return draw(_VALUES[field.cpp_type])
 
 
-@given(_messages(messages.Command))
-def test_every_command_survives_the_way_there_and_back(command):
-    text = plain_json.dumps(json.to_json(command), allow_nan=False).encode()
-    assert json.from_json(messages.Command, json.parse(text), "command") == command
-
-
-@given(_messages(messages.State))
-def test_every_state_survives_the_way_there_and_back(state):
-    text = plain_json.dumps(json.to_json(state), allow_nan=False).encode()
-    assert json.from_json(messages.State, json.parse(text), "state") == state
+@pytest.mark.parametrize("kind", [messages.Command, messages.State], ids=["command", "state"])
+@given(st.data())
+def test_every_message_survives_the_way_there_and_back(kind, data):
+    message = data.draw(_messages(kind))
+    text = plain_json.dumps(json.to_json(message), allow_nan=False).encode()
+    assert json.from_json(kind, json.parse(text), "message") == message
 
 
 _NAMES = st.sampled_from([*messages.Command.DESCRIPTOR.fields_by_name, "where", "op_name", "calls"])

@@ -559,15 +559,10 @@ def test_an_output_of_an_eager_op_can_be_changed(session):
     ("expression", "sentence"),
     [
         ("np.zeros((2, 2))", "shape"),
-        ("1e300", "too large for float32"),
-        ("1j", "complex"),
-        ("'x'", "no array of numbers"),
-        ("(1, (2, 3))", "no array of numbers"),
         ("open('x')", "no function"),
         ("`Exp:0`", "No tensor"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Creating an ndarray from ragged")  # NumPy 1
 def test_a_value_that_does_not_fit_is_refused(session, expression, sentence):
     session.do(set_breakpoint={"where": {"op_name": "Log"}, "enabled": True})
     session.start(lambda: session.train(BAD))

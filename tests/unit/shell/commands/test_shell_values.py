@@ -365,7 +365,6 @@ class TestEval:
             ('eval "`x:0` > 3"', "       [ True, False, False]])"),
             ("eval `x`.shape", "array([2, 3])"),
             ("eval `x:0`.dtype", "'float32'"),
-            ("eval -1 + 2", "array(1)"),
             ("eval np.linspace(0, 9, 10)[:2]", "array([0., 1.])"),
         ],
     )
@@ -387,8 +386,6 @@ class TestEval:
             ("eval `x:0[3]`", "x:0 was computed 3 time(s), so there is no number 3."),
             ("eval `x:0[:, 1]`", "write slices after the backticks"),
             ("eval `#99`", "There is no graph execution 99"),
-            ("eval __import__('os')", "Names in an expression do not begin with _"),
-            ("eval open('/etc/passwd')", "There is no function 'open' in an expression"),
             ("eval `#e6:2`", "has no value here"),
             ("eval 1 +", "is no expression"),
         ],
