@@ -1,16 +1,14 @@
 /** `src/store/comparison.ts`: when two runs are compared, and what comes into focus then. */
-import { afterEach, describe, expect, test } from "vitest";
-import { type Fetch, makeClient } from "../src/api/fetch";
-import { makeApi } from "../src/api/routes";
+import { describe, expect, test } from "vitest";
+import type { Fetch } from "../src/api/fetch";
 import { executionIndex, type RunName, runName } from "../src/base/ids";
 import type { Link } from "../src/model/link";
 import { readLink, writeLink } from "../src/model/link";
-import { createStore, type Store } from "../src/store/store";
 import { encodeColumns } from "./encode";
-import { FakeTimer } from "./fake_timer";
 import type { Answer } from "./fixture/answer";
 import { makeFixture } from "./fixture/fixture";
 import { focusText } from "./focus_text";
+import { answering, openStore, pause, testOn } from "./open_store";
 
 const [FIRST, OTHER] = [runName("digits/first"), runName("digits/other")];
 
@@ -56,13 +54,10 @@ function server() {
     if ("json" in state.other) return state.other as Answer;
     return { json: { ...("json" in found ? (found.json as object) : {}), ...state.other } };
   };
-  const fetcher: Fetch = async (url) => {
-    const { pathname, searchParams } = new URL(url, "http://host/");
+  const answers = answering(answer);
+  const fetcher: Fetch = (url, init) => {
     state.log.push(url);
-    const found = answer(pathname.slice(1), searchParams);
-    return "bytes" in found
-      ? new Response(found.bytes)
-      : new Response(JSON.stringify(found.json), { status: found.status ?? 200 });
+    return answers(url, init);
   };
   return { state, fetcher };
 }
@@ -74,39 +69,22 @@ function histories(): ArrayBuffer {
   return encodeColumns(columns, rows, { ...header, is_unordered: false });
 }
 
-let stop = () => {};
-afterEach(() => stop());
-
-async function quiet(store: Store): Promise<void> {
-  for (let still = 0; still < 5; still = store.busy.value ? 0 : still + 1)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
-async function pause(): Promise<void> {
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
 async function open(link: Link = { run: FIRST }) {
   const { state, fetcher } = server();
-  const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(fetcher)), timer);
-  stop = store.start(link);
-  await quiet(store);
+  const opened = await openStore(fetcher, link);
   state.log.length = 0;
-  return { store, state, timer };
+  const compareWith = (other: RunName | undefined) =>
+    opened.settled(opened.store.comparison.compareWith(other));
+  return { state, compareWith, ...opened };
 }
 
-async function compareWith(store: Store, other: RunName | undefined) {
-  store.comparison.compareWith(other);
-  await quiet(store);
-}
+const it = testOn(open);
 
 const asked = (log: readonly string[], route: string) => log.filter((url) => url.startsWith(`${route}?`));
 
 describe("a comparison that the reader chose", () => {
-  test("opens its panel and brings the first difference into focus", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
+  it("opens its panel and brings the first difference into focus", async ({ store, state, compareWith }) => {
+    await compareWith(OTHER);
     expect(store.dock.open.value).toBe("comparison");
     expect(focusText(store)).toContain("step 5 Log:0");
     expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Ffirst&other=digits%2Fother"]);
@@ -114,22 +92,18 @@ describe("a comparison that the reader chose", () => {
     expect(store.comparison.inFocus.value?.first.op_name).toBe("Log");
   });
 
-  test("leaves the focus to a reader who chose something meanwhile", async () => {
-    const { store } = await open();
+  it("leaves the focus to a reader who chose something meanwhile", async ({ store, settled }) => {
     store.comparison.compareWith(OTHER);
-    store.focusExecution(executionIndex(3));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(3)));
     expect(focusText(store)).toBe("call #3");
   });
 
   test("is kept by the link, which opens it again at the same place", async () => {
-    const { store } = await open();
-    await compareWith(store, OTHER);
-    store.focusExecution(executionIndex(3));
-    await quiet(store);
+    const { store, settled, compareWith } = await open();
+    await compareWith(OTHER);
+    await settled(store.focusExecution(executionIndex(3)));
     const link = readLink(writeLink("#debugger", store.link.value));
     expect([link.run, link.other]).toEqual([FIRST, OTHER]);
-    stop();
     const { store: again } = await open(link);
     expect(again.comparison.compared.value?.kind).toBe("ready");
     expect(again.dock.open.value).toBe("comparison");
@@ -137,44 +111,38 @@ describe("a comparison that the reader chose", () => {
   });
 
   test("is closed together with its panel, and then asks nothing", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
-    await compareWith(store, undefined);
+    const { store, state, settled, compareWith } = await open();
+    await compareWith(OTHER);
+    await compareWith(undefined);
     state.log.length = 0;
-    store.focusExecution(executionIndex(3));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(3)));
     expect(store.dock.open.value).toBeUndefined();
     expect([...asked(state.log, "compare"), ...asked(state.log, "compare/histories")]).toEqual([]);
     expect(store.link.value.other).toBeUndefined();
   });
 
   test("is turned round when the other run comes into focus", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
+    const { store, state, settled, compareWith } = await open();
+    await compareWith(OTHER);
     state.log.length = 0;
-    store.selectRun(OTHER);
-    await quiet(store);
+    await settled(store.selectRun(OTHER));
     expect([store.run.value, store.comparison.other.value]).toEqual([OTHER, FIRST]);
     expect(asked(state.log, "compare")).toEqual(["compare?run=digits%2Fother&other=digits%2Ffirst"]);
   });
 
-  test("leads to the same tensor in the other run", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
+  it("leads to the same tensor in the other run", async ({ store, state, settled, compareWith }) => {
+    await compareWith(OTHER);
     state.log.length = 0;
-    store.comparison.turnRound();
-    await quiet(store);
+    await settled(store.comparison.turnRound());
     expect([store.run.value, store.comparison.other.value]).toEqual([OTHER, FIRST]);
     expect(focusText(store)).toContain("step 5 Log:0");
     expect(asked(state.log, "compare/histories").at(-1)).toContain("run=digits%2Fother&graph_execution=57");
   });
 
-  test("takes the tolerance of the reader for both routes", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
+  it("takes the tolerance of the reader for both routes", async ({ store, state, settled, compareWith }) => {
+    await compareWith(OTHER);
     state.log.length = 0;
-    store.comparison.allow(0.001);
-    await quiet(store);
+    await settled(store.comparison.allow(0.001));
     expect(asked(state.log, "compare").at(-1)).toContain("&tolerance=0.001");
     expect(asked(state.log, "compare/histories").at(-1)).toContain("&tolerance=0.001");
   });
@@ -190,55 +158,48 @@ describe("a run that is still being read", () => {
     ["with what is done", { loading: { bytes_done: 3, bytes_total: 12 } }, 0.25],
     ["before anything is", { json: { error: "The run is still being opened." }, status: 503 }, undefined],
   ])("is waited for, %s", async (_, other, share) => {
-    const { store, state, timer } = await open();
+    const { store, state, tick } = await open();
     state.other = other;
     store.comparison.compareWith(OTHER);
-    await pause();
+    await pause(10);
     expect(store.comparison.reading.value).toEqual({ run: OTHER, share });
     expect(asked(state.log, "compare")).toEqual([]);
     state.other = {};
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.comparison.reading.value).toBeUndefined();
     expect(store.comparison.compared.value?.kind).toBe("ready");
   });
 
-  test("is compared as it is when the reader does not want to wait", async () => {
-    const { store, state, timer } = await open();
+  it("is compared as it is when the reader does not want to wait", async ({ store, state, tick }) => {
     state.other = { loading: { bytes_done: 3, bytes_total: 12 }, finished: true };
     store.comparison.compareWith(OTHER);
-    await pause();
+    await pause(10);
     store.comparison.hurry();
-    timer.fire();
-    await quiet(store);
+    await tick();
     const compared = store.comparison.compared.value;
     expect(compared?.kind === "ready" && compared.value.isFinal).toBe(false);
   });
 
-  test("is not waited for any more when the comparison is closed", async () => {
-    const { store, state, timer } = await open();
+  it("is not waited for any more when the comparison is closed", async ({ store, state, timer, tick }) => {
     state.other = { loading: { bytes_done: 3, bytes_total: 12 } };
     store.comparison.compareWith(OTHER);
-    await pause();
+    await pause(10);
     store.comparison.compareWith(undefined);
-    timer.fire();
-    await quiet(store);
+    await tick();
     state.log.length = 0;
     timer.fire();
-    await pause();
+    await pause(10);
     expect(state.log.filter((url) => url.includes("other"))).toEqual([]);
   });
 
-  test("whose program goes on can be compared again", async () => {
-    const { store, state } = await open();
+  it("whose program goes on can be compared again", async ({ store, state, settled, compareWith }) => {
     state.other = { finished: false };
-    await compareWith(store, OTHER);
+    await compareWith(OTHER);
     const compared = store.comparison.compared.value;
     expect(compared?.kind === "ready" && compared.value.isFinal).toBe(false);
     state.log.length = 0;
     state.other = {};
-    store.comparison.compareAgain();
-    await quiet(store);
+    await settled(store.comparison.compareAgain());
     const later = store.comparison.compared.value;
     expect(later?.kind === "ready" && later.value.isFinal).toBe(true);
     expect(asked(state.log, "compare")).toHaveLength(1);
@@ -246,26 +207,23 @@ describe("a run that is still being read", () => {
 });
 
 describe("the tensor in focus", () => {
-  test("is the chosen output of an execution", async () => {
-    const { store, state } = await open();
-    await compareWith(store, OTHER);
+  it("is the chosen output of an execution", async ({ store, state, settled, compareWith }) => {
+    await compareWith(OTHER);
     const eager = store.comparison.compared.value;
     const side = eager?.kind === "ready" ? eager.value.answer.tensors[1]?.first : undefined;
     if (side !== undefined) store.comparison.goTo(side);
-    await quiet(store);
+    await settled();
     expect(focusText(store)).toBe("call #12");
     expect(asked(state.log, "compare/histories").at(-1)).toContain("execution=12&slot=1");
-    store.focusExecution(executionIndex(13));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(13)));
     expect(asked(state.log, "compare/histories").at(-1)).toContain("execution=13&slot=0");
   });
 
-  test("goes through its occurrences", async () => {
-    const { store } = await open();
-    await compareWith(store, OTHER);
+  it("goes through its occurrences", async ({ store, settled, compareWith }) => {
+    await compareWith(OTHER);
     const loaded = store.comparison.histories.value;
     if (loaded?.kind === "ready") store.comparison.goToRow(loaded.value, 1);
-    await quiet(store);
+    await settled();
     expect(store.graphExecution.value).toBe(67);
   });
 });

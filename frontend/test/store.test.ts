@@ -1,7 +1,6 @@
 import { effect } from "@preact/signals";
-import { afterEach, describe, expect, test } from "vitest";
-import { type Fetch, makeClient } from "../src/api/fetch";
-import { makeApi } from "../src/api/routes";
+import { describe, expect, test } from "vitest";
+import type { Fetch } from "../src/api/fetch";
 import {
   alertIndex,
   executionIndex,
@@ -15,23 +14,20 @@ import { shown } from "../src/base/loaded";
 import type { Link } from "../src/model/link";
 import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
-import { createStore, type Store } from "../src/store/store";
-import { FakeTimer } from "./fake_timer";
+import type { Store } from "../src/store/store";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 import { focusText, phrasesText } from "./focus_text";
+import { answering, openStore, pause, testOn } from "./open_store";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {
   const state = { answer: makeFixture(options), down: false, log: [] as string[] };
-  const fetcher: Fetch = async (url) => {
+  const answers = answering((route, query) => state.answer(route, query));
+  const fetcher: Fetch = async (url, init) => {
     state.log.push(url);
     if (state.down) throw new TypeError("down");
-    const { pathname, searchParams } = new URL(url, "http://host/");
-    const found = state.answer(pathname.slice(1), searchParams);
-    return "bytes" in found
-      ? new Response(found.bytes)
-      : new Response(JSON.stringify(found.json), { status: found.status ?? 200 });
+    return answers(url, init);
   };
   return { state, fetcher };
 }
@@ -39,29 +35,19 @@ function server(options: FixtureOptions) {
 const query = (parameters: Record<string, string>) => new URLSearchParams(parameters);
 const read = (answer: Answer) => ("json" in answer ? answer.json : undefined);
 
-let stop = () => {};
-afterEach(() => stop());
-
-async function quiet(store: Store): Promise<void> {
-  for (let still = 0; still < 5; still = store.busy.value ? 0 : still + 1)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-}
-
 async function open(options: FixtureOptions, link: Link = {}) {
   const { state, fetcher } = server(options);
-  const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(fetcher)), timer);
-  stop = store.start(link);
-  await quiet(store);
-  return { store, state, timer };
+  return { state, ...(await openStore(fetcher, link)) };
 }
+
+type Opened = Awaited<ReturnType<typeof open>>;
 
 /** The first bad tensor is Log:0 of step 5. A step has 10 tensors and 10 calls. */
 const ILL = { steps: 40, illFrom: 5 };
+const it = testOn(() => open(ILL));
 
 describe("a run with bad values", () => {
-  test("opens at the first one, with its diagnosis, call, op, stack and source", async () => {
-    const { store } = await open(ILL);
+  it("opens at the first one, with its diagnosis, call, op, stack and source", async ({ store }) => {
     const found = store.origins.value.shown?.phrases;
     expect(phrasesText(found?.what ?? [])).toBe(
       "Log (tensor Log:0 in function loss) produced 200 −∞ out of 1,000 values.",
@@ -75,30 +61,24 @@ describe("a run with bad values", () => {
     expect(shown(store.source.value)?.lines[13]).toContain("tf.math.log(probs)");
   });
 
-  test("asks for the status once when it opens", async () => {
-    const { state } = await open(ILL);
+  it("asks for the status once when it opens", async ({ state }) => {
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(1);
   });
 
-  test("marks the rows that are inputs of the op in focus", async () => {
-    const { store } = await open(ILL);
+  it("marks the rows that are inputs of the op in focus", async ({ store }) => {
     expect([...store.inputGraphExecutions.value]).toEqual([54]);
   });
 
-  test("goes from alert to alert and stops at the ends", async () => {
-    const { store } = await open(ILL);
+  it("goes from alert to alert and stops at the ends", async ({ store, settled }) => {
     store.previousAlert();
     expect(store.alert.value).toBe(0);
-    store.nextAlert();
-    await quiet(store);
+    await settled(store.nextAlert());
     expect(focusText(store)).toBe("alert 1 · step 5 mul:0 · call #51");
-    await store.focusAlert(alertIndex(3));
-    await quiet(store);
+    await settled(store.focusAlert(alertIndex(3)));
     expect(focusText(store)).toBe("alert 3 · step 6 Log:0 · call #61");
   });
 
-  test("goes to an alert in one step", async () => {
-    const { store } = await open(ILL);
+  it("goes to an alert in one step", async ({ store }) => {
     const seen: string[] = [];
     const stop = effect(() => void seen.push(focusText(store)));
     await store.focusAlert(alertIndex(3));
@@ -106,34 +86,30 @@ describe("a run with bad values", () => {
     expect(seen).toEqual(["alert 0 · step 5 Log:0 · call #51", "alert 3 · step 6 Log:0 · call #61"]);
   });
 
-  test("goes along the graph and back, and the list goes with it", async () => {
-    const { store } = await open(ILL);
+  it("goes along the graph and back, and the list goes with it", async ({ store, settled }) => {
     const consumer = shown(store.neighbourhood.value)?.consumers[0];
     expect(consumer).toMatchObject({ title: "mul", opType: "Mul", summary: { bad: true } });
     if (consumer !== undefined) store.follow(consumer.target);
-    await quiet(store);
+    await settled();
     expect(focusText(store)).toBe("step 5 mul:0 · call #51");
-    store.back();
-    await quiet(store);
+    await settled(store.back());
     expect(focusText(store)).toBe("step 5 Log:0 · call #51");
   });
 
   test("brings into view the tensors of the call in focus, without a row in focus", async () => {
-    const { store } = await open(ILL);
-    store.focusExecution(executionIndex(111));
-    await quiet(store);
+    const { store, settled } = await open(ILL);
+    await settled(store.focusExecution(executionIndex(111)));
     expect(focusText(store)).toBe("call #111");
     expect(store.revealedGraphExecution.value).toBe(114);
   });
 
   test("goes from the argument of a function to the call, and on to the maker of its input", async () => {
-    const { store } = await open(ILL);
-    await store.focusGraphExecution(graphExecutionIndex(54));
-    await quiet(store);
+    const { store, settled } = await open(ILL);
+    await settled(store.focusGraphExecution(graphExecutionIndex(54)));
     const caller = shown(store.neighbourhood.value)?.inputs[0];
     expect(caller).toMatchObject({ title: "#51", opType: "call" });
     if (caller !== undefined) store.follow(caller.target);
-    await quiet(store);
+    await settled();
     expect(focusText(store)).toBe("call #51");
     expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
       title: "#50:0",
@@ -142,9 +118,8 @@ describe("a run with bad values", () => {
   });
 
   test("shows the stack of an execution in focus, and its inputs with their makers", async () => {
-    const { store } = await open(ILL);
-    store.focusExecution(executionIndex(7));
-    await quiet(store);
+    const { store, settled } = await open(ILL);
+    await settled(store.focusExecution(executionIndex(7)));
     expect(store.subject.value).toBe("execution");
     expect(store.shownFrame.value).toMatchObject({ path: "/home/user/train.py", line: 71 });
     expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
@@ -152,35 +127,29 @@ describe("a run with bad values", () => {
     });
   });
 
-  test("knows the position of a row in the list of bad ones", async () => {
-    const { store } = await open(ILL);
+  it("knows the position of a row in the list of bad ones", async ({ store, settled }) => {
     await store.focusGraphExecution(graphExecutionIndex(68));
-    store.setOnlyBad(true);
-    await quiet(store);
+    await settled(store.setOnlyBad(true));
     expect(store.graphExecutionPosition.value).toBe(4);
     expect(store.graphExecutionPages.value?.total.value).toBe(3 * 35);
   });
 
   test("shows the tensors of one host, and the position of the one in focus among them", async () => {
-    const { store } = await open(ILL);
+    const { store, settled } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(67));
-    store.setFilter({ host: "h1" });
-    await quiet(store);
+    await settled(store.setFilter({ host: "h1" }));
     expect(store.graphExecutionPages.value?.total.value).toBe(200);
     expect([store.leftOut.value, store.graphExecutionPosition.value]).toEqual([true, 33]);
-    store.graphExecutionPages.value?.want(0, 50);
-    await quiet(store);
+    await settled(store.graphExecutionPages.value?.want(0, 50));
     const page = store.graphExecutionPages.value?.at(33);
     expect(page && graphExecutionRow(page, 33).index).toBe(67);
-    store.setFilter({ host: "" });
-    await quiet(store);
+    await settled(store.setFilter({ host: "" }));
     expect([store.leftOut.value, store.graphExecutionPages.value?.total.value]).toEqual([false, 400]);
   });
 
-  test("lets the last of several quick choices win", async () => {
-    const { store } = await open(ILL);
+  it("lets the last of several quick choices win", async ({ store, settled }) => {
     for (const i of [10, 300, 22]) void store.focusGraphExecution(graphExecutionIndex(i));
-    await quiet(store);
+    await settled();
     expect(focusText(store)).toBe("step 2 dense/MatMul:0 · call #20");
   });
 
@@ -208,9 +177,7 @@ test("an input that passes a tensor on has the numbers of that tensor, and its r
     const same = { op_name: "Log", output_slot: 0, data: log };
     return { json: { ...(read(found) as object), inputs: [{ op_name: "b", output_slot: 0, data, same }] } };
   };
-  const store = createStore(makeApi(makeClient(fetcher)), new FakeTimer());
-  stop = store.start({ trace: graphExecutionIndex(58) });
-  await quiet(store);
+  const { store } = await openStore(fetcher, { trace: graphExecutionIndex(58) });
   expect(shown(store.neighbourhood.value)?.inputs[0]).toMatchObject({
     title: "b:0",
     same: "Log:0",
@@ -225,7 +192,6 @@ describe("a link", () => {
     await first.store.focusGraphExecution(graphExecutionIndex(58));
     first.store.focusFrame(frameId("f1"));
     const link = first.store.link.value;
-    stop();
     const { store } = await open(ILL, link);
     expect(store.link.value).toEqual(link);
     expect(store.shownFrame.value?.line).toBe(71);
@@ -234,27 +200,23 @@ describe("a link", () => {
   test("leads back to the list of bad tensors and the position in the list of alerts", async () => {
     const first = await open(ILL);
     await first.store.focusAlert(alertIndex(9));
-    first.store.setOnlyBad(true);
-    await quiet(first.store);
+    await first.settled(first.store.setOnlyBad(true));
     const link = first.store.link.value;
     expect(link).toMatchObject({ onlyBad: true, alert: 9 });
-    stop();
-    const { store } = await open(ILL, link);
+    const { store, settled } = await open(ILL, link);
     expect(store.link.value).toEqual(link);
     expect(focusText(store)).toBe("alert 9 · step 8 Log:0 · call #81");
     expect(store.graphExecutionPages.value?.total.value).toBe(3 * 35);
     const { onlyBad: _, alert: __, ...old } = link;
     await store.open(old);
     expect([store.onlyBad.value, focusText(store)]).toEqual([false, "step 8 Log:0 · call #81"]);
-    await store.open({ ...link, alert: alertIndex(3) });
-    await quiet(store);
+    await settled(store.open({ ...link, alert: alertIndex(3) }));
     expect(store.alert.value).toBeUndefined();
   });
 
   test("leads to an execution, and to an op without a graph execution", async () => {
     const { store } = await open(ILL, { execution: executionIndex(12) });
     expect(focusText(store)).toBe("call #12");
-    stop();
     const other = await open(ILL, { graph: graphId("g-loss"), op: "Mean" });
     expect(other.store.op.value).toMatchObject({ opName: "Mean" });
   });
@@ -263,7 +225,6 @@ describe("a link", () => {
     const lost = await open(ILL, { run: runName("no such run"), trace: graphExecutionIndex(3) });
     expect(lost.store.run.value).toBe("digits/first");
     expect(focusText(lost.store)).toBe("alert 0 · step 5 Log:0 · call #51");
-    stop();
     const { store } = await open(ILL, { trace: graphExecutionIndex(999_999) });
     expect(store.problem.value).toBe("There is no graph execution 999999.");
   });
@@ -273,22 +234,18 @@ describe("a search by name", () => {
   const best = (store: Store) => shown(store.found.value)?.groups[0]?.matches[0]?.title;
 
   /** Searches for a text and goes to the result at a position. */
-  async function goTo(store: Store, text: string, place = 0) {
-    store.search(text, "now");
-    await quiet(store);
-    const match = shown(store.found.value)?.groups.flatMap(({ matches }) => matches)[place];
-    if (match !== undefined) await store.jump(match.jump);
-    await quiet(store);
+  async function goTo({ store, settled }: Pick<Opened, "store" | "settled">, text: string) {
+    await settled(store.search(text, "now"));
+    const [match] = shown(store.found.value)?.groups.flatMap(({ matches }) => matches) ?? [];
+    await settled(match && store.jump(match.jump));
     return match?.title;
   }
 
-  test("begins when the reader pauses", async () => {
-    const { store, state, timer } = await open(ILL);
+  it("begins when the reader pauses", async ({ store, state, settled, tick }) => {
     for (const text of ["p", "pr", "pro "]) store.search(text);
-    await quiet(store);
+    await settled();
     expect(store.found.value).toBeUndefined();
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(best(store)).toBe("probs");
     expect(state.log.filter((url) => url.startsWith("find"))).toEqual([
       "find?run=digits%2Ffirst&text=pro&limit=9",
@@ -304,40 +261,36 @@ describe("a search by name", () => {
       if (url.includes("text=probs")) await new Promise<void>((resolve) => late.push(resolve));
       return fetcher(url, init);
     };
-    const store = createStore(makeApi(makeClient(slow)), new FakeTimer());
-    stop = store.start({});
-    await quiet(store);
+    const { store, settled } = await openStore(slow);
     store.search("probs", "now");
     store.search("labels", "now");
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await pause(5);
     expect(best(store)).toBe("labels");
     for (const answer of late) answer();
-    await quiet(store);
+    await settled();
     expect(best(store)).toBe("labels");
     expect(late).toHaveLength(1);
   });
 
   test("leads to the first bad value of an op or a tensor, else to the last value", async () => {
-    const { store } = await open(ILL);
+    const { store, settled } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(3));
-    expect(await goTo(store, "mean:0")).toBe("Mean:0");
+    expect(await goTo({ store, settled }, "mean:0")).toBe("Mean:0");
     expect(focusText(store)).toBe("step 5 Mean:0 · call #51");
-    expect(await goTo(store, "Softmax")).toBe("Softmax");
+    expect(await goTo({ store, settled }, "Softmax")).toBe("Softmax");
     expect(focusText(store)).toBe("step 39 Softmax:0 · call #390");
     expect(store.problem.value).toBeUndefined();
   });
 
-  test("leads to the first call of a function, else to the first tensor in it", async () => {
-    const { store } = await open(ILL);
-    expect(await goTo(store, "loss", 0)).toBe("loss");
+  it("leads to the first call of a function, else to the first tensor in it", async ({ store, settled }) => {
+    expect(await goTo({ store, settled }, "loss")).toBe("loss");
     expect(focusText(store)).toBe("call #1");
-    await goTo(store, "model");
+    await goTo({ store, settled }, "model");
     expect(focusText(store)).toBe("step 0 x:0 · call #0");
   });
 
-  test("leads to a line of a file, which a link restores, until another choice", async () => {
-    const { store } = await open(ILL);
-    expect(await goTo(store, "reduce_mean")).toBe("losses.py:14");
+  it("leads to a line of a file, which a link restores, until another choice", async ({ store, settled }) => {
+    expect(await goTo({ store, settled }, "reduce_mean")).toBe("losses.py:14");
     expect(store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14, file: 1 });
     expect([store.shownFrame.value, store.link.value.file, store.link.value.line]).toEqual([
       undefined,
@@ -345,66 +298,55 @@ describe("a search by name", () => {
       14,
     ]);
     const link = store.link.value;
-    store.focusFrame(frameId("f1"));
-    await quiet(store);
+    await settled(store.focusFrame(frameId("f1")));
     expect([store.sourceLine.value?.line, store.link.value.file]).toEqual([71, undefined]);
-    stop();
     const other = await open(ILL, link);
     expect(other.store.link.value).toEqual(link);
     expect(other.store.sourceLine.value).toMatchObject({ path: "/home/user/losses.py", line: 14 });
   });
 
-  test("leads to the tensors of a layer with any characters in its name", async () => {
-    const { store } = await open(ILL);
+  it("leads to the tensors of a layer with any characters in its name", async ({ store }) => {
     await store.jump({ kind: "layer", name: "a.b/c" });
     expect(store.filter.value.layer).toBe("^a\\.b/c(/|$)");
     expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
   });
 
   test("leads to the last tensor of a graph before the focus, else to its first call", async () => {
-    const { store } = await open(ILL);
+    const { store, settled } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(58));
-    await store.focusGraph(graphId("g-model"));
-    await quiet(store);
+    await settled(store.focusGraph(graphId("g-model")));
     expect(focusText(store)).toBe("step 5 Softmax:0 · call #50");
     store.focusExecution(executionIndex(22));
-    await store.focusGraph(graphId("g-loss"));
-    await quiet(store);
+    await settled(store.focusGraph(graphId("g-loss")));
     expect(focusText(store)).toBe("call #1");
   });
 
-  test("for a function without a call ends with a sentence", async () => {
-    const { store } = await open(ILL);
+  it("for a function without a call ends with a sentence", async ({ store, settled }) => {
     await store.jump({ kind: "function", graph: graphId("g-none"), name: "__inference_none_7" });
     expect(store.problem.value).toBe("No call of none is on record.");
-    await store.jump({ kind: "line", file: fileIndex(0), line: 3 });
-    await quiet(store);
+    await settled(store.jump({ kind: "line", file: fileIndex(0), line: 3 }));
     expect(store.sourceLine.value?.path).toBe("/home/user/train.py");
   });
 });
 
 describe("the origin of a bad value", () => {
   test("gives the chain from the value that was seen, and each of its steps leads to its op", async () => {
-    const { store } = await open(ILL);
+    const { store, settled } = await open(ILL);
     const steps = store.chain.value;
     expect(steps.map(({ title }) => title)).toEqual(["Mean:0", "mul:0", "Log:0"]);
     expect(store.chainStep.value?.isBirth).toBe(true);
-    store.follow(steps[1]?.target ?? { kind: "nowhere" });
-    await quiet(store);
+    await settled(store.follow(steps[1]?.target ?? { kind: "nowhere" }));
     expect(focusText(store)).toBe("step 5 mul:0 · call #51");
     expect(store.chainStep.value?.position).toBe(1);
-    store.focusExecution(executionIndex(7));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(7)));
     expect(store.chainStep.value).toBeUndefined();
   });
 
-  test("that the reader chooses is explained, until another run is", async () => {
-    const { store } = await open(ILL);
+  it("that the reader chooses is explained, until another run is", async ({ store, settled }) => {
     const [first] = shown(store.originList.value) ?? [];
     if (first === undefined) throw new Error("There is no origin.");
     store.focusExecution(executionIndex(7));
-    store.chooseOrigin(first);
-    await quiet(store);
+    await settled(store.chooseOrigin(first));
     expect(focusText(store)).toBe("step 5 Log:0 · call #51");
     expect(store.origins.value.shown).toBe(first);
     store.selectRun(runName("digits/second"));
@@ -423,22 +365,19 @@ describe("a first cause that is not the first alert", () => {
   const LATE = { ...ILL, exploding: 3 };
 
   test("is where the page opens, and where the next alert begins when none is in focus", async () => {
-    const { store } = await open(LATE);
+    const { store, settled } = await open(LATE);
     expect(focusText(store)).toBe("alert 3 · step 5 Log:0 · call #51");
     expect(store.origins.value.shown?.graph_execution_index).toBe(57);
-    store.previousAlert();
-    await quiet(store);
+    await settled(store.previousAlert());
     expect(focusText(store)).toBe("alert 2 · step 2 dense/MatMul:0 · call #20");
     store.focusExecution(executionIndex(7));
-    store.nextAlert();
-    await quiet(store);
+    await settled(store.nextAlert());
     expect(focusText(store)).toBe("alert 3 · step 5 Log:0 · call #51");
   });
 
   test("stays the one that is explained when only alerts of another rule are shown", async () => {
-    const { store, state } = await open(LATE);
-    await store.setAlertType("ExplodingAlert");
-    await quiet(store);
+    const { store, state, settled } = await open(LATE);
+    await settled(store.setAlertType("ExplodingAlert"));
     expect(store.origins.value.shown?.graph_execution_index).toBe(57);
     expect(state.log.filter((url) => url.startsWith("origins?")).length).toBe(1);
     expect(store.alertList.value?.overview.value).toMatchObject({ start: 0, firstCause: undefined });
@@ -447,32 +386,27 @@ describe("a first cause that is not the first alert", () => {
 
 describe("the alerts of one rule", () => {
   const BOTH = { ...ILL, exploding: 3 };
+  const it = testOn(() => open(BOTH));
 
-  test("are a list of their own, with positions of their own", async () => {
-    const { store } = await open(BOTH);
+  it("are a list of their own, with positions of their own", async ({ store, settled }) => {
     expect(store.alertTypes.value.map(({ title, count }) => [title, count])).toEqual([
       ["NaN/∞", 105],
       ["Exploding", 3],
     ]);
-    await store.setAlertType("InfNanAlert");
-    await quiet(store);
+    await settled(store.setAlertType("InfNanAlert"));
     expect(store.alertList.value?.pages.total.value).toBe(105);
     // The alert in focus stays, at its position in the shorter list.
     expect(focusText(store)).toBe("alert 0 · step 5 Log:0 · call #51");
     await store.focusAlert(alertIndex(1));
     expect(focusText(store)).toBe("alert 1 · step 5 mul:0 · call #51");
-    await store.setAlertType(undefined);
-    await quiet(store);
+    await settled(store.setAlertType(undefined));
     expect([store.alertList.value?.pages.total.value, store.alert.value]).toEqual([108, 4]);
   });
 
-  test("have no alert in focus while that of another rule is", async () => {
-    const { store } = await open(BOTH);
-    await store.setAlertType("ExplodingAlert");
-    await quiet(store);
+  it("have no alert in focus while that of another rule is", async ({ store, settled }) => {
+    await settled(store.setAlertType("ExplodingAlert"));
     expect(focusText(store)).toBe("step 5 Log:0 · call #51");
-    store.nextAlert();
-    await quiet(store);
+    await settled(store.nextAlert());
     expect(focusText(store)).toBe("alert 0 · step 0 dense/MatMul:0 · call #0");
     expect(store.alertTypes.value.map(({ count }) => count)).toEqual([105, 3]);
   });
@@ -480,11 +414,9 @@ describe("the alerts of one rule", () => {
   test("come back by a link, with the alert in focus", async () => {
     const first = await open(BOTH);
     await first.store.setAlertType("InfNanAlert");
-    await first.store.focusAlert(alertIndex(9));
-    await quiet(first.store);
+    await first.settled(first.store.focusAlert(alertIndex(9)));
     const link = first.store.link.value;
     expect(link).toMatchObject({ alertType: "InfNanAlert", alert: 9 });
-    stop();
     const { store } = await open(BOTH, link);
     expect(store.link.value).toEqual(link);
     expect(store.alertList.value?.pages.total.value).toBe(105);
@@ -492,21 +424,18 @@ describe("the alerts of one rule", () => {
   });
 
   test("of a rule that the server does not have are none, and the rule can be released", async () => {
-    const { store } = await open(BOTH, { alertType: "<b>None" });
+    const { store, settled } = await open(BOTH, { alertType: "<b>None" });
     expect(store.alertList.value?.pages.failure.value).toContain("There is no alert type");
     expect(store.alertTypes.value.map(({ id }) => id)).toEqual(["InfNanAlert", "ExplodingAlert", "<b>None"]);
-    await store.setAlertType(undefined);
-    await quiet(store);
+    await settled(store.setAlertType(undefined));
     expect(store.alertList.value?.pages.total.value).toBe(108);
   });
 
   test("are counted anew with each generation, and forgotten with the run", async () => {
-    const { store, state, timer } = await open(BOTH);
-    await store.setAlertType("InfNanAlert");
-    await quiet(store);
+    const { store, state, settled, tick } = await open(BOTH);
+    await settled(store.setAlertType("InfNanAlert"));
     state.answer = makeFixture({ ...BOTH, steps: 50, generation: 2 });
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.alertList.value?.pages.total.value).toBe(135);
     store.selectRun(runName("other"));
     expect(store.alertType.value).toBeUndefined();
@@ -518,17 +447,13 @@ describe("the explanation", () => {
     log.filter((url) => url.startsWith("diagnosis")).map((url) => url.replace(/^.*?first&?/, ""));
   const words = (store: Store) => phrasesText(shown(store.explanation.value)?.why ?? []);
 
-  test("is asked for where an output is bad, of ops and of executions", async () => {
-    const { store, state } = await open(ILL);
+  it("is asked for where an output is bad, of ops and of executions", async ({ store, state, settled }) => {
     expect(words(store)).toBe("Its input probs:0 held 200 zeros: the logarithm of 0 is −∞.");
-    await store.focusGraphExecution(graphExecutionIndex(58));
-    await quiet(store);
+    await settled(store.focusGraphExecution(graphExecutionIndex(58)));
     expect(words(store)).toBe("Its input Log:0 already held 200 −∞.");
-    await store.focusGraphExecution(graphExecutionIndex(54));
-    await quiet(store);
+    await settled(store.focusGraphExecution(graphExecutionIndex(54)));
     expect(store.explanation.value).toBeUndefined();
-    store.focusExecution(executionIndex(51));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(51)));
     expect(words(store)).toBe("Its input was finite.");
     expect(asked(state.log)).toEqual([
       "graph_id=g-loss&op_name=Log&at=57",
@@ -537,11 +462,9 @@ describe("the explanation", () => {
     ]);
   });
 
-  test("of the origin is asked for again when the generation rises", async () => {
-    const { store, state, timer } = await open(ILL);
+  it("of the origin is asked for again when the generation rises", async ({ store, state, tick }) => {
     state.answer = makeFixture({ ...ILL, steps: 50, generation: 2 });
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
     expect(store.origins.value.shown?.graph_execution_index).toBe(57);
   });
@@ -557,62 +480,49 @@ describe("a run without bad values", () => {
 
   test("moves to the first bad value when one comes, unless the reader has chosen something", async () => {
     for (const chosen of [false, true]) {
-      const { store, state, timer } = await open({ steps: 3, illFrom: 3 });
+      const { store, state, tick } = await open({ steps: 3, illFrom: 3 });
       if (chosen) store.focusExecution(executionIndex(2));
       state.answer = makeFixture({ steps: 9, illFrom: 5, generation: 2 });
-      timer.fire();
-      await quiet(store);
+      await tick();
       expect(store.status.value?.num_alerts).toBe(12);
       expect(focusText(store)).toBe(chosen ? "call #2" : "alert 0 · step 5 Log:0 · call #51");
-      stop();
     }
   });
 });
 
 describe("polling", () => {
   test("asks for no rows while nothing changes, and nothing at all while the tab is hidden", async () => {
-    const { store, state, timer } = await open(ILL);
+    const { store, state, settled, tick } = await open(ILL);
     state.log.length = 0;
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(state.log).toEqual(["runs", "status?run=digits%2Ffirst"]);
     store.setSeen(false);
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(state.log).toHaveLength(2);
-    store.setSeen(true);
-    await quiet(store);
+    await settled(store.setSeen(true));
     expect(state.log.length).toBeGreaterThan(2);
   });
 
   test("requests only the runs, and seldom, after the run has finished, until the reader comes back", async () => {
-    const { store, state, timer } = await open(ILL);
-    timer.time = 100;
-    timer.fire();
-    await quiet(store);
+    const { store, state, timer, settled, tick } = await open(ILL);
+    await tick(100);
     state.log.length = 0;
     for (let i = 0; i < 3; i++) {
-      timer.fire();
-      await quiet(store);
+      await tick();
     }
     expect(state.log).toEqual(["runs", "runs", "runs"]);
     expect(timer.seconds).toBe(15);
     state.answer = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
-    store.lookAgain();
-    await quiet(store);
+    await settled(store.lookAgain());
     expect(store.status.value?.generation).toBe(2);
     expect(store.lists.value?.graphExecutions.total.value).toBe(500);
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(state.log.filter((url) => url.startsWith("status"))).toHaveLength(2);
   });
 
-  test("finds a new run, and that the run in focus was recorded anew", async () => {
-    const { store, state, timer } = await open(ILL);
+  it("finds a new run, and that the run in focus was recorded anew", async ({ store, state, tick }) => {
     for (const time of [100, 200]) {
-      timer.time = time;
-      timer.fire();
-      await quiet(store);
+      await tick(time);
     }
     const again = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
     const runs = {
@@ -622,23 +532,18 @@ describe("polling", () => {
     // The status of the run is old at first.
     const old = state.answer;
     state.answer = (route, query) => (route === "runs" ? { json: runs } : old(route, query));
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect([...(shown(store.runs.value)?.keys() ?? [])]).toEqual(["digits/first", "other"]);
     expect(store.run.value).toBe("digits/first");
     state.answer = (route, query) => (route === "runs" ? { json: runs } : again(route, query));
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.status.value?.generation).toBe(2);
   });
 
   test("knows from the server that there is no run", async () => {
     const { fetcher, state } = server(ILL);
     state.answer = () => ({ json: {} });
-    const store = createStore(makeApi(makeClient(fetcher)), new FakeTimer());
-    stop = store.start({});
-    await quiet(store);
-    await quiet(store);
+    const { store } = await openStore(fetcher);
     expect(store.runs.value).toEqual({ kind: "ready", value: new Map() });
   });
 
@@ -646,15 +551,12 @@ describe("polling", () => {
     const problems = [{ location: "s3://b/x", message: "Access denied." }];
     const { store } = await open({ ...ILL, problems });
     expect(store.logdir.value).toEqual({ logdir: "/home/user/logs", problems });
-    stop();
     const without = await open({ ...ILL });
     const { answer } = without.state;
     without.state.answer = (route, asked) =>
       route === "logdir" ? { json: { error: "No such route." }, status: 404 } : answer(route, asked);
     for (const time of [100, 200, 300]) {
-      without.timer.time = time;
-      without.timer.fire();
-      await quiet(without.store);
+      await without.tick(time);
     }
     expect(without.state.log.filter((url) => url === "logdir")).toHaveLength(2);
     expect(without.store.connection.value).toBeUndefined();
@@ -662,35 +564,27 @@ describe("polling", () => {
 
   test("knows that the run is silent until something is recorded", async () => {
     const live = { finished: false, end_time: 1000 };
-    const { store, state, timer } = await open({ ...ILL, status: live });
-    timer.time = 1100;
-    timer.fire();
-    await quiet(store);
+    const { store, state, tick } = await open({ ...ILL, status: live });
+    await tick(1100);
     expect(store.silent.value).toBe(false);
-    timer.time = 1200;
-    timer.fire();
-    await quiet(store);
+    await tick(1200);
     expect(store.silent.value).toBe(true);
     // The clock of the program is behind that of the page.
     state.answer = makeFixture({ ...ILL, generation: 2, status: live });
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.silent.value).toBe(false);
   });
 
   test("shows that the server is gone, and recovers when it is back", async () => {
-    const { store, state, timer } = await open(ILL);
+    const { store, state, settled, tick } = await open(ILL);
     state.down = true;
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.connection.value).toContain("does not answer");
     expect(focusText(store)).toBe("alert 0 · step 5 Log:0 · call #51");
-    store.focusExecution(executionIndex(7));
-    await quiet(store);
+    await settled(store.focusExecution(executionIndex(7)));
     expect(store.neighbourhood.value?.kind).toBe("failed");
     state.down = false;
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.connection.value).toBeUndefined();
     expect(store.neighbourhood.value?.kind).toBe("ready");
     expect(store.shownFrame.value?.line).toBe(71);

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
+
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.support.checkout import ROOT
 from tests.support.chromium import ADVICE, find_chromium
-from tests.support.debugger_page import BROWSER_ARGS, Surroundings
+from tests.support.debugger_page import BROWSER_ARGS, Surroundings, quiet_page
+from tests.support.live_page import headline
 from tests.support.programs import record_example
 from tests.support.serving import WITH_TENSORFLOW, tensorboard
 
@@ -41,6 +45,22 @@ def example_address(example_logdir, tmp_path_factory):
     log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
     with tensorboard(example_logdir, log, program=WITH_TENSORFLOW) as address:
         yield address
+
+
+@pytest.fixture
+def opened(browser, live):
+    """Opens a page on a program of its own, with a panel; the page must not have complained at the end."""
+    with ExitStack() as stack:
+
+        def open_it(panel=None, *, program=None, **window):
+            made = stack.enter_context(live.program(**(program or {})))
+            page = stack.enter_context(quiet_page(browser, live.address, **window))
+            expect(headline(page)).to_have_text(re.compile("^Live: (Waiting|Running)"))
+            if panel is not None:
+                page.click(f"dock-tab-{panel}")
+            return page, made
+
+        yield open_it
 
 
 @pytest.fixture

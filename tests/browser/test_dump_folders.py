@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.debugger_page import open_page
-from tests.support.serving import tensorboard
+from tests.support.debugger_page import page_on
 
 pytestmark = pytest.mark.browser
 
@@ -16,10 +15,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_dump_folder_is_shown_with_its_first_bad_value(browser, tmp_path, keep_screenshot):
-    with (
-        tensorboard(_FOLDER / "session", tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address, scheme="light") as page,
-    ):
+    with page_on(browser, _FOLDER / "session", scheme="light") as page:
         page.await_first_cause()
         expect(page.part("graph-executions-row")).not_to_have_count(0)
         expect(page.part("graph-structure-op")).to_contain_text("logs")
@@ -30,4 +26,3 @@ def test_a_dump_folder_is_shown_with_its_first_bad_value(browser, tmp_path, keep
         expect(runs.first).to_contain_text("logs:0")
         keep_screenshot(page.page, "dump-folder")
         assert page.serious_violations() == []
-        assert page.complaints == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from playwright.sync_api import expect
 
 from tests.support.debugger_page import DebuggerPage, open_page
 from tests.support.events import small_program
-from tests.support.live_program import ScriptedProgram, served
-from tests.support.serving import KEY, tensorboard
+from tests.support.live_page import live_logdir
+from tests.support.live_program import ScriptedProgram
+from tests.support.serving import KEY
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
@@ -36,13 +37,13 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served_program(tmp_path_factory) -> Iterator[Served]:
-    logdir, log = tmp_path_factory.mktemp("live"), tmp_path_factory.mktemp("log") / "tensorboard.txt"
-    recording = small_program(logdir / "train")
-    recording.close()
-    with ExitStack() as stack:
-        program = ScriptedProgram()
-        stack.enter_context(served(program, logdir / "train", files=recording.files.prefix))
-        yield Served(stack.enter_context(tensorboard(logdir, log)), program, log)
+    log = tmp_path_factory.mktemp("log") / "tensorboard.txt"
+    recording = small_program(tmp_path_factory.mktemp("live") / "train")
+    with live_logdir(recording, log) as live, live.program() as program:
+        yield Served(live.address, program, log)
+
+
+_keyless = partial(open_page, has_key=False, in_tensorboard=True)
 
 
 def _outer_hash(page: DebuggerPage) -> str:
@@ -52,9 +53,7 @@ def _outer_hash(page: DebuggerPage) -> str:
 def test_without_a_key_a_command_asks_for_it_and_is_done_then(browser, served_program):
     program = served_program.program
     before = len(program.commands)
-    with open_page(
-        browser, f"{served_program.address}/#debugger", has_key=False, in_tensorboard=True
-    ) as page:
+    with _keyless(browser, f"{served_program.address}/#debugger") as page:
         page.click("live-step")
         prompt = page.part("key-prompt")
         expect(prompt).to_contain_text("Commands need the key that TensorBoard printed when it started.")
@@ -76,9 +75,7 @@ def test_without_a_key_a_command_asks_for_it_and_is_done_then(browser, served_pr
 
 def test_a_command_is_left_when_the_key_is_not_given(browser, served_program):
     before = len(served_program.program.commands)
-    with open_page(
-        browser, f"{served_program.address}/#debugger", has_key=False, in_tensorboard=True
-    ) as page:
+    with _keyless(browser, f"{served_program.address}/#debugger") as page:
         page.click("live-step")
         page.part("key-prompt").press("Escape")
         expect(page.part("key-prompt")).to_have_count(0)
@@ -95,7 +92,7 @@ def test_a_command_is_left_when_the_key_is_not_given(browser, served_program):
 def test_the_page_takes_the_key_out_of_its_address_and_keeps_it_for_the_tab(browser, served_program):
     before = len(served_program.program.commands)
     link = f"{served_program.address}/#debugger&p.debugger.key={KEY}"
-    with open_page(browser, link, has_key=False, in_tensorboard=True) as page:
+    with _keyless(browser, link) as page:
         expect(page.part("live-headline")).to_be_visible()
         assert "key" not in _outer_hash(page) and KEY not in page.page.url
         page.click("live-step")

@@ -8,9 +8,8 @@ from playwright.sync_api import expect
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.tail import TailMode
-from tests.support.debugger_page import open_page
+from tests.support.debugger_page import page_on
 from tests.support.events import small_program, vector
-from tests.support.serving import tensorboard
 from tests.support.tails import build_tail
 
 pytestmark = pytest.mark.browser
@@ -27,10 +26,7 @@ def test_the_numbers_of_a_tensor_and_what_the_buffer_dropped_are_shown(browser, 
     ring = build_tail([], mode=TailMode.RING, file_size=size, dropped=1234)
     recording.files.tail_path(GRAPH_EXECUTION_TRACES).write_bytes(ring)
     recording.close()
-    with (
-        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address) as page,
-    ):
+    with page_on(browser, logdir) as page:
         page.await_first_cause()
         op = page.part("graph-structure-op")
         numbers = ["min −3.5", "max 2e+10", "mean 0.3333", "variance 4"]

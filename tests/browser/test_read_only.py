@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.debugger_page import DebuggerPage, open_page
 from tests.support.events import small_program
-from tests.support.live_program import ScriptedProgram, served
-from tests.support.serving import tensorboard
+from tests.support.live_page import check_that_nothing_can_be_commanded, live_logdir
+from tests.support.live_program import ScriptedProgram
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 
@@ -20,37 +19,22 @@ _WHY = "This viewer is read-only: TensorBoard was started with --debugger_read_o
 
 @pytest.fixture(scope="module")
 def opened(browser, tmp_path_factory) -> Iterator[tuple[DebuggerPage, ScriptedProgram]]:
-    logdir, log = tmp_path_factory.mktemp("live"), tmp_path_factory.mktemp("log") / "tensorboard.txt"
-    recording = small_program(logdir / "train")
-    recording.close()
-    command = ("tensorboard.main", "--debugger_read_only")
-    with ExitStack() as stack:
-        program = ScriptedProgram()
-        stack.enter_context(served(program, logdir / "train", files=recording.files.prefix))
-        address = stack.enter_context(tensorboard(logdir, log, program=command))
-        page = stack.enter_context(open_page(browser, f"{address}/#debugger"))
-        yield page, program
+    recording = small_program(tmp_path_factory.mktemp("live") / "train")
+    log, command = tmp_path_factory.mktemp("log") / "log.txt", ("tensorboard.main", "--debugger_read_only")
+    with live_logdir(recording, log, program=command) as live, live.program() as program:
+        with open_page(browser, f"{live.address}/#debugger") as page:
+            yield page, program
 
 
-def test_controls_are_off_and_say_why(opened):
+def test_controls_and_keys_are_off_and_say_why(opened):
     page, program = opened
     expect(page.part("live-headline")).to_have_text("Live: Waiting for you before loss (call 0)")
-    for name in ("step", "stepOver", "continue", "pause", "detach", "stop"):
-        button = page.part(f"live-{name}")
-        expect(button).to_have_attribute("aria-disabled", "true")
-        expect(button).to_have_attribute("title", _WHY)
-        button.click(force=True)
-    page.part("dock-tab-breakpoints").click()
-    page.part("breakpoint-text").fill("Log")
-    expect(page.part("breakpoint-add")).to_be_disabled()
+    check_that_nothing_can_be_commanded(page, _WHY)
     assert program.commands == []
 
 
-def test_keys_and_requests_of_the_page_are_refused(opened):
+def test_requests_of_the_page_are_refused(opened):
     page, program = opened
-    page.part("live-headline").wait_for()
-    for key in ("F8", "F9", "F10", "F11"):
-        page.frame.locator("body").press(key)
     answer = page.frame.evaluate(
         """async () => {
           const { programs } = await (await fetch('live/programs')).json();

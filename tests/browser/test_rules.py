@@ -54,37 +54,32 @@ def test_a_rule_that_the_run_cannot_answer_says_what_is_missing(page):
     expect(rule.get_by_role("button")).to_be_disabled()
 
 
-def test_a_tensor_that_breaks_a_rule_leads_to_its_value(page):
-    page.part("number-LargeGradientAlert.limit").fill("7.5")
-    page.part("number-LargeGradientAlert.limit").press("Enter")
-    expect(page.part("count-LargeGradientAlert")).to_have_text("1")
-    page.part("rule-LargeGradientAlert").get_by_role("button").first.click()
-    finding = page.part("findings").get_by_role("listitem")
+def _break(page, number, limit):
+    """Move a threshold so that one tensor breaks its rule; returns where that is listed."""
+    rule = number.partition(".")[0]
+    page.part(f"number-{number}").fill(limit)
+    page.part(f"number-{number}").press("Enter")
+    expect(page.part(f"count-{rule}")).to_have_text("1")
+    page.part(f"rule-{rule}").get_by_role("button").first.click()
+    return page.part("findings").get_by_role("listitem")
+
+
+def test_a_tensor_that_breaks_a_rule_is_explained_and_leads_to_its_value(page):
+    finding = _break(page, "LargeGradientAlert.limit", "7.5")
     expect(finding).to_contain_text("magnitude 8")
-    finding.get_by_role("button").first.click()
-    expect(page.part("graph-structure-op")).to_contain_text("gradient_tape/MatMul")
-
-
-def test_a_tensor_that_breaks_a_rule_is_explained(page):
-    page.part("number-LargeGradientAlert.limit").fill("7.5")
-    page.part("number-LargeGradientAlert.limit").press("Enter")
-    expect(page.part("count-LargeGradientAlert")).to_have_text("1")
-    page.part("rule-LargeGradientAlert").get_by_role("button").first.click()
-    why = page.part("findings").get_by_role("button", name="Why")
+    why = finding.get_by_role("button", name="Why")
     why.click()
     expect(page.part("finding-why")).to_contain_text("reached 8")
     expect(page.part("finding-why").locator(".help")).to_contain_text("clip")
     assert page.serious_violations() == []
     why.click()
     expect(page.part("finding-why")).to_have_count(0)
+    finding.get_by_role("button").first.click()
+    expect(page.part("graph-structure-op")).to_contain_text("gradient_tape/MatMul")
 
 
 def test_what_is_called_meant_is_kept_beside_the_run(page, served):
-    page.part("number-DeadReluAlert.active").fill("0.9")
-    page.part("number-DeadReluAlert.active").press("Enter")
-    expect(page.part("count-DeadReluAlert")).to_have_text("1")
-    page.part("rule-DeadReluAlert").get_by_role("button").first.click()
-    finding = page.part("findings").get_by_role("listitem")
+    finding = _break(page, "DeadReluAlert.active", "0.9")
     finding.get_by_role("button", name="Meant so").click()
     finding.get_by_role("textbox").fill("It is sparse.")
     finding.get_by_role("button", name="Keep").click()

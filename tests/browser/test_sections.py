@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.debugger_page import open_page
+from tests.support.debugger_page import open_page, page_on
 from tests.support.events import full_health, small_program
 from tests.support.programs import record_example
 from tests.support.serving import tensorboard
@@ -27,18 +27,12 @@ def page(browser, example_address):
         yield page
 
 
-def test_a_click_on_an_execution_shows_its_card(page):
-    box = page.part("timeline-box").nth(3)
-    index = box.get_attribute("data-index")
-    box.click()
-    expect(page.part("execution-card")).to_have_attribute("data-index", index)
-    expect(page.part("stack-frame").first).to_contain_text("buggy_digits.py")
-
-
-def test_the_arrow_keys_walk_along_the_timeline(page):
+def test_a_click_on_an_execution_shows_its_card_and_the_arrow_keys_walk_on(page):
     box = page.part("timeline-box").nth(3)
     index = int(box.get_attribute("data-index"))
     box.click()
+    expect(page.part("execution-card")).to_have_attribute("data-index", str(index))
+    expect(page.part("stack-frame").first).to_contain_text("buggy_digits.py")
     page.page.keyboard.press("ArrowRight")
     expect(page.part("execution-card")).to_have_attribute("data-index", str(index + 1))
 
@@ -48,10 +42,7 @@ def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
         recording.execution("Fill", [full_health([1.0])], ids=[1])
         recording.trace("g1", "Log", full_health([[-math.inf, 0.0]], 11))
         recording.execution("__inference_loss_7", [full_health(1.0)], graph_id="g1", ids=[2])
-    with (
-        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address) as page,
-    ):
+    with page_on(browser, tmp_path) as page:
         boxes = page.part("timeline-box")
         expect(boxes).to_have_count(2)
         expect(boxes.nth(0)).not_to_contain_class("box-inner-bad")
@@ -126,10 +117,7 @@ def test_the_cells_of_a_tensor_stand_in_one_row(browser, example_address, width)
 def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_path):
     logdir = tmp_path / "logdir"
     logdir.mkdir()
-    with (
-        tensorboard(logdir, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, f"{address}/#debugger") as page,
-    ):
+    with page_on(browser, logdir, "/#debugger") as page:
         expect(page.frame.locator("body")).to_contain_text("enable_dump_debug_info(")
         record_example(logdir, "--steps", "2")
         expect(page.part("alert-type-InfNanAlert")).to_be_visible(timeout=_LIVE_MS)
@@ -150,19 +138,26 @@ def test_what_a_program_records_comes_by_itself_until_it_has_ended(browser, tmp_
         expect(bar).to_contain_text("digits finished5 executions", timeout=_LIVE_MS)
 
 
-def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begins_anew(browser, tmp_path):
-    recording = small_program(tmp_path / "digits", recorder_version="0.1.0")
+def _finished(folder):
+    """Write a run that has ended."""
+    recording = small_program(folder, recorder_version="0.1.0")
     recording.counts(4, 8, finished=True)
     recording.close()
-    with (
-        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address, stopped_clock=True, in_tensorboard=True) as page,
-    ):
+
+
+def _let_it_settle(page):
+    """Let the page see that nothing comes any more."""
+    for _ in range(4):
+        page.page.clock.fast_forward(30_000)
+        assert page.frame  # has its answers
+
+
+def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begins_anew(browser, tmp_path):
+    _finished(tmp_path / "digits")
+    with page_on(browser, tmp_path, stopped_clock=True, in_tensorboard=True) as page:
         bar = page.frame.locator(".status")
         expect(bar).to_contain_text("digits finished4 executions")
-        for _ in range(4):
-            page.page.clock.fast_forward(30_000)
-            assert page.frame  # has its answers
+        _let_it_settle(page)
         asked: list[str] = []
         page.page.on("request", lambda request: asked.append(request.url))
         page.page.clock.run_for(60_000)
@@ -177,17 +172,10 @@ def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begin
 
 
 def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(browser, tmp_path):
-    recording = small_program(tmp_path / "first", recorder_version="0.1.0")
-    recording.counts(4, 8, finished=True)
-    recording.close()
-    with (
-        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address, stopped_clock=True) as page,
-    ):
+    _finished(tmp_path / "first")
+    with page_on(browser, tmp_path, stopped_clock=True) as page:
         expect(page.frame.locator(".status")).to_contain_text("first finished")
-        for _ in range(4):
-            page.page.clock.fast_forward(30_000)
-            assert page.frame  # has its answers
+        _let_it_settle(page)
         small_program(tmp_path / "second", start=2000.0).close()
         options = page.part("run").locator("option")
         for _ in range(20):
@@ -210,12 +198,17 @@ def test_keys_work_as_soon_as_the_tab_is_there(browser, example_address):
         expect(page.part("search")).to_be_focused()
 
 
+def _choose_another_tab_and_this_one(page):
+    """Do as the host does."""
+    frame = page.page.locator("iframe[src*='plugin_entry.html?name=debugger']")
+    for display in ("none", ""):
+        frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
+        page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+
+
 def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
     small_program(tmp_path / "run").close()
-    with (
-        tensorboard(tmp_path, tmp_path / "tensorboard.txt") as address,
-        open_page(browser, address, in_tensorboard=True) as page,
-    ):
+    with page_on(browser, tmp_path, in_tensorboard=True) as page:
         assert page.frame
         page.page.evaluate(
             """() => {
@@ -226,16 +219,10 @@ def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
             }"""
         )
         expect(page.page.locator("#field")).to_be_focused()
-        # As the host does when another tab is chosen and this one comes back.
-        frame = page.page.locator("iframe[src*='plugin_entry.html?name=debugger']")
-        for display in ("none", ""):
-            frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
-            page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+        _choose_another_tab_and_this_one(page)
         expect(page.page.locator("#field")).to_be_focused()
         page.page.evaluate("document.querySelector('#field').remove()")
-        for display in ("none", ""):
-            frame.evaluate("(frame, display) => { frame.style.display = display; }", display)
-            page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
+        _choose_another_tab_and_this_one(page)
         page.page.wait_for_function("document.activeElement?.tagName === 'IFRAME'")
 
 
@@ -246,6 +233,6 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, 
     content = bytearray(traces.read_bytes())
     content[len(content) // 2] ^= 0xFF
     traces.write_bytes(content)
-    with tensorboard(logdir, tmp_path / "tensorboard.txt") as address, open_page(browser, address) as page:
+    with page_on(browser, logdir) as page:
         expect(page.frame.locator("body")).to_contain_text("graph_execution_traces at byte ")
         expect(page.part("alert-type-InfNanAlert")).to_be_visible()

@@ -17,10 +17,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tests.fuzz.inputs import num_places
-from tests.fuzz.worker import CASE_INPUTS
+from tests.fuzz.worker import CASE_INPUTS, CaseResult
 
 #: Number of cases that a process runs before a new process continues.
 _CHUNK = 25
@@ -40,7 +39,7 @@ class Tally:
     shown: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)  # guards the fields above
 
-    def add(self, actual: dict[str, Any]) -> None:
+    def add(self, actual: CaseResult) -> None:
         """Add the result of a case."""
         with self.lock:
             self.kinds.update(actual["kinds"])

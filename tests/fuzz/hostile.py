@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from tb_debugger_plugin.events import fileset
 from tb_debugger_plugin.events.messages import DebugEvent
@@ -61,7 +62,7 @@ _KINDS: Final = {
 }
 
 
-def hostile_event(rng: random.Random, suffix: str) -> Any:
+def hostile_event(rng: random.Random, suffix: str) -> Message:
     """Makes a record for a file. In one of twenty cases its kind is random and may not belong there."""
     kinds = _KINDS[suffix]
     every = [field.name for field in DebugEvent.DESCRIPTOR.oneofs_by_name["what"].fields]
@@ -76,7 +77,7 @@ def hostile_event(rng: random.Random, suffix: str) -> Any:
     return event
 
 
-def fill(rng: random.Random, message: Any, depth: int = 0) -> None:
+def fill(rng: random.Random, message: Message, depth: int = 0) -> None:
     """Fill most fields of a message."""
     for field in message.DESCRIPTOR.fields:
         if rng.random() < 0.25 or (field.message_type and depth >= _MAX_DEPTH):
@@ -94,7 +95,7 @@ def fill(rng: random.Random, message: Any, depth: int = 0) -> None:
             fill(rng, getattr(message, field.name), depth + 1)
 
 
-def _is_repeated(message: Any, field: FieldDescriptor) -> bool:
+def _is_repeated(message: Message, field: FieldDescriptor) -> bool:
     return hasattr(getattr(message, field.name), "add")
 
 
@@ -102,7 +103,7 @@ def _count(rng: random.Random) -> int:
     return rng.choice((0, 1, 1, 2, 3, 5, 11)) if rng.random() < 0.995 else 300
 
 
-def _value(rng: random.Random, field: FieldDescriptor) -> Any:
+def _value(rng: random.Random, field: FieldDescriptor) -> str | bytes | float:
     kind = field.cpp_type
     if field.name == "tensor_content":
         return _content(rng)

@@ -15,7 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from google.protobuf.message import Message
+from werkzeug.test import TestResponse
 
 from tb_debugger_plugin.errors import FormatError, QueryError
 from tb_debugger_plugin.live.messages import discovery, messages
@@ -46,18 +49,18 @@ class HostileProgram:
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self.obeyed: list[Any] = []
+        self.obeyed: list[Message] = []
 
-    def _random(self, kind: Any) -> Any:
+    def _random(self, kind: type[Message]) -> Message:
         message = kind()
         fill(self._rng, message)
         return message
 
-    def state(self) -> Any:
+    def state(self) -> Message:
         """Returns any state."""
         return self._random(messages.State)
 
-    def follow(self, version: int, timeout: float) -> Any:
+    def follow(self, version: int, timeout: float) -> Message:
         """Returns any state, often at once."""
         if self._rng.random() < 0.5:
             time.sleep(0.01)
@@ -72,17 +75,17 @@ class HostileProgram:
         """Counts nothing."""
         yield
 
-    def control(self, command: Any) -> Any:
+    def control(self, command: Message) -> Message:
         """Obeys nothing."""
         self.obeyed.append(command)
         return self._any(messages.Outcome)
 
-    def _any(self, kind: Any) -> Any:
+    def _any(self, kind: type[Message]) -> Message:
         if self._rng.random() < 0.1:
             raise RuntimeError(self._rng.choice(TEXTS)[:1000])
         return self._random(kind)
 
-    def list_tensors(self, after: int, limit: int) -> Any:
+    def list_tensors(self, after: int, limit: int) -> Message:
         """Returns tensors, of which the first one may be the one that was asked for."""
         found = self._any(messages.TensorList)
         tensor = self._random(messages.Tensor)
@@ -99,7 +102,7 @@ class HostileProgram:
             size = self._rng.choice((0, 1, 7, 4 * min(end - begin, 1 << 18), 1 << 20))
             yield self._rng.randbytes(min(size, 99)).ljust(size, b"\1")
 
-    def evaluate(self, text: str) -> Any:
+    def evaluate(self, text: str) -> Message:
         """Returns any evaluation."""
         return self._any(messages.Evaluation)
 
@@ -156,7 +159,7 @@ class _Asked:
         listing = asker.json("/live/programs")
         self.ids = [one["id"] for one in listing["programs"]]
 
-    def problem(self, what: str, response: Any, statuses: tuple[int, ...]) -> Iterator[str]:
+    def problem(self, what: str, response: TestResponse, statuses: tuple[int, ...]) -> Iterator[str]:
         """Yields what is wrong with an answer."""
         try:
             answer = decoded(response.mimetype, response.data)
@@ -239,7 +242,7 @@ def _headers(rng: random.Random) -> tuple[dict[str, str | None], bool]:
 def _body(rng: random.Random, ids: list[str]) -> tuple[str, bytes]:
     name = rng.choice([*ids, *ids, *ids, *HOSTILE])
     if rng.random() < 0.5:
-        body: Any = {"program": name, "expression": rng.choice((*TEXTS, *HOSTILE))}
+        body: dict[str, object] = {"program": name, "expression": rng.choice((*TEXTS, *HOSTILE))}
         path = "/live/evaluate"
     else:
         body, path = {"program": name, "command": _command(rng)}, "/live/control"
@@ -250,29 +253,20 @@ def _body(rng: random.Random, ids: list[str]) -> tuple[str, bytes]:
     return path, text
 
 
-def _command(rng: random.Random) -> Any:
-    command: Any = {rng.choice(list(messages.Command.DESCRIPTOR.fields_by_name)): _thing(rng, 0)}
+def _command(rng: random.Random) -> object:
+    command: dict[str, object] = {
+        rng.choice(list(messages.Command.DESCRIPTOR.fields_by_name)): _thing(rng, 0)
+    }
     if rng.random() < 0.3:
         command[rng.choice((*TEXTS, "pause_number"))] = _thing(rng, 0)
     return command if rng.random() < 0.9 else _thing(rng, 0)
 
 
-def _thing(rng: random.Random, depth: int) -> Any:
+def _thing(rng: random.Random, depth: int) -> object:
     simple = (None, True, 0, -1, 3, 2**31, 2**63, 2**70, 1.5, 1e308, *TEXTS, {}, [])
     if depth > 3 or rng.random() < 0.6:
         return rng.choice(simple)
     if rng.random() < 0.2:
         return [_thing(rng, depth + 1) for _ in range(rng.randrange(4))]
-    names = (
-        "where",
-        "condition",
-        "op_name",
-        "slot",
-        "calls",
-        "tensor",
-        "expression",
-        "number",
-        "ignore",
-        "path",
-    )
+    names = "where condition op_name slot calls tensor expression number ignore path".split()
     return {rng.choice(names): _thing(rng, depth + 1) for _ in range(rng.randrange(4))}

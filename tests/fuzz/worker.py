@@ -22,7 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
 from tests.fuzz.inputs import Input, make_input
@@ -36,6 +36,16 @@ CASE_SECONDS = 120
 MEMORY_BYTES = 3 << 30
 
 
+class CaseResult(TypedDict, total=False):
+    """What came of a case; `peak_bytes` is that of its process so far."""
+
+    case: int
+    kinds: dict[str, int]
+    seconds: float
+    problems: list[str]
+    peak_bytes: int
+
+
 class _Complaints(logging.Handler):
     """Collects the log messages of the viewer, which logs only what should not happen."""
 
@@ -47,7 +57,7 @@ class _Complaints(logging.Handler):
         self.texts.append(self.format(record))
 
 
-def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> dict[str, Any]:
+def look_at_case(seed: int, case: int, inputs: list[Input] | None = None) -> CaseResult:
     """Run the inputs of one case.
 
     Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from tb_debugger_plugin.analysis.origins.origins import origins
 from tests.support.events import Recording, full_health, snapshot_of
 
 #: The ops of the programs, by type: number of inputs, and the same in NumPy.
-_OPS: dict[str, tuple[int, Callable[..., Any]]] = {
+_OPS: dict[str, tuple[int, Callable[..., np.ndarray]]] = {
     "Log": (1, np.log),
     "Sqrt": (1, np.sqrt),
     "Neg": (1, np.negative),
@@ -89,7 +88,7 @@ class Evaluated:
         recording.close()
 
 
-def _wrong(evaluated: Evaluated, *lacking: Any) -> list[Origin]:
+def _wrong(evaluated: Evaluated, *lacking: object) -> list[Origin]:
     """The origins of what a program returns."""
     no_result = ("swallowed", "expected")
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -89,6 +90,17 @@ def kept(files: FileSet) -> list[int]:
     return [record.event.execution.input_tensor_ids[0] for record in contents.records]
 
 
+def record(
+    folder: Path, mode: str, size: int, executions: Iterable[tuple[str, list[complex]]], dtype: int = FLOAT
+) -> list[int]:
+    """Record executions of ops with their values; returns what is on record in the end."""
+    recorder = Recorder(str(folder), mode, size)
+    for number, (op, values) in enumerate(executions):
+        recorder.execution(number, op, values, dtype)
+    recorder.close()
+    return recorder.kept()
+
+
 def expected(bad: list[int], size: int, count: int) -> list[int]:
     """By definition: the last ones, and so many before and half as many after each first bad one."""
     around = {n for b in bad for n in range(b - size, b + size // 2 + 1)}
@@ -141,20 +153,13 @@ def test_what_ran_around_the_first_bad_ones_and_the_last_is_kept(
 
 @pytest.mark.parametrize("mode", ["NO_TENSOR", "SHAPE"])
 def test_a_mode_that_counts_nothing_pins_nothing(tmp_path: Path, mode: str) -> None:
-    recorder = Recorder(str(tmp_path), mode, 10)
-    for number in range(100):
-        recorder.execution(number, "op", [math.nan])
-    recorder.close()
-    assert recorder.kept() == list(range(90, 100))
+    assert record(tmp_path, mode, 10, [("op", [math.nan])] * 100) == list(range(90, 100))
 
 
 def test_infinity_and_nan_of_an_op_are_news_once_each(tmp_path: Path) -> None:
-    recorder = Recorder(str(tmp_path), "CONCISE_HEALTH", 10)
     values = {100: math.inf, 200: -math.inf, 300: math.nan, 400: math.nan}
-    for number in range(500):
-        recorder.execution(number, "op", [values.get(number, 1.0)])
-    recorder.close()
-    assert recorder.kept() == expected([100, 300], 10, 500)
+    executions = [("op", [values.get(number, 1.0)]) for number in range(500)]
+    assert record(tmp_path, "CONCISE_HEALTH", 10, executions) == expected([100, 300], 10, 500)
 
 
 SIZE, STEP = 20, 400
@@ -167,46 +172,40 @@ MASKS = range(30, STEP, 45)  # so far apart that each is pinned alone
 def test_masks_of_each_step_leave_room_for_a_bad_value_long_after(
     tmp_path: Path, mode: str, origin: float
 ) -> None:
-    recorder, born, count = Recorder(str(tmp_path), mode, SIZE), 5010, 10_500
-    for number in range(count):
-        mask = number % STEP
-        op = "origin" if number == born else f"mask {mask}" if mask in MASKS else "good"
-        recorder.execution(number, op, [{"origin": origin, "good": 1.0}.get(op, -math.inf)])
-    recorder.close()
-    on_record = recorder.kept()
+    born, count = 5010, 10_500
+    ops = [f"mask {number % STEP}" if number % STEP in MASKS else "good" for number in range(count)]
+    ops[born] = "origin"
+    values = {"origin": origin, "good": 1.0}
+    executions = [(op, [values.get(op, -math.inf)]) for op in ops]
+    check_room_for(born, record(tmp_path, mode, SIZE, executions), count)
+
+
+def check_room_for(born: int, on_record: list[int], count: int) -> None:
+    """The bad value that was born late is on record with all around it, and the limit holds."""
     assert set(expected([born], SIZE, count)) <= set(on_record)
     assert len(on_record) <= SIZE + most_pinned(SIZE, count)
 
 
 def test_an_op_that_was_bad_early_is_pinned_again_after_a_long_silence(tmp_path: Path) -> None:
-    recorder, skipped = Recorder(str(tmp_path), "FULL_HEALTH", SIZE), [100, 110, 120]
-    for number in range(3000):
-        recorder.execution(number, "op", [math.nan if number in (*skipped, 2000, 2010) else 1.0])
-    recorder.close()
-    assert recorder.kept() == expected([100, 2000], SIZE, 3000)
+    bad = (100, 110, 120, 2000, 2010)
+    executions = [("op", [math.nan if number in bad else 1.0]) for number in range(3000)]
+    assert record(tmp_path, "FULL_HEALTH", SIZE, executions) == expected([100, 2000], SIZE, 3000)
 
 
 def test_what_is_bad_again_and_again_leaves_room_for_what_is_bad_first(tmp_path: Path) -> None:
-    recorder, born, count = Recorder(str(tmp_path), "FULL_HEALTH", SIZE), 50_000, 60_000
-    skipped = {2**power * 300 + n for power in range(10) for n in range(0, 300, 30)}
-    for number in range(count):
-        bad = number == born or number in skipped
-        op = "origin" if number == born else f"op {number % 300}"
-        recorder.execution(number, op, [math.nan if bad else 1.0])
-    recorder.close()
-    on_record = recorder.kept()
-    assert set(expected([born], SIZE, count)) <= set(on_record)
-    assert len(on_record) <= SIZE + most_pinned(SIZE, count)
+    born, count = 50_000, 60_000
+    bad = {born, *(2**power * 300 + n for power in range(10) for n in range(0, 300, 30))}
+    executions = [(f"op {number % 300}", [math.nan if number in bad else 1.0]) for number in range(count)]
+    executions[born] = ("origin", [math.nan])
+    check_room_for(born, record(tmp_path, "FULL_HEALTH", SIZE, executions), count)
 
 
 @pytest.mark.parametrize(("value", "share"), [(math.nan, 1.0), (math.inf, 0.5)], ids=["NaN", "infinite"])
 def test_the_file_has_a_bound_however_many_ops_are_bad(tmp_path: Path, value: float, share: float) -> None:
-    recorder, count = Recorder(str(tmp_path), "FULL_HEALTH", SIZE), 4000
-    for number in range(count):
-        recorder.execution(number, f"op {number}", [value])
-    recorder.close()
+    count = 4000
+    on_record = record(tmp_path, "FULL_HEALTH", SIZE, [(f"op {number}", [value]) for number in range(count)])
     limit = share * most_pinned(SIZE, count)
-    assert limit - 2 * SIZE < len(recorder.kept()) - SIZE <= limit
+    assert limit - 2 * SIZE < len(on_record) - SIZE <= limit
 
 
 @pytest.mark.parametrize(
@@ -221,11 +220,8 @@ def test_the_file_has_a_bound_however_many_ops_are_bad(tmp_path: Path, value: fl
     ids=["good", "large and bad", "large and good", "complex and bad", "complex and good"],
 )
 def test_whole_tensors_are_looked_at(tmp_path: Path, values: list[complex], dtype: int, is_bad: bool) -> None:
-    recorder = Recorder(str(tmp_path), "FULL_TENSOR", 10)
-    for number in range(100):
-        recorder.execution(number, "op", values if number == 40 else [1.0], dtype)
-    recorder.close()
-    assert recorder.kept() == expected([40] if is_bad else [], 10, 100)
+    executions = [("op", values if number == 40 else [1.0]) for number in range(100)]
+    assert record(tmp_path, "FULL_TENSOR", 10, executions, dtype) == expected([40] if is_bad else [], 10, 100)
 
 
 def test_a_flush_in_between_doubles_nothing(tmp_path: Path) -> None:

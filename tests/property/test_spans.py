@@ -7,7 +7,6 @@ import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +56,7 @@ def _indices(snapshot, **wanted) -> list[int]:
 
 
 @contextlib.contextmanager
-def _snapshot(hosts) -> Iterator[tuple[Snapshot, Any]]:
+def _snapshot(hosts) -> Iterator[tuple[Snapshot, np.ndarray]]:
     """A look at what the hosts did, and the owner of each trace."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), hosts)

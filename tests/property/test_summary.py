@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -39,7 +39,7 @@ class Kind:
     infinity: int
 
     @property
-    def word(self) -> np.dtype[Any]:
+    def word(self) -> np.dtype:
         return np.dtype(f"u{self.bits // 8}")
 
     def not_a_number(self) -> list[int]:
@@ -72,7 +72,7 @@ class Kind:
         everything.append((1 << (self.bits - 1)) - 1)
         return everything + [value | 1 << (self.bits - 1) for value in everything]
 
-    def values(self, bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def values(self, bits: np.ndarray) -> np.ndarray:
         """The numbers that bits stand for."""
         if self.name == "bfloat16":
             return (bits.astype(np.uint32) << 16).view(np.float32)
@@ -87,7 +87,7 @@ KINDS = [
 ]
 
 
-def elements(kind: Kind, size: int, seed: int, palette: str) -> np.ndarray[Any, Any]:
+def elements(kind: Kind, size: int, seed: int, palette: str) -> np.ndarray:
     """The bits of a tensor's elements."""
     random = np.random.default_rng(seed)
     if palette == "awkward":
@@ -105,7 +105,7 @@ def elements(kind: Kind, size: int, seed: int, palette: str) -> np.ndarray[Any, 
 Summary: TypeAlias = "dict[str, float]"
 
 
-def kernel(bits: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode, offset: int) -> Summary:
+def kernel(bits: np.ndarray, kind: Kind, mode: TensorDebugMode, offset: int) -> Summary:
     """The columns that compiled code computes of elements that begin `offset` bytes into a buffer."""
     buffer = memoryview(bytes(offset) + bits.tobytes())[offset:]
     encoded = native.encode_summary(buffer, kind.number, bits.shape, int(mode), TENSOR_ID)
@@ -115,7 +115,7 @@ def kernel(bits: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode, offset
     return dict(zip(SUMMARY_COLUMNS[mode], vector.tolist(), strict=True))
 
 
-def twins(values: np.ndarray[Any, Any], kind: Kind, mode: TensorDebugMode) -> Summary:
+def twins(values: np.ndarray, kind: Kind, mode: TensorDebugMode) -> Summary:
     """The columns as the twin defines them."""
     vector = twin.summarize(values, kind.number, mode, TENSOR_ID)
     return dict(zip(SUMMARY_COLUMNS[mode], vector, strict=True))
@@ -144,7 +144,7 @@ def test_kernels_and_twin_agree_on_any_elements_at_any_address(
         assert_same(kernel(bits, kind, mode, offset), twins(values, kind, mode), values)
 
 
-def assert_same(actual: Summary, expected: Summary, values: np.ndarray[Any, Any]) -> None:
+def assert_same(actual: Summary, expected: Summary, values: np.ndarray) -> None:
     assert actual.keys() == expected.keys()
     exact = tuple(name for name in expected if name not in MOMENTS)
     assert part(actual, exact) == part(expected, exact)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
 
-from tests.support.serving import KEY
+from tests.support.serving import KEY, tensorboard
 
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
 _BARE = """<!doctype html><html lang="en"><title>TensorBoard</title>
@@ -143,6 +145,23 @@ def open_page(
         yield DebuggerPage(context.new_page(), address)
     finally:
         context.close()
+
+
+@contextmanager
+def quiet_page(browser: Browser, address: str, **window: object) -> Iterator[DebuggerPage]:
+    """Do the same; the page must not have complained when the block ends."""
+    with open_page(browser, address, **window) as page:
+        yield page
+        assert not page.complaints, page.complaints
+
+
+@contextmanager
+def page_on(browser: Browser, logdir: Path, link: str = "", **window: object) -> Iterator[DebuggerPage]:
+    """Start a TensorBoard for a logdir, and open its page at a link, as `quiet_page` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tensorboard(logdir, Path(folder) / "tensorboard.txt") as address:
+            with quiet_page(browser, f"{address}{link}", **window) as page:
+                yield page
 
 
 def _answering(body: str) -> Callable[[Route], None]:

@@ -11,7 +11,6 @@ arrays in each call, and stops as it is told. :func:`served` lets debuggers find
 
 from __future__ import annotations
 
-import hmac
 import os
 import re
 import sys
@@ -19,24 +18,25 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent import futures
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-import grpc
 import ml_dtypes
 import numpy as np
 
+from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
-from tb_debugger_plugin.events.numbers import count_values, moments_of
+from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages import messages as m
+from tb_debugger_plugin.live.program.arrays import parts_of
+from tb_debugger_plugin.live.program.conditions import parse_condition
+from tb_debugger_plugin.live.program.server import Server
+from tb_debugger_plugin.live.program.tensors import numbers_of
 
 SOURCE: Final = "/home/me/train.py"
-_PART_BYTES: Final = 1 << 20
 #: Results of expressions have numbers from here on.
 _RESULTS: Final = 1_000_000_000
 Values = dict[str, Any]
@@ -241,9 +241,8 @@ class ScriptedProgram:
         with self._changed:
             found = {one.message.number: one.value for one in self._tensors} | self._results
         if tensor not in found:
-            raise LookupError(f"The program has gone on: it does not hold tensor {tensor} any more.")
-        data = encoded(np.asarray(found[tensor]).reshape(-1)[begin:end])
-        yield from (data[at : at + _PART_BYTES] for at in range(0, len(data), _PART_BYTES))
+            raise NotFoundError(f"The program has gone on: it does not hold tensor {tensor} any more.")
+        yield from parts_of(found[tensor], begin, end)
 
     def evaluate(self, text: str) -> Any:
         """Returns the value of an expression with tensors in backticks."""
@@ -391,7 +390,8 @@ class ScriptedProgram:
         message, value = computed.message, computed.value
         self._values[message.op_name] = value
         del message.numbers[:]
-        message.numbers.extend(m.Number(name=name, value=one) for name, one in numbers_of(value).items())
+        numbers = numbers_of(value, message.dtype)
+        message.numbers.extend(m.Number(name=name, value=one) for name, one in numbers.items())
         message.text = str(value.tolist()) if value.size < 5 else ""
         self._state.held_bytes = sum(one.value.nbytes for one in self._tensors)
 
@@ -515,8 +515,10 @@ class ScriptedProgram:
         self._state.ClearField("pause")
 
     def _set_breakpoint(self, given: Any) -> Any:
-        if given.condition and not is_condition(given.condition):
-            return m.Outcome(sentence=f"{given.condition!r} is no condition.")
+        try:
+            parse_condition(given.condition)
+        except UsageError as error:
+            return m.Outcome(sentence=str(error))
         one = next((old for old in self._state.breakpoints if old.number == given.number), None)
         if given.number and one is None:
             return m.Outcome(sentence=f"There is no breakpoint {given.number}.")
@@ -614,116 +616,10 @@ def matches(where: Any, tensor: Any) -> bool:
     return all(wanted)
 
 
-def numbers_of(value: Any) -> dict[str, float]:
-    """Returns the numbers of FULL_NUMERICS."""
-    if value.dtype.kind == "O":
-        return {"size": float(value.size)}
-    flat = np.ascontiguousarray(value).reshape(-1)
-    counts = count_values(flat)
-    names = {"neg_inf": "ninf", "pos_inf": "pinf", "negative": "neg", "positive": "pos", "variance": "var"}
-    moments = moments_of(flat)
-    return {names.get(name, name): float(one) for name, one in {**counts, **moments}.items()}
-
-
-def _terms(tensor: Any) -> dict[str, float]:
-    terms = {one.name: one.value for one in tensor.numbers}
-    inf = terms.get("ninf", 0) + terms.get("pinf", 0)
-    return {**terms, "inf": inf, "bad": inf + terms.get("nan", 0)}
-
-
-def is_condition(text: str) -> bool:
-    """Whether a text is a condition, as far as this program knows."""
-    return re.fullmatch(r"[\w\s.+*/()<>=!-]+", text) is not None
-
-
-def holds(condition: str, tensor: Any) -> bool:
+def holds(condition: str, tensor: m.Message) -> bool:
     """Whether a condition holds for a tensor; one over a number that is not known does not."""
-    try:
-        return not condition or bool(eval(condition, {"__builtins__": {}}, _terms(tensor)))
-    except Exception:
-        return False
-
-
-def _varint(value: int) -> bytes:
-    data = bytearray()
-    while value >= 0x80:
-        data.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*data, value])
-
-
-def encoded(values: Any) -> bytes:
-    """Returns elements as `ReadElements` sends them."""
-    if values.dtype.kind == "O":
-        return b"".join(_varint(len(one)) + one for one in values)
-    return bytes(np.ascontiguousarray(values).tobytes())
-
-
-# The service.
-
-
-class _Handlers:
-    """Answers the methods of the service with a controller."""
-
-    def __init__(self, program: Any, secret: str) -> None:
-        self._program = program
-        self._secret = secret
-
-    def handler(self) -> Any:
-        """Returns the handlers of all methods."""
-        return grpc.method_handlers_generic_handler(
-            m.SERVICE_NAME, {method.name: self._of(method) for method in m.METHODS}
-        )
-
-    def _of(self, method: Any) -> Any:
-        make = (
-            grpc.unary_stream_rpc_method_handler if method.is_stream else grpc.unary_unary_rpc_method_handler
-        )
-        answer = partial(self._stream if method.is_stream else self._unary, getattr(self, method.name))
-        return make(answer, method.request.FromString, lambda message: message.SerializeToString())
-
-    def _check(self, context: Any) -> None:
-        given = dict(context.invocation_metadata()).get("tb-debugger-secret", "")
-        if not hmac.compare_digest(str(given), self._secret):
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, "The secret is wrong.")
-
-    def _unary(self, method: Any, request: Any, context: Any) -> Any:
-        self._check(context)
-        return method(request)
-
-    def _stream(self, method: Any, request: Any, context: Any) -> Iterator[Any]:
-        self._check(context)
-        try:
-            yield from method(request, context)
-        except LookupError as error:
-            context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-
-    def Follow(self, request: Any, context: Any) -> Iterator[Any]:
-        """Yields states."""
-        version = 0
-        with self._program.connected(request.follower):
-            while context.is_active():
-                state = self._program.follow(version, 0.2)
-                if state.version > version:
-                    version = state.version
-                    yield state
-
-    def Control(self, request: Any) -> Any:
-        """Returns what came of a command."""
-        return self._program.control(request)
-
-    def ListTensors(self, request: Any) -> Any:
-        """Returns the held tensors."""
-        return self._program.list_tensors(request.after, request.limit)
-
-    def ReadElements(self, request: Any, context: Any) -> Iterator[Any]:
-        """Yields elements."""
-        for part in self._program.elements(request.tensor, request.begin, request.end):
-            yield m.ElementsPart(data=part)
-
-    def Evaluate(self, request: Any) -> Any:
-        """Returns the value of an expression."""
-        return self._program.evaluate(request.expression)
+    known = {one.name: one.value for one in tensor.numbers}
+    return parse_condition(condition).holds({**dict.fromkeys(NUMBERS), **known})
 
 
 @contextmanager
@@ -740,20 +636,17 @@ def served(
       fields: Other members of the file.
     """
     secret = discovery.new_secret()
-    pool = futures.ThreadPoolExecutor(32, thread_name_prefix="live-program")
-    server = grpc.server(pool, handlers=[_Handlers(program, secret).handler()])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    given = {
-        **{
-            "address": f"127.0.0.1:{port}",
-            "secret": secret,
-            "pid": os.getpid(),
-            "host": discovery.this_host(),
-        },
-        **{"program": tuple(argv), "started": time.time(), "files": files},
-    }
-    found = discovery.LiveProgram(**{**given, **fields})
+    server = Server(program, secret)
+    given = discovery.LiveProgram(
+        f"127.0.0.1:{server.port}",
+        secret,
+        os.getpid(),
+        discovery.this_host(),
+        tuple(argv),
+        time.time(),
+        files,
+    )
+    found = replace(given, **fields)
     folder.mkdir(parents=True, exist_ok=True)
     file = discovery.write(folder, found)
     try:
@@ -761,8 +654,7 @@ def served(
     finally:
         discovery.remove(file, found)
         program.close()
-        server.stop(0.1).wait()
-        pool.shutdown()
+        server.close()
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ class Clients:
         self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(_CLIENTS)]
         self.problems: list[str] = []
         self.statuses: Counter[tuple[str, int]] = Counter()
-        self.sizes: dict[tuple[str, int], set[Any]] = {}
+        self.sizes: dict[tuple[str, int], set[int]] = {}
         self._lock = threading.Lock()  # guards the three above
 
     def __enter__(self) -> Clients:

@@ -9,9 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.live.messages import discovery, messages
 from tb_debugger_plugin.live.messages.discovery import is_live_file
 from tb_debugger_plugin.live.viewer import programs as programs_module
+from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
 from tb_debugger_plugin.live.viewer.programs import Programs
 from tests.support.live_program import ScriptedProgram, served
 
@@ -38,7 +38,9 @@ def found(tmp_path: Path) -> Iterator[Programs]:
     library.close()
 
 
-def _until(programs: Programs, is_right: Callable[[Any], bool]) -> Any:
+def _until(
+    programs: Programs, is_right: Callable[[tuple[FollowedProgram, ...]], bool]
+) -> tuple[FollowedProgram, ...]:
     """The programs once they are as wanted."""
     end, listing = time.monotonic() + 20, programs.listing()
     while not is_right(listing.programs):
@@ -47,11 +49,11 @@ def _until(programs: Programs, is_right: Callable[[Any], bool]) -> Any:
     return listing.programs
 
 
-def _has_states(programs: Any) -> bool:
+def _has_states(programs: Sequence[FollowedProgram]) -> bool:
     return bool(programs) and all(one.state is not None for one in programs)
 
 
-def _write(folder: Path, **fields: Any) -> Path:
+def _write(folder: Path, **fields: object) -> Path:
     """Leaves the file of a program of this process that may not be there."""
     program = discovery.LiveProgram(
         **{
@@ -192,15 +194,6 @@ def test_a_file_that_is_odd_is_left_out_with_one_message(found, tmp_path, conten
     time.sleep(1.1)
     assert found.listing().programs == ()
     assert caplog.text.count("is left out") == 1
-
-
-def test_a_file_that_others_can_read_is_left_out(found, tmp_path):
-    with served(ScriptedProgram(), tmp_path) as program:
-        (file,) = tmp_path.glob("tb_debugger_live.*")
-        file.chmod(0o644)
-        assert found.listing().programs == ()
-        time.sleep(0.3)
-        assert program.followers == 0
 
 
 def test_a_logdir_full_of_files_is_followed_in_part(found, tmp_path):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from google.protobuf.message import Message
 
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.live.messages import messages as m
@@ -18,7 +18,7 @@ from tests.support.live_program import KINDS, LOSS, Op, ScriptedProgram, served
 
 pytestmark = pytest.mark.timeout(120)
 
-_VALUES: dict[str, Any] = {}
+_VALUES: dict[str, np.ndarray] = {}
 for _op in (*LOSS, *KINDS):
     _VALUES[_op.name] = np.asarray(_op.compute(_VALUES, 0))
 
@@ -31,7 +31,7 @@ class _Page:
         listing = asker.json("/live/programs")
         self.id = listing["programs"][0]["id"]
 
-    def tensors(self, name: str) -> list[Any]:
+    def tensors(self, name: str) -> list[dict[str, object]]:
         """The tensors of an op."""
         listed = self.asker.json("/live/tensors", program=self.id)["tensors"]
         return [one for one in listed if one["op_name"] == name]
@@ -159,18 +159,18 @@ def test_a_value_that_is_not_there_is_refused_in_a_sentence(page, query, status,
 class _Hostile(ScriptedProgram):
     """A program that sends other elements than it lists."""
 
-    def __init__(self, tensor: Any, parts: Any) -> None:
+    def __init__(self, tensor: Message, parts: Callable[[int, int], Iterator[bytes]]) -> None:
         super().__init__(ops=(Op("x", "X", lambda values, call: np.zeros(2, np.float32)),))
         self._tensor, self._parts = tensor, parts
 
-    def list_tensors(self, after: int, limit: int) -> Any:
+    def list_tensors(self, after: int, limit: int) -> Message:
         return m.TensorList(tensors=[self._tensor])
 
     def elements(self, tensor: int, begin: int, end: int) -> Iterator[bytes]:
         yield from self._parts(begin, end)
 
 
-def _tensor(shape: list[int], dtype: str | int = "float32") -> Any:
+def _tensor(shape: list[int], dtype: str | int = "float32") -> Message:
     number = NUMBER_OF[dtype] if isinstance(dtype, str) else dtype
     return m.Tensor(number=1, op_name="<b>x</b>", shape=shape, dtype=number, has_value=True)
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,9 +43,9 @@ loader.close()
 """
 
 
-def _status(address: str, run: str = ".") -> dict[str, Any]:
+def _status(address: str, run: str = ".") -> dict[str, object]:
     _, _, content = fetch(f"{address}{PREFIX}/status", {"run": run})
-    actual: dict[str, Any] = json.loads(content)
+    actual: dict[str, object] = json.loads(content)
     return actual
 
 
@@ -158,7 +157,7 @@ _SUMS = {
 }
 
 
-def _content(logdir: Path) -> dict[str, Any]:
+def _content(logdir: Path) -> dict[str, tuple[int, int]]:
     """What the tables say."""
     loader = loaded(logdir)
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tb_debugger_plugin.live.viewer.attached import AttachedPrograms
 from tb_debugger_plugin.shell.commands.table import COMMANDS
-from tb_debugger_plugin.shell.screen import Mood
+from tb_debugger_plugin.shell.screen import Mood, text_of
 from tb_debugger_plugin.shell.shell import Shell
 from tests.support.checkout import ROOT
 from tests.support.events import small_program
@@ -31,12 +31,16 @@ def program(tmp_path: Path) -> Iterator[ScriptedProgram]:
         yield program
 
 
+@contextmanager
+def shell_at(logdir: Path) -> Iterator[Shell]:
+    """A shell that is attached to the programs below a logdir."""
+    with closing(AttachedPrograms(logdir)) as attached, Shell(COMMANDS, logdir, attached=attached) as shell:
+        yield shell
+
+
 @pytest.fixture
 def shell(tmp_path: Path, program: ScriptedProgram) -> Iterator[Shell]:
-    with (
-        closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(COMMANDS, tmp_path, attached=attached) as shell,
-    ):
+    with shell_at(tmp_path) as shell:
         yield shell
 
 
@@ -51,9 +55,8 @@ def test_the_shell_says_where_the_program_is_and_counts_as_a_debugger(shell, pro
 def test_threads_are_named_where_there_are_several(tmp_path):
     small_program(tmp_path / "train").close()
     threaded = ScriptedProgram(threads=("worker-0", "worker-1"))
-    with served(threaded, tmp_path / "train"), closing(AttachedPrograms(tmp_path)) as attached:
-        with Shell(COMMANDS, tmp_path, attached=attached) as shell:
-            lines = lines_of(shell.answer("step"))
+    with served(threaded, tmp_path / "train"), shell_at(tmp_path) as shell:
+        lines = lines_of(shell.answer("step"))
     assert lines[1] == "paused in loss (call 0, worker-0)"
     assert lines[-2:] == ["worker-0 is held in loss (call 0)", "worker-1 is held in loss (call 1)"]
 
@@ -103,12 +106,7 @@ def test_a_value_at_hand_comes_from_the_program(shell, program):
     assert "nan" in "\n".join(lines_of(shell.answer("pt mul[0, 0]")))
     assert "-inf" in "\n".join(lines_of(shell.answer("eval 'np.min(`Log:0`)'")))
     # Not computed yet in this call: what the recording has of it.
-    assert "in the program" not in "\n".join(_lines(shell, "pt Mean:0"))
-
-
-def _lines(shell: Shell, line: str) -> list[str]:
-    screen = shell.answer(line)
-    return ["".join(part.text for part in one) for one in screen.lines]
+    assert "in the program" not in "\n".join(map(text_of, shell.answer("pt Mean:0").lines))
 
 
 def test_strings_and_slices_of_large_values_come_from_the_program(shell):
@@ -132,11 +130,7 @@ def test_the_program_is_detached_and_ended(shell, program):
 
 
 def test_a_command_that_the_program_refuses_is_an_error(tmp_path):
-    with (
-        served(ScriptedProgram(read_only=True), tmp_path),
-        closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(COMMANDS, tmp_path, attached=attached) as shell,
-    ):
+    with served(ScriptedProgram(read_only=True), tmp_path), shell_at(tmp_path) as shell:
         assert error_of(shell.answer("step")) == "ERROR: The program takes no commands (read_only)."
         screen = shell.answer("live")
         assert screen.mood is Mood.BEFORE_CALL
@@ -147,8 +141,7 @@ def test_one_of_several_programs_is_chosen(tmp_path):
     with (
         served(first, tmp_path / "a", argv=("a.py", "x"), started=1.0),
         served(second, tmp_path / "b", argv=("b.py",), started=2.0),
-        closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(COMMANDS, tmp_path, attached=attached) as shell,
+        shell_at(tmp_path) as shell,
     ):
         lines = lines_of(shell.answer("live"))
         assert lines[0] == "2 programs; `live N` chooses one:"
@@ -161,10 +154,7 @@ def test_one_of_several_programs_is_chosen(tmp_path):
 
 
 def test_a_logdir_without_programs_is_a_sentence(tmp_path):
-    with (
-        closing(AttachedPrograms(tmp_path)) as attached,
-        Shell(COMMANDS, tmp_path, attached=attached) as shell,
-    ):
+    with shell_at(tmp_path) as shell:
         assert lines_of(shell.answer("live")) == ["No program with breakpoints runs below the logdir."]
         assert "No program with breakpoints" in error_of(shell.answer("step"))
 

@@ -5,6 +5,7 @@ import type { Call, LivePrograms, LiveTensor, Pause, ProgramState } from "../../
 import { breakpointNumber, graphId, liveTensorNumber, programId, runName } from "../../src/base/ids";
 import { place } from "../../src/model/live/places";
 import { makeFixture } from "../fixture/fixture";
+import { asked, response } from "../open_store";
 
 export const call = (over: Partial<Call> = {}): Call => ({
   number: 0,
@@ -151,8 +152,7 @@ export class LiveServer {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    const { pathname, searchParams } = new URL(url, "http://host/");
-    const route = pathname.slice(1);
+    const [route, searchParams] = asked(url);
     if (init.method === "POST") {
       if (init.headers?.["X-TB-Debugger-Key"] !== KEY)
         return Response.json({ error: "No.", needs_key: true }, { status: 403 });
@@ -166,9 +166,7 @@ export class LiveServer {
     }
     if (route === "live/programs") return this.#follow(searchParams.get("since"), init.signal);
     this.routes.push(route);
-    const found = this.#recorded(route, searchParams);
-    if ("bytes" in found) return new Response(found.bytes);
-    return Response.json(found.json, { status: found.status ?? 200 });
+    return response(this.#recorded(route, searchParams));
   };
 
   #paused(query: URLSearchParams): Response {

@@ -1,22 +1,13 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { type Fetch, makeClient } from "../../src/api/fetch";
+import { describe, expect, test } from "vitest";
+import type { Fetch } from "../../src/api/fetch";
 import type { LiveTensor } from "../../src/api/live";
-import { makeApi } from "../../src/api/routes";
 import { graphId, liveTensorNumber, programId } from "../../src/base/ids";
 import { shown } from "../../src/base/loaded";
 import { readRef, writeRef } from "../../src/model/values/value_ref";
-import { createStore, type Store } from "../../src/store/store";
+import type { Store } from "../../src/store/store";
 import { encodeColumns } from "../encode";
-import { FakeTimer } from "../fake_timer";
-import { breakpoint, call, KEYS, LiveServer, pause, program, tensor } from "./fixture";
-
-let stop = () => {};
-afterEach(() => stop());
-
-async function quiet(store: Store): Promise<void> {
-  for (let still = 0; still < 8; still = store.busy.value ? 0 : still + 1)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-}
+import { asked, openStore, testOn } from "../open_store";
+import { breakpoint, call, KEYS, LiveServer, type Program, pause, program, tensor } from "./fixture";
 
 const ID = programId("p1");
 const numbered = (number: number, over: Partial<LiveTensor> = {}) =>
@@ -32,8 +23,7 @@ class PanelServer extends LiveServer {
   evaluation: Record<string, unknown> = {};
 
   readonly answer: Fetch = async (url, init) => {
-    const { pathname, searchParams: query } = new URL(url, "http://host/");
-    const route = pathname.slice(1);
+    const [route, query] = asked(url);
     if (/^live\/tensors|^graphs\/ops|^values/.test(route)) this.asked.push(url);
     if (route === "live/tensors") return this.#tensors(query);
     if (route === "graphs/ops") return new Response(this.#ops(Number(query.get("begin"))));
@@ -75,35 +65,28 @@ const paused = (version: number, number: number, at: number, over = {}) =>
   program({}, { version, call: call({ number: at }), pause: pause({ number }), ...over });
 
 async function open(server = new PanelServer()) {
-  const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(server.answer, KEYS)), timer);
-  stop = store.start({});
-  await quiet(store);
-  const change = async (...programs: ReturnType<typeof program>[]) => {
-    server.change(programs);
-    await quiet(store);
-  };
-  return { store, panel: store.livePanel, live: store.live, server, timer, change };
+  const opened = await openStore(server.answer, {}, KEYS);
+  const change = (...programs: Program[]) => opened.settled(server.change(programs));
+  return { panel: opened.store.livePanel, server, change, ...opened };
 }
+
+const it = testOn(open);
 
 const numbersOf = (store: Store) => store.livePanel.rows.value.rows.map(({ number }) => number);
 
 describe("the tensors of a program", () => {
-  test("are requested only while somebody looks, and all of them", async () => {
-    const { store, server } = await open();
+  it("are requested only while somebody looks, and all of them", async ({ store, server, settled }) => {
     server.tensors = [numbered(1), numbered(2), numbered(3)];
     expect(server.asked).toEqual([]);
-    store.dock.show("tensors");
-    await quiet(store);
+    await settled(store.dock.show("tensors"));
     expect(numbersOf(store)).toEqual([1, 2, 3]);
     expect(server.asked).toHaveLength(2);
   });
 
   test("grow at each pause by what is new, and begin anew with the next call", async () => {
-    const { store, server, change } = await open();
+    const { store, server, change, settled } = await open();
     server.tensors = [numbered(1)];
-    store.dock.show("tensors");
-    await quiet(store);
+    await settled(store.dock.show("tensors"));
     server.tensors = [numbered(1), numbered(2)];
     await change(paused(2, 2, 0));
     expect(numbersOf(store)).toEqual([1, 2]);
@@ -114,41 +97,35 @@ describe("the tensors of a program", () => {
     expect([...store.livePanel.seen.value.byKey.values()][0]).toHaveLength(3);
   });
 
-  test("are requested again when values were dropped", async () => {
-    const { store, server, change } = await open();
+  it("are requested again when values were dropped", async ({ store, server, change, settled }) => {
     server.tensors = [numbered(1), numbered(2)];
-    store.dock.show("tensors");
-    await quiet(store);
+    await settled(store.dock.show("tensors"));
     server.tensors = [numbered(1, { has_value: false }), numbered(2)];
     await change(paused(2, 1, 0, { dropped_values: 1 }));
     expect(store.livePanel.rows.value.rows.map(({ has_value }) => has_value)).toEqual([false, true]);
   });
 
   test("are followed a few times a second while the program runs", async () => {
-    const { store, server, change, timer } = await open();
+    const { store, server, change, timer, tick } = await open();
     store.dock.show("tensors");
     await change(program({}, { version: 2, phase: "running" }));
     const before = server.asked.length;
     server.tensors = [numbered(1)];
     expect(timer.seconds).toBe(0.5);
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(server.asked.length).toBe(before + 1);
     expect(numbersOf(store)).toEqual([1]);
   });
 
-  test("of another program take their place", async () => {
-    const { store, server, change } = await open();
+  it("of another program take their place", async ({ store, server, change, settled }) => {
     server.tensors = [numbered(5)];
-    store.dock.show("tensors");
-    await quiet(store);
+    await settled(store.dock.show("tensors"));
     server.tensors = [numbered(2)];
     await change(program({ id: programId("p2") }));
     expect(numbersOf(store)).toEqual([2]);
   });
 
-  test("have buttons that set and remove breakpoints and curves", async () => {
-    const { panel, server, change } = await open();
+  it("have buttons that set and remove breakpoints and curves", async ({ panel, server, change }) => {
     await panel.toggleTensor(numbered(1));
     await panel.toggleWatch(numbered(1));
     const sent = server.posted.map(({ body }) => Object.keys(body.command as object)[0]);
@@ -172,10 +149,8 @@ describe("the value of a program's tensor", () => {
   async function shownValue() {
     const opened = await open();
     opened.server.tensors = [numbered(1)];
-    opened.store.dock.show("tensors");
-    await quiet(opened.store);
-    opened.panel.showLiveValue(1);
-    await quiet(opened.store);
+    await opened.settled(opened.store.dock.show("tensors"));
+    await opened.settled(opened.panel.showLiveValue(1));
     return opened;
   }
 
@@ -229,11 +204,10 @@ describe("the value of a program's tensor", () => {
   });
 
   test("is requested again after it was changed", async () => {
-    const { store, panel, server, change } = await shownValue();
+    const { panel, server, change, settled } = await shownValue();
     await change(paused(2, 2, 0, { pause: pause({ number: 2, tensor: numbered(1), can_change: true }) }));
     server.asked.length = 0;
-    await panel.changeValue(" value * 2 ");
-    await quiet(store);
+    await settled(panel.changeValue(" value * 2 "));
     expect(server.posted.at(-1)?.body.command).toEqual({
       change_value: { tensor: 1, expression: "value * 2" },
       pause_number: 2,
@@ -254,8 +228,7 @@ describe("the value of a program's tensor", () => {
 describe("expressions", () => {
   const done = { done: true, text: "3.0", dtype: 1, shape: [], tensor: 2 ** 52 };
 
-  test("have results, newest first, that can be opened", async () => {
-    const { store, panel, server } = await open();
+  it("have results, newest first, that can be opened", async ({ store, panel, server }) => {
     server.evaluation = done;
     await panel.evaluate(" `Log:0` ");
     server.evaluation = { ...done, done: false, text: "There is no tensor.", tensor: 0 };
@@ -273,8 +246,7 @@ describe("expressions", () => {
     expect(panel.evaluated.value).toHaveLength(1);
   });
 
-  test("that fail have the sentence of the failure", async () => {
-    const { panel, server } = await open();
+  it("that fail have the sentence of the failure", async ({ panel, server }) => {
     server.evaluation = { error: "not as agreed" };
     await panel.evaluate("1");
     expect(panel.evaluated.value[0]?.result.kind).toBe("failed");
@@ -283,22 +255,20 @@ describe("expressions", () => {
 
 describe("the ops of a program", () => {
   test("are requested when the tree is open, and later only new ones", async () => {
-    const { store, panel, server } = await open();
+    const { store, panel, server, settled } = await open();
     expect(server.asked).toEqual([]);
-    store.dock.show("ops");
-    await quiet(store);
+    await settled(store.dock.show("ops"));
     expect(shown(panel.ops.value)?.map(({ name }) => name)).toEqual(["Log", "mul"]);
     expect(server.asked).toEqual(["graphs/ops?run=digits%2Ffirst&begin=0"]);
     server.opNames.push("Mean");
     const status = store.status.value;
     if (status !== undefined) store.status.value = { ...status, generation: 9 };
-    await quiet(store);
+    await settled();
     expect(shown(panel.ops.value)?.map(({ name }) => name)).toEqual(["Log", "mul", "Mean"]);
     expect(server.asked.at(-1)).toContain("begin=2");
   });
 
-  test("lead to themselves in the other panes", async () => {
-    const { store, panel } = await open();
+  it("lead to themselves in the other panes", async ({ store, panel }) => {
     panel.chooseTensor(numbered(1));
     expect(store.op.value).toMatchObject({ graph: graphId("g-loss"), opName: "Log" });
     expect(panel.chosenTensor.value).toBe(1);

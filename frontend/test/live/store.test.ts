@@ -1,33 +1,18 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { makeClient } from "../../src/api/fetch";
-import { makeApi } from "../../src/api/routes";
+import { describe, expect, test } from "vitest";
 import { executionIndex, graphId, programId, runName } from "../../src/base/ids";
 import type { Link } from "../../src/model/link";
 import { atLine } from "../../src/model/live/places";
-import { createStore, type Store } from "../../src/store/store";
-import { FakeTimer } from "../fake_timer";
 import { focusText } from "../focus_text";
-import { breakpoint, KEYS, LiveServer, pause, program, state, tensor } from "./fixture";
-
-let stop = () => {};
-afterEach(() => stop());
-
-async function quiet(store: Store): Promise<void> {
-  for (let still = 0; still < 8; still = store.busy.value ? 0 : still + 1)
-    await new Promise((resolve) => setTimeout(resolve, 1));
-}
+import { openStore, testOn } from "../open_store";
+import { breakpoint, KEYS, LiveServer, type Program, pause, program, state, tensor } from "./fixture";
 
 async function open(server = new LiveServer(), link: Link = {}) {
-  const timer = new FakeTimer();
-  const store = createStore(makeApi(makeClient(server.fetch, KEYS)), timer);
-  stop = store.start(link);
-  await quiet(store);
-  const change = async (...programs: ReturnType<typeof program>[]) => {
-    server.change(programs);
-    await quiet(store);
-  };
-  return { store, live: store.live, server, timer, change };
+  const opened = await openStore(server.fetch, link, KEYS);
+  const change = (...programs: Program[]) => opened.settled(server.change(programs));
+  return { live: opened.store.live, server, change, ...opened };
 }
+
+const it = testOn(open);
 
 const hitAtLog = (number: number) =>
   program(
@@ -48,26 +33,22 @@ describe("programs that run", () => {
     expect(server.polls).toBe(3);
   });
 
-  test("are not followed while the tab is hidden", async () => {
-    const { store, server, timer } = await open();
+  it("are not followed while the tab is hidden", async ({ store, server, settled, tick }) => {
     store.setSeen(false);
     server.change([program()]);
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(server.polls).toBe(2);
-    store.setSeen(true);
-    await quiet(store);
+    await settled(store.setSeen(true));
     expect(server.polls).toBe(4);
   });
 
   test("are asked for again after a failure, from the beginning", async () => {
     const server = new LiveServer();
     server.down = true;
-    const { live, store, timer } = await open(server);
+    const { live, tick } = await open(server);
     expect(live.connection.value).toContain("does not answer");
     server.down = false;
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(live.connection.value).toBeUndefined();
     expect(live.program.value?.id).toBe("p1");
   });
@@ -107,8 +88,7 @@ test("a program that the server lists as ended is shown as ended, until the read
 });
 
 describe("commands", () => {
-  test("are posted with the key and with the pause that they are about", async () => {
-    const { live, server } = await open();
+  it("are posted with the key and with the pause that they are about", async ({ live, server }) => {
     expect(await live.step()).toBe(true);
     await live.continueUntil({ calls: 5 });
     await live.pauseNow();
@@ -133,15 +113,13 @@ describe("commands", () => {
     expect(live.state.value?.phase).toBe("running");
   });
 
-  test("about a pause are sent once while the first waits for its answer", async () => {
-    const { live, server } = await open();
+  it("about a pause are sent once while the first waits for its answer", async ({ live, server }) => {
     const sent = await Promise.all([live.step(), live.step(), live.pauseNow()]);
     expect(sent).toEqual([true, false, true]);
     expect(server.posted).toHaveLength(2);
   });
 
-  test("that let the program go on follow those before them", async () => {
-    const { live, server } = await open();
+  it("that let the program go on follow those before them", async ({ live, server }) => {
     expect(await Promise.all([live.toggle(atLine("/a.py", 3)), live.continueUntil(), live.step()])).toEqual([
       true,
       true,
@@ -153,8 +131,7 @@ describe("commands", () => {
     ]);
   });
 
-  test("that are refused say why, until the next one", async () => {
-    const { live, server, timer } = await open();
+  it("that are refused say why, until the next one", async ({ live, server, timer }) => {
     server.outcome = () => ({ done: false, sentence: "“foo” is no number.", breakpoint: 0, state: null });
     expect(await live.step()).toBe(false);
     expect(live.refusal.value).toBe("“foo” is no number.");
@@ -166,8 +143,7 @@ describe("commands", () => {
     expect(live.refusal.value).toBeUndefined();
   });
 
-  test("set a breakpoint on a line, and remove it again", async () => {
-    const { live, server, change } = await open();
+  it("set a breakpoint on a line, and remove it again", async ({ live, server, change }) => {
     await live.toggle(atLine("/a.py", 3));
     await change(program({}, { version: 2, breakpoints: [breakpoint({ path: "/a.py", line: 3 })] }));
     await live.toggle(atLine("/a.py", 3));
@@ -179,16 +155,14 @@ describe("commands", () => {
 });
 
 describe("a pause", () => {
-  test("focuses its op at the newest value, with a toast of its sentence", async () => {
-    const { store, live, change } = await open();
+  it("focuses its op at the newest value, with a toast of its sentence", async ({ store, live, change }) => {
     await change(hitAtLog(2));
     expect(focusText(store)).toContain("step 7 Log:0");
     expect(store.sourceLine.value?.path).toBe("/home/user/losses.py");
     expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["NaN in Log:0"]);
   });
 
-  test("needs one question, after which the op and the status are known", async () => {
-    const { store, server, change } = await open();
+  it("needs one question, after which the op and the status are known", async ({ store, server, change }) => {
     const before = server.questions;
     await change(hitAtLog(2));
     expect(server.questions).toBe(before + 1);
@@ -197,8 +171,7 @@ describe("a pause", () => {
     expect(server.routes.filter((route) => route === "graphs/op_info")).toEqual([]);
   });
 
-  test("is looked for again while its rows are not read", async () => {
-    const { store, server, change, timer } = await open();
+  it("is looked for again while its rows are not read", async ({ store, server, change, timer }) => {
     server.isComplete = false;
     await change(hitAtLog(2));
     const looks = store.looks.value;
@@ -214,13 +187,11 @@ describe("a pause", () => {
     expect(store.known.value).toBeUndefined();
   });
 
-  test("does not move a reader who went elsewhere, and a new one does", async () => {
-    const { store, change, timer } = await open();
+  it("does not move a reader who went elsewhere, and a new one does", async ({ store, change, tick }) => {
     await change(hitAtLog(2));
     store.focusExecution(executionIndex(3));
     await change({ ...hitAtLog(2), state: { ...hitAtLog(2).state, version: 7 } as never });
-    timer.fire();
-    await quiet(store);
+    await tick();
     expect(store.execution.value).toBe(3);
     expect(store.subject.value).toBe("execution");
     await change(hitAtLog(8));
@@ -242,8 +213,7 @@ describe("a pause", () => {
     expect([store.execution.value, store.subject.value]).toEqual([3, "execution"]);
   });
 
-  test("of a run that is not listed yet asks for the runs, once", async () => {
-    const { store, server, change } = await open();
+  it("of a run that is not listed yet asks for the runs, once", async ({ store, server, change }) => {
     const before = store.looks.value;
     const run = runName("new");
     await change(program({ run }, { version: 2, pause: pause({ number: 2 }) }));
@@ -253,8 +223,7 @@ describe("a pause", () => {
     expect(server.polls).toBe(4);
   });
 
-  test("between calls shows the line of the call", async () => {
-    const { store } = await open();
+  it("between calls shows the line of the call", async ({ store }) => {
     expect(store.line.value).toEqual({ file: 0, line: 71 });
   });
 
@@ -266,23 +235,20 @@ describe("a pause", () => {
     expect(store.subject.value).toBe("op");
   });
 
-  test("at an eager op focuses the last execution of its type", async () => {
-    const { store, change } = await open();
+  it("at an eager op focuses the last execution of its type", async ({ store, change }) => {
     const eager = tensor({ graph_id: graphId(""), op_name: "Sqrt_1", op_type: "Sqrt" });
     await change(program({}, { version: 3, pause: pause({ number: 3, reason: "step", tensor: eager }) }));
     expect(store.execution.value).toBe(78);
   });
 
-  test("ends its toast when the program goes on", async () => {
-    const { live, change } = await open();
+  it("ends its toast when the program goes on", async ({ live, change }) => {
     await change(hitAtLog(2));
     const notices = [{ number: 1, sentence: "A value was dropped." }];
     await change(program({}, { version: 3, phase: "running", notices }));
     expect(live.toasts.value.map(({ sentence }) => sentence)).toEqual(["A value was dropped."]);
   });
 
-  test("that a step ordered has no toast", async () => {
-    const { live, change } = await open();
+  it("that a step ordered has no toast", async ({ live, change }) => {
     await change(program({}, { version: 3, pause: pause({ number: 3, reason: "step", sentence: "Mul:0" }) }));
     expect(live.toasts.value).toEqual([]);
   });

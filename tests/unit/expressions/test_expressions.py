@@ -84,50 +84,22 @@ ESCAPES = [
     *("'%s' % 1", "'a' * 10", "'{}'.format(1)", "'a' + 'b'", "b'x'", "[1] * 1000000000", "(1,) + (2,)"),
     *("*`b:0[1]`", "np.sum(*[1])", "np.sum(**{})", "yield", "await x", "x", "x.y", "a=1", "a;b", "import os"),
     *("9**9**9", "2**1000000", "1 << 1000000000", "(-2)**99999", "10**64", "2**64 * 2**64", "7" * 400),
-    *(
-        "np.ones(10**12)",
-        "np.zeros((10**6, 10**6))",
-        "np.eye(10**6)",
-        "np.arange(1e18)",
-        "np.identity(10**6)",
-    ),
-    *(
-        "np.linspace(0, 1, 10**10)",
-        "np.linspace(0, 1, num=10**10)",
-        "np.full(10**10, 0)",
-        "np.arange(0, 1, 0)",
-    ),
-    *("np.arange(0, 1, 1e-300)", "np.broadcast_to(1, (10**10,))", "np.outer(`big`, `big`)", "np.diag(`big`)"),
-    *("`big`[:, None] * `big`", "`big`[:, None] == `big`", "np.dot(`big`[:, None], `big`[None])"),
-    *("`big`[:, None] @ `big`[None]", "np.where(`big`[:, None] > 0, `big`, 1)", "np.histogram(`big`, 10**9)"),
-    *("np.repeat(1, 10**10)", "np.tile(1, 10**10)", "np.pad(`big`, 10**10)", "np.bincount([10**10])"),
-    *("np.diff(`b:0[1]`, 10**9)", "np.linalg.matrix_power(np.eye(2), 10**18)", "np.kron(`big`, `big`)"),
+    *("np.ones(10**12)", "np.zeros((10**6, 10**6))", "np.eye(10**6)", "np.arange(1e18)"),
+    *("np.identity(10**6)", "np.linspace(0, 1, 10**10)", "np.linspace(0, 1, num=10**10)"),
+    *("np.full(10**10, 0)", "np.arange(0, 1, 0)", "np.arange(0, 1, 1e-300)", "np.broadcast_to(1, (10**10,))"),
+    *("np.outer(`big`, `big`)", "np.diag(`big`)", "`big`[:, None] * `big`", "`big`[:, None] == `big`"),
+    *("np.dot(`big`[:, None], `big`[None])", "`big`[:, None] @ `big`[None]"),
+    *("np.where(`big`[:, None] > 0, `big`, 1)", "np.histogram(`big`, 10**9)", "np.repeat(1, 10**10)"),
+    *("np.tile(1, 10**10)", "np.pad(`big`, 10**10)", "np.bincount([10**10])", "np.diff(`b:0[1]`, 10**9)"),
+    *("np.linalg.matrix_power(np.eye(2), 10**18)", "np.kron(`big`, `big`)"),
     *("np.linalg.svd(np.ones((3000, 3000)))", "np.quantile(`big`, `big`)", "np.ones(99)[np.ones((9, 9**9))]"),
     *("`big`[np.zeros((1, 100000000), 'int64')]", "np.zeros(3, 'U1000000000')", "np.zeros(3, dtype='V99')"),
-    *(
-        "`b:0[1]`.astype('O')",
-        "`b:0[1]`.astype(object)",
-        "np.array('float32') + 'x'",
-        "np.power([2**64 - 1, -1], 9)",
-    ),
-    *("`texts:0` * 2", "np.sum(`texts:0`)", "float('1')", "int('9')", "np.array(['a'])", "np.einsum('i', 1)"),
-    *(
-        "(" * 300 + "1" + ")" * 300,
-        "-" * 1500 + "1",
-        "1+" * 900 + "1",
-        "x" * 3000,
-        "`b:0[1]",
-        "\0",
-        "1\n2",
-        "",
-    ),
-    *(
-        "\uff3ftensor_7",
-        "`b:0[1]`.\uff3f\uff3fclass\uff3f\uff3f",
-        "np.\uff4foad('x')",
-        "_tensor_0 + `b:0[1]`",
-        "np.sum(1, where=2)",
-    ),
+    *("`b:0[1]`.astype('O')", "`b:0[1]`.astype(object)", "np.array('float32') + 'x'"),
+    *("np.power([2**64 - 1, -1], 9)", "`texts:0` * 2", "np.sum(`texts:0`)", "float('1')", "int('9')"),
+    *("np.array(['a'])", "np.einsum('i', 1)", "(" * 300 + "1" + ")" * 300, "-" * 1500 + "1"),
+    *("1+" * 900 + "1", "x" * 3000, "`b:0[1]", "\0", "1\n2", "", "\uff3ftensor_7"),
+    *("`b:0[1]`.\uff3f\uff3fclass\uff3f\uff3f", "np.\uff4foad('x')"),
+    *("_tensor_0 + `b:0[1]`", "np.sum(1, where=2)"),
 ]
 
 
@@ -158,61 +130,11 @@ def test_nothing_gets_out(text):
 
 
 _WORDS = st.sampled_from(
-    [
-        *(
-            "`a/A:0`",
-            "`b:0[1]`",
-            "np",
-            "np.",
-            "sum",
-            "(",
-            ")",
-            "[",
-            "]",
-            ",",
-            ":",
-            "...",
-            ".T",
-            ".",
-            "__class__",
-        ),
-        *(
-            "**",
-            "*",
-            "+",
-            "-",
-            "/",
-            "@",
-            "<<",
-            "~",
-            "<",
-            "==",
-            "in",
-            "not",
-            "and",
-            "if",
-            "else",
-            "for",
-            "lambda",
-        ),
-        *(
-            "1",
-            "9",
-            "99999999",
-            "1e99",
-            "1j",
-            "'float32'",
-            "None",
-            "True",
-            "axis=0",
-            "out=",
-            "=",
-            ":=",
-            "{",
-            "}",
-        ),
-        *("linalg.norm", "ones", "load", "arange", "reshape", "outer", "max", "len", "open", "`", "`nobody`"),
-    ]
+    """
+    `a/A:0` `b:0[1]` np np. sum ( ) [ ] , : ... .T . __class__ ** * + - / @ << ~ < == in not and if else for
+    lambda 1 9 99999999 1e99 1j 'float32' None True axis=0 out= = := { } linalg.norm ones load arange
+    reshape outer max len open ` `nobody`
+    """.split()
 )
 
 

@@ -17,8 +17,7 @@ from tests.support.shells import error_of, lines_of, shell_over
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     logdir = tmp_path_factory.mktemp("logdir")
-    values_program(logdir).close()
-    with shell_over(logdir) as shell:
+    with shell_over(values_program(logdir).close()) as shell:
         yield shell
 
 
@@ -66,13 +65,6 @@ def test_an_error_is_one_line_whatever_name_is_in_it():
 
 def test_exit_leaves(shell):
     assert shell.answer("exit") == Leave(0)
-
-
-def test_lt_lists_the_tensors_that_pass_a_filter(shell):
-    lines = lines_of(shell.answer("lt -f has_inf_or_nan"))
-    bad = shell.run.graph_executions(health="bad")
-    assert lines[0] == f'{len(bad)} dumped tensor(s) passing filter "has_inf_or_nan":'
-    assert [line.split()[-1] for line in lines[3:]] == [row.name for row in bad]
 
 
 def test_an_answer_goes_to_a_file(shell, tmp_path):

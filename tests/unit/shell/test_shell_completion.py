@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -113,13 +114,17 @@ def test_a_shell_without_runs_completes_no_tensors(tmp_path):
         assert candidates(shell, "show_filter ") == ["has_inf_or_nan"]
 
 
-def test_sixty_thousand_ops_are_completed(tmp_path):
-    recording = Recording(tmp_path)
+def shell_with_ops(folder: Path, names: list[str]) -> Shell:
+    recording = Recording(folder)
     recording.graph("g1", "step")
-    for number in range(60_000):
-        recording.op("g1", f"layer_{number % 100}/op_{number}", "Add", ids=[number])
-    recording.close()
-    with Shell(SHOWING, location(str(tmp_path))) as shell:
+    for number, name in enumerate(names):
+        recording.op("g1", name, "Add", ids=[number])
+    return Shell(SHOWING, location(str(recording.close())))
+
+
+def test_sixty_thousand_ops_are_completed(tmp_path):
+    names = [f"layer_{number % 100}/op_{number}" for number in range(60_000)]
+    with shell_with_ops(tmp_path, names) as shell:
         assert complete(shell, "show_node layer", 15).total == 60_000
         found = complete(shell, "show_node layer_7/op_1", 22)
         only_inside = complete(shell, "show_node op_59999", 18)
@@ -128,11 +133,6 @@ def test_sixty_thousand_ops_are_completed(tmp_path):
 
 
 def test_a_long_list_of_candidates_is_cut_but_counted(tmp_path):
-    recording = Recording(tmp_path)
-    recording.graph("g1", "step")
-    for number in range(MAX_CANDIDATES + 5):
-        recording.op("g1", f"op_{number:04}", "Add", ids=[number])
-    recording.close()
-    with Shell(SHOWING, location(str(tmp_path))) as shell:
+    with shell_with_ops(tmp_path, [f"op_{number:04}" for number in range(MAX_CANDIDATES + 5)]) as shell:
         found = complete(shell, "show_node op", 12)
     assert (len(found.candidates), found.total, found.common) == (MAX_CANDIDATES, MAX_CANDIDATES + 5, "op_0")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +36,7 @@ def _ended_pid() -> int:
     return process.pid
 
 
-def _with(folder: Path, **fields: Any) -> discovery.LiveFile:
+def _with(folder: Path, **fields: object) -> discovery.LiveFile:
     """Reads a file in which some fields are others."""
     path = discovery.write(folder, _PROGRAM)
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))

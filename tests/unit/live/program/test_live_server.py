@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import IO, NamedTuple
 
 import grpc
 import pytest
@@ -27,6 +28,7 @@ from tb_debugger_plugin.live.messages.messages import (
     ElementsRequest,
     EvaluateRequest,
     ListTensorsRequest,
+    Message,
     State,
 )
 from tb_debugger_plugin.live.program import server as server_module
@@ -68,18 +70,14 @@ def server(controller: FakeController) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[LiveClient]:
-    made = LiveClient(f"127.0.0.1:{server.port}", _SECRET)
-    yield made
-    made.close()
+    with _client(server, _SECRET) as made:
+        yield made
 
 
 @contextlib.contextmanager
 def _client(server: Server, secret: str | None) -> Iterator[LiveClient]:
-    made = LiveClient(f"127.0.0.1:{server.port}", secret)
-    try:
+    with contextlib.closing(LiveClient(f"127.0.0.1:{server.port}", secret)) as made:
         yield made
-    finally:
-        made.close()
 
 
 def _status(client: LiveClient, name: str, request: bytes) -> grpc.StatusCode:
@@ -118,11 +116,19 @@ def test_without_the_secret_no_method_answers(server, controller, name, secret):
     assert not controller.log and controller.state().version == 1
 
 
-def test_two_secrets_are_none(server, client):
-    call = client.channel.unary_unary(f"/{SERVICE_NAME}/Evaluate")
+@pytest.mark.parametrize(
+    ("name", "secrets", "code"),
+    [
+        ("Evaluate", ("x", _SECRET), grpc.StatusCode.UNAUTHENTICATED),
+        ("Shutdown", (_SECRET,), grpc.StatusCode.UNIMPLEMENTED),
+    ],
+    ids=["two secrets", "a method that is not there"],
+)
+def test_two_secrets_are_none_and_so_is_a_method_that_is_not_there(client, name, secrets, code):
+    call = client.channel.unary_unary(f"/{SERVICE_NAME}/{name}")
     with pytest.raises(grpc.RpcError) as failure:
-        call(b"", metadata=((SECRET_KEY, "x"), (SECRET_KEY, _SECRET)), timeout=10)
-    assert failure.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        call(b"", metadata=tuple((SECRET_KEY, secret) for secret in secrets), timeout=10)
+    assert failure.value.code() is code
 
 
 def test_callers_that_are_refused_make_one_line_of_the_log_without_the_secret(server, caplog):
@@ -135,13 +141,6 @@ def test_callers_that_are_refused_make_one_line_of_the_log_without_the_secret(se
 
 def test_the_secret_is_in_no_text_of_the_server(server):
     assert _SECRET not in f"{server!r} {server}"
-
-
-def test_a_method_that_is_not_there_is_none(client):
-    call = client.channel.unary_unary(f"/{SERVICE_NAME}/Shutdown")
-    with pytest.raises(grpc.RpcError) as failure:
-        call(b"", metadata=((SECRET_KEY, _SECRET),), timeout=10)
-    assert failure.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_it_listens_on_this_machine_only(server):
@@ -323,11 +322,18 @@ for _ in states: pass
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
-def test_a_debugger_that_is_killed_is_noticed_at_once(server, controller, how):
+@contextlib.contextmanager
+def _follower(server: Server) -> Iterator[subprocess.Popen[str]]:
+    """A debugger in a process of its own."""
     command = [sys.executable, "-c", _FOLLOWER, f"127.0.0.1:{server.port}", _SECRET]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "1\n"
+        yield process
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda how: how.name)
+def test_a_debugger_that_is_killed_is_noticed_at_once(server, controller, how):
+    with _follower(server) as process:
         process.send_signal(how)
     begin = time.monotonic()
     assert wait_until(lambda: controller.log == ["+killed", "-killed"], 10)
@@ -348,9 +354,7 @@ def test_a_debugger_behind_a_cut_cable_is_noticed(controller, monkeypatch):
     for name in ("grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms", "grpc.http2.ping_timeout_ms"):
         monkeypatch.setitem(server_module._OPTIONS, name, 1000)
     server = Server(controller, _SECRET)
-    command = [sys.executable, "-c", _FOLLOWER, f"127.0.0.1:{server.port}", _SECRET]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "1\n"
+    with _follower(server) as process:
         try:
             process.send_signal(signal.SIGSTOP)
             assert wait_until(lambda: controller.log == ["+killed", "-killed"], 30)
@@ -384,21 +388,32 @@ while not controller.state().followers: time.sleep(0.01)
 """
 
 
-def _program(words: str) -> subprocess.Popen[str]:
+class _Followed(NamedTuple):
+    process: subprocess.Popen[str]
+    said: IO[str]
+    port: int
+    client: LiveClient
+    states: Iterator[Message]
+
+
+@contextlib.contextmanager
+def _program(words: str) -> Iterator[_Followed]:
+    """A program, which a debugger follows."""
     command = [sys.executable, "-c", _PROGRAM + words, _SECRET]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        with contextlib.closing(LiveClient(f"127.0.0.1:{port}", _SECRET)) as client:
+            states = client.follow()
+            next(states)
+            yield _Followed(process, process.stdout, port, client, states)
 
 
 def test_a_program_that_ends_does_not_wait_for_its_followers():
-    with _program("") as process:
-        assert process.stdout is not None
-        client = LiveClient(f"127.0.0.1:{int(process.stdout.readline())}", _SECRET)
-        states = client.follow()
-        next(states)
-        assert process.wait(20) == 0
+    with _program("") as program:
+        assert program.process.wait(20) == 0
         with pytest.raises(grpc.RpcError):
-            list(states)
-        client.close()
+            list(program.states)
 
 
 def test_a_forked_child_keeps_no_socket_of_its_parent():
@@ -414,14 +429,8 @@ sys.stdout.write(f"{child}\\n")
 sys.stdout.flush()
 os.wait()
 """
-    with _program(words) as process:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        client = LiveClient(f"127.0.0.1:{port}", _SECRET)
-        states = client.follow()
-        next(states)
-        said = {process.stdout.readline().strip(), process.stdout.readline().strip()}
-        (child,) = said - {"child"}
+    with _program(words) as (process, said, port, client, states):
+        (child,) = {said.readline().strip(), said.readline().strip()} - {"child"}
         assert _works(client)
         process.kill()
         with pytest.raises(grpc.RpcError):
@@ -445,13 +454,8 @@ for _ in range(30):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 """
-    with _program(words) as process:
-        assert process.stdout is not None
-        client = LiveClient(f"127.0.0.1:{int(process.stdout.readline())}", _SECRET)
-        states = client.follow()
-        next(states)
-        assert process.wait(60) == 0
-        client.close()
+    with _program(words) as program:
+        assert program.process.wait(60) == 0
 
 
 # A call of a program.

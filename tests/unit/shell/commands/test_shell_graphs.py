@@ -323,8 +323,7 @@ def test_a_name_with_any_letter_is_one_word_of_its_links(tmp_path, name):
     recording.graph("g0")
     recording.op("g0", name, "Const", ids=[1])
     recording.op("g0", "user", "Log", [f"{name}:0"], ids=[2])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         command = links_of(shell.answer("ni user"))[name]
         assert lines_of(shell.answer(command))[0] == f"Node {name}"
         tree = links_of(shell.answer("li user"))[name]
@@ -337,8 +336,7 @@ def test_a_tree_of_a_large_graph_is_bounded(tmp_path):
     recording.graph("g0")
     for op in range(4000):
         recording.op("g0", f"op{op}", "Add", [f"op{n}:0" for n in (op - 1, op - 2) if n >= 0], ids=[op])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         shell.answer("ni op0")
         answer = shell.answer("li -r -d 3999 op3999")
         lines = lines_of(answer)
@@ -353,8 +351,7 @@ def test_a_tree_with_too_many_lines_is_cut_with_a_word(tmp_path):
     recording.op("g0", "x", "Const", ids=[1])
     for op in range(MAX_LINES + 5):
         recording.op("g0", f"op{op}", "Neg", ["x:0"])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         answer = shell.answer("lo x")
     assert isinstance(answer, Screen)
     assert f"(Cut after {MAX_LINES:,} lines: give a smaller depth with -d.)" in lines_of(answer)
@@ -370,8 +367,7 @@ def test_the_links_to_tensors_lead_to_values(tmp_path):
         recording.op(graph, "Log", "Log", ids=[1], stack=["f1"])
     recording.trace("g2", "Log", full_health([[np.nan, 2.0]], 5))
     recording.trace("g1", "Log", full_health([[1.0, 2.0]], 5))
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         made = [
             part.command for line in screen(shell.answer("ps net.py")).lines for part in line if part.command
         ]

@@ -345,8 +345,7 @@ def test_the_positions_of_one_rule_are_those_of_all_alerts(tmp_path):
         bad = np.isnan(value)
         moments = [np.nan] * 4 if bad else [value, value, value, 0.0]
         recording.trace("g0", "a", vector([1, -1, 1, 1, 1, 0, 0, bad, 0, 0, not bad, *moments]))
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         rows = [line.split() for line in lines_of(shell.answer("la"))[5:]]
         assert [row[2] for row in rows] == ["ExplodingAlert", "InfNanAlert", "ExplodingAlert"]
         assert [line.split()[0] for line in lines_of(shell.answer("la -t InfNanAlert"))[5:]] == ["1"]

@@ -129,8 +129,7 @@ def test_no_path_of_a_recording_is_opened(tmp_path):
     recording.frame("f1", 0, 1, "f", around=(0, ()))
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1"])
-    recording.close()
-    with shell_over(tmp_path / "run") as shell:
+    with shell_over(recording.close()) as shell:
         assert lines_of(shell.answer("ps secret.py")) == ["L1  (not on record)", "    a"]
 
 
@@ -141,8 +140,7 @@ def test_lines_around_frames_are_printed_with_gaps(tmp_path):
     recording.frame("f2", 0, 20, "g", around=(20, ["twenty"]))
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1", "f2"])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         assert lines_of(shell.answer("ps net.py")) == [
             *("...", "L4   four", "L5   five", "...", "L20  twenty", "    a"),
         ]
@@ -155,8 +153,7 @@ def test_a_node_belongs_to_the_innermost_line_of_a_file(tmp_path):
     recording.frame("f2", 0, 2, "f")
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["f1", "f2"])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         assert lines_of(shell.answer("ps main.py")) == ["L1  f()", "L2  def f(): op()", "    a"]
         assert lines_of(shell.answer("ps main.py -c")) == ["L1  f()", "    a", "L2  def f(): op()", "    a"]
 
@@ -358,6 +355,5 @@ def test_a_stack_with_frames_that_are_missing_lists_no_files(tmp_path):
     recording.graph("g0")
     recording.op("g0", "a", "Const", ids=[1], stack=["gone"])
     recording.trace("g0", "a", full_health([1.0]))
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         assert lines_of(shell.answer("ls"))[-1].startswith("[No source files are on record")

@@ -37,8 +37,7 @@ def shell(tmp_path_factory):
     recording.trace("g2", "Read", full_health([1.0] * 300))
     recording.trace("g1", "layer_1/Log", full_health([0.0]))
     recording.execution("Fill", [full_health([0.0])], ids=[9])
-    recording.close()
-    with shell_over(folder) as shell:
+    with shell_over(recording.close()) as shell:
         yield shell
 
 
@@ -66,8 +65,7 @@ def test_the_list_has_the_columns_of_tfdbg_and_the_function(shell):
 
 
 def test_one_function_has_no_column(tmp_path):
-    small_program(tmp_path).close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(small_program(tmp_path).close()) as shell:
         assert lines_of(shell.answer("lt -n x"))[3] == "t (ms)      Size (B)  Op type      Tensor name"
 
 
@@ -124,8 +122,7 @@ def test_the_type_of_an_op_is_that_of_the_program(tmp_path):
     ):
         recording.op("g1", f"op_{number}", kind, ids=[number], outputs=[(1, [2])])
         recording.trace("g1", f"op_{number}", full_health([1.0]))
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         assert names(shell, "lt -t MatMul") == ["op_0:0", "op_1:0", "op_2:0", "op_3:0"]
         assert names(shell, "lt -t _Mkl") == ["op_0:0", "op_3:0"]
 
@@ -189,8 +186,7 @@ def test_a_program_without_graphs_leads_to_its_executions(tmp_path):
     recording = Recording(tmp_path)
     for _ in range(3):
         recording.execution("Fill", [full_health([0.0])], ids=[9])
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         answer = shell.answer("lt -f has_inf_or_nan")
         assert lines_of(answer)[2:] == [
             "No tensor of a graph is recorded.",
@@ -204,8 +200,7 @@ def test_a_recording_without_measurements_says_why_nothing_is_found(tmp_path):
     recording.graph("g1", "loss")
     recording.op("g1", "x", "Log", ids=[1])
     recording.trace("g1", "x", None)
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         assert lines_of(shell.answer("lt -f has_inf_or_nan"))[-1].startswith("No tensor was measured")
         assert lines_of(shell.answer("lt"))[-1] == "[0.000]     ?         Log      x:0"
 
@@ -216,8 +211,7 @@ class TestFilters:
     @pytest.fixture
     def shell(self, tmp_path):
         recording = values_program(tmp_path)
-        recording.close()
-        with shell_over(tmp_path) as shell:
+        with shell_over(recording.close()) as shell:
             yield shell
 
     def test_a_filter_gets_a_datum_and_an_array(self, shell):

@@ -51,8 +51,7 @@ def shell(tmp_path_factory):
     recording.op("g1", "texts", "AsString", ids=[90])
     recording.trace("g1", "texts", strings)
     recording.op("g1", "never", "Identity", ids=[91])
-    recording.close()
-    with shell_over(folder) as shell:
+    with shell_over(recording.close()) as shell:
         yield shell
 
 
@@ -60,8 +59,7 @@ def shell(tmp_path_factory):
 def steps(tmp_path_factory):
     """`values_program`: three steps with x and its logarithm."""
     folder = tmp_path_factory.mktemp("logdir")
-    values_program(folder).close()
-    with shell_over(folder) as shell:
+    with shell_over(values_program(folder).close()) as shell:
         yield shell
 
 
@@ -258,8 +256,7 @@ class TestSeveral:
             recording.op(f"g{number}", "x", "Split", ids=[1, 2])
             recording.trace(f"g{number}", "x", whole(np.float32([number]), 1))
         recording.trace("g0", "x", whole(np.float32([7]), 1), slot=1)
-        recording.close()
-        with shell_over(tmp_path) as shell:
+        with shell_over(recording.close()) as shell:
             assert last_links_of(shell.answer("pt x")) == {"x:0": "pt x:0", "x:1": "pt x:1"}
             assert lines_of(shell.answer("pt x:1"))[-1] == "array([7.], dtype=float32)"
             assert lines_of(shell.answer("pt x:0"))[3:] == [
@@ -278,8 +275,7 @@ class TestNotKept:
     """Values of which only a summary is on record."""
 
     def test_the_reason_and_the_summary_are_shown(self, tmp_path):
-        small_program(tmp_path).close()
-        with shell_over(tmp_path) as shell:
+        with shell_over(small_program(tmp_path).close()) as shell:
             lines = lines_of(shell.answer("pt Log -n 0"))
         assert lines[:3] == ['Tensor "Log:0":', "  dtype: float32", "  shape: ?"]
         assert lines[4].startswith("The recording holds the summary of mode FULL_HEALTH, but not the value")
@@ -337,8 +333,7 @@ class TestFeeds:
         recording.request(1, feeds=[("x:0", 1, [2, 3]), ("y:0", 9, [])], fetches=["x:0"])
         recording.session_run(1, 1)
         recording.trace("g1", "x", whole(np.ones((2, 3), np.float32), 1))
-        recording.close()
-        with shell_over(tmp_path) as shell:
+        with shell_over(recording.close()) as shell:
             answer = shell.answer("pf")
             assert lines_of(answer) == [
                 "2 feed(s) of the runs of sessions:",
@@ -370,7 +365,6 @@ class TestEval:
             ('eval "`x:0` > 3"', "       [ True, False, False]])"),
             ("eval `x`.shape", "array([2, 3])"),
             ("eval `x:0`.dtype", "'float32'"),
-            ("eval -1 + 2", "array(1)"),
             ("eval np.linspace(0, 9, 10)[:2]", "array([0., 1.])"),
         ],
     )
@@ -392,8 +386,6 @@ class TestEval:
             ("eval `x:0[3]`", "x:0 was computed 3 time(s), so there is no number 3."),
             ("eval `x:0[:, 1]`", "write slices after the backticks"),
             ("eval `#99`", "There is no graph execution 99"),
-            ("eval __import__('os')", "Names in an expression do not begin with _"),
-            ("eval open('/etc/passwd')", "There is no function 'open' in an expression"),
             ("eval `#e6:2`", "has no value here"),
             ("eval 1 +", "is no expression"),
         ],
@@ -442,60 +434,13 @@ class TestDumps:
             assert lines_of(shell.answer("pf"))[2] == "x:0  ?"
 
 
-_TYPED = st.sampled_from(
-    [
-        *(
-            "float",
-            "float:0",
-            "long:0",
-            "texts",
-            "none:0",
-            "complex",
-            "#0",
-            "#e0",
-            "#",
-            "[",
-            "]",
-            "[0]",
-            "[::-1]",
-        ),
-        *(
-            "[..., None]",
-            "[9]",
-            "`float:0`",
-            "`",
-            "-a",
-            "-s",
-            "-r",
-            "[0, 1]",
-            "[[0,1],[2,inf]]",
-            "-n",
-            "0",
-            "-1",
-        ),
-        *("-g", "loss", "(", "'", '"', "np.sum(", ")", "+", "-t", "-f", "has_inf_or_nan", "-fenn", "--where"),
-        *(
-            "nan>0",
-            "--dtype",
-            "float32",
-            ":",
-            "/job:a/replica:0/task:0/device:CPU:0:float:0",
-            ":0:DebugX",
-            "\0",
-            "é",
-        ),
-        *(
-            "--layer",
-            "--variable",
-            "dump_size",
-            "op_type",
-            "99999999999999999999",
-            "#99999999999",
-            "@[0]",
-            "*",
-        ),
-    ]
-)
+_WORDS = """
+float float:0 long:0 texts none:0 complex #0 #e0 # [ ] [0] [::-1] [9] `float:0` ` -a -s -r
+[[0,1],[2,inf]] -n 0 -1 -g loss ( ' " np.sum( ) + -t -f has_inf_or_nan -fenn --where nan>0 --dtype
+float32 : /job:a/replica:0/task:0/device:CPU:0:float:0 :0:DebugX é --layer --variable dump_size op_type
+99999999999999999999 #99999999999 @[0] *
+""".split()
+_TYPED = st.sampled_from([*_WORDS, "[..., None]", "[0, 1]", "\0"])
 
 
 @given(command=st.sampled_from(["lt", "pt", "pf", "eval"]), words=st.lists(_TYPED, max_size=6))
@@ -512,8 +457,7 @@ def test_a_value_that_was_changed_at_a_breakpoint_says_so(tmp_path):
     recording.execution("Fill", [whole(np.float32([1, 2]), 1)])
     recording.changed_value("Fill_3", "value * 2", graph_id="")
     recording.changed_value("Log", "np.nan_to_num(value)")
-    recording.close()
-    with shell_over(tmp_path) as shell:
+    with shell_over(recording.close()) as shell:
         changed = "  changed: the ops after it got np.nan_to_num(value)"
         assert changed in lines_of(shell.answer("pt Log -n -1"))
         assert changed not in lines_of(shell.answer("pt Log -n 0"))

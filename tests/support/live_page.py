@@ -1,0 +1,60 @@
+"""What pages of programs need: a logdir with a recording, a TensorBoard on it, and the bar of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from tests.support.debugger_page import DebuggerPage
+from tests.support.events import Recording
+from tests.support.live_program import ScriptedProgram, served
+from tests.support.serving import tensorboard
+
+
+class LiveLogdir:
+    """A logdir with a recording in its folder ``train``, and a TensorBoard on it."""
+
+    def __init__(self, logdir: Path, address: str, files: str) -> None:
+        self.logdir, self.address, self._files = logdir, address, files
+
+    @contextmanager
+    def program(self, *, folder: str = "train", **options: object) -> Iterator[ScriptedProgram]:
+        """A program that waits; the one of ``train`` has the recording."""
+        files = self._files if folder == "train" else ""
+        with served(ScriptedProgram(**options), self.logdir / folder, files=files) as program:
+            yield program
+
+
+@contextmanager
+def live_logdir(recording: Recording, log: Path, **options: object) -> Iterator[LiveLogdir]:
+    """End a recording in a folder ``train``, and start a TensorBoard on the folder above."""
+    folder = recording.close()
+    with tensorboard(folder.parent, log, **options) as address:
+        yield LiveLogdir(folder.parent, address, recording.files.prefix)
+
+
+def headline(page: DebuggerPage) -> Locator:
+    """Where the bar says what the program does."""
+    return page.part("live-headline")
+
+
+def press(page: DebuggerPage, key: str) -> None:
+    """Press a key on the page itself."""
+    page.frame.locator("body").press(key)
+
+
+def check_that_nothing_can_be_commanded(page: DebuggerPage, why: str) -> None:
+    """Try the buttons, which say why they are off, the keys, and a breakpoint."""
+    for name in ("step", "stepOver", "continue", "pause", "detach", "stop"):
+        button = page.part(f"live-{name}")
+        expect(button).to_have_attribute("aria-disabled", "true")
+        expect(button).to_have_attribute("title", why)
+        button.click(force=True)
+    for key in ("F8", "F9", "F10", "F11"):
+        press(page, key)
+    page.part("dock-tab-breakpoints").click()
+    page.part("breakpoint-text").fill("Log")
+    expect(page.part("breakpoint-add")).to_be_disabled()
