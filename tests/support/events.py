@@ -274,6 +274,12 @@ class Recording:
         self.writer.close()
         return self.files.folder
 
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
     """Writes a program that runs an eager op and calls ``loss(x)``, which takes the log of 0 and multiplies.

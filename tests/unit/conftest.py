@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.commands import Tbdbg
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -22,3 +24,9 @@ def _no_running_event_loop() -> Iterator[None]:
     asyncio._set_running_loop(None)
     yield
     asyncio._set_running_loop(running)
+
+
+@pytest.fixture
+def tbdbg(capsys: pytest.CaptureFixture[str]) -> Tbdbg:
+    """The command, which runs in this process."""
+    return Tbdbg(capsys)

@@ -103,8 +103,7 @@ def test_a_mask_that_the_program_wrote_is_not_the_first_cause(tmp_path):
     recording.trace("g1", "x", GOOD)
     recording.trace("g1", "masked", full_health(-math.inf))
     recording.trace("g1", "Log", full_health(-math.inf))
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
         assert _first_cause(snapshot)["op_name"] == "Log"
 
@@ -117,8 +116,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
         if step == 150:
             recording.trace("g1", "softmax", BAD)
         recording.execution("__inference_loss_7", [BAD if step == 150 else GOOD], graph_id="g1")
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 152
         assert _first_cause(snapshot)["op_name"] == "softmax"
 
@@ -126,8 +124,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
 def test_a_mask_alone_is_no_cause(tmp_path):
     recording = _masked_program(tmp_path)
     recording.trace("g1", "masked", full_health(-math.inf))
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) is None
 
 
@@ -207,8 +204,7 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
 
 
 def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
-    small_program(tmp_path, steps=1).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=1).close()) as snapshot:
         info = graphs.op_info(snapshot, "g1", "Log")
         source, consumer = info["inputs"][0]["data"], info["consumers"][0][0]["data"]
         assert source["inputs"] == []
@@ -238,8 +234,7 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
 
 
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
-    small_program(tmp_path, steps=2).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=2).close()) as snapshot:
         inputs = graphs.inputs_of(snapshot, 6)
         assert [(i["op_name"], i["graph_execution_index"]) for i in inputs] == [("x", 4), ("Log", 5)]
         assert [i["health"]["bad"] for i in inputs] == [False, True]
@@ -278,8 +273,7 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
 
 
 def test_what_is_not_there_is_said_to_be_missing(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path).close()) as snapshot:
         for ask in (
             lambda: graphs.graph_info(snapshot, "nope"),
             lambda: graphs.op_info(snapshot, "nope", "Log"),
@@ -341,8 +335,7 @@ def test_an_execution_tells_its_thread_if_it_is_recorded(tmp_path):
 
 
 def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path).close()) as snapshot:
         frames = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
     assert frames["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
     assert frames["details"] == [
@@ -374,8 +367,7 @@ def test_whose_code_a_file_is(path, expected):
 
 
 def test_columns_say_the_same_as_the_rows(tmp_path):
-    small_program(tmp_path, steps=3).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=3).close()) as snapshot:
         rows = graph_executions.data(snapshot, Range(2, 11))
         page = tables.graph_executions_page(snapshot, Range(2, 11))
         columns, names = page.columns, page.dictionaries
@@ -452,8 +444,7 @@ def test_the_status_counts_and_names(tmp_path):
         tmp_path, recorder_version="0.1", tensor_debug_mode=4, circular_buffer_size=3, host_name="big"
     )
     recording.counts(10, 20, finished=False, failure="the disk is full")
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         answer = status(snapshot)
     assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (6, 12)
@@ -502,8 +493,7 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
 
 
 def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path).close()) as snapshot:
         answer = status(snapshot)
     assert (answer["finished"], answer["circular_buffer_size"]) == (None, None)
     assert (answer["tensor_debug_mode"], answer["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")

@@ -156,14 +156,11 @@ def test_a_url_that_cannot_be_read_here_is_a_wrong_argument_with_its_reason(caps
     ],
     ids=["one", "few", "many", "the logdir itself"],
 )
-def test_a_run_that_is_not_there_is_answered_with_some_that_are(
-    tmp_path, capsys, monkeypatch, runs, sentence
-):
+def test_a_run_that_is_not_there_is_answered_with_some_that_are(tmp_path, tbdbg, monkeypatch, runs, sentence):
     monkeypatch.chdir(tmp_path)
     for name in runs:
         small_program(tmp_path / "logs" / name).close()
-    assert main(["index", "logs", "--run", "nope"]) == 1
-    assert capsys.readouterr().err == f"tbdbg: {sentence}\n"
+    assert tbdbg.error("index", "logs", "--run", "nope") == f"tbdbg: {sentence}\n"
 
 
 @pytest.mark.parametrize(
@@ -176,39 +173,37 @@ def test_a_run_that_is_not_there_is_answered_with_some_that_are(
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
-def test_dump_refuses_what_is_no_event_file(tmp_path, capsys, name, content, options):
+def test_dump_refuses_what_is_no_event_file(tmp_path, tbdbg, name, content, options):
     (tmp_path / name).write_bytes(content)
-    assert main(["dump", str(tmp_path / name), *options]) == 1
-    said = capsys.readouterr()
+    said = tbdbg.said("dump", tmp_path / name, *options, code=1)
     assert said.out == "" and "is not an event file" in said.err and said.err.count("\n") == 1
 
 
-def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, capsys):
+def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, tbdbg):
     recording = small_program(tmp_path / "run")
     recording.close()
     renamed = tmp_path / "copy"
     renamed.write_bytes(recording.files.path("execution").read_bytes())
-    assert main(["dump", str(renamed)]) == 0
-    assert "execution:" in capsys.readouterr().out
+    assert "execution:" in tbdbg("dump", renamed)
     for content in (b"", b"damaged, and more than a header long"):
         recording.files.path("execution").write_bytes(content)
         assert main(["dump", str(recording.files.path("execution"))]) == 0
 
 
-def test_an_error_of_duckdb_has_its_lines(tmp_path, capsys):
+def test_an_error_of_duckdb_has_its_lines(tmp_path, tbdbg):
     small_program(tmp_path).close()
-    assert main(["sql", str(tmp_path), "SELECT nothing FROM graph_executions"]) == 1
-    first, *others = capsys.readouterr().err.rstrip("\n").split("\n")
+    first, *others = (
+        tbdbg.error("sql", tmp_path, "SELECT nothing FROM graph_executions").rstrip("\n").split("\n")
+    )
     assert first.startswith("tbdbg: The query failed: Binder Error") and "\\n" not in first
     assert any(line.startswith("  LINE 1: SELECT nothing") for line in others)
     assert all(line.startswith("  ") or not line for line in others)
 
 
-def test_an_error_of_duckdb_controls_nothing(tmp_path, capsys):
+def test_an_error_of_duckdb_controls_nothing(tmp_path, tbdbg):
     small_program(tmp_path).close()
     query = "SELECT CAST(concat('\x1b[2J', chr(27), chr(10), 'tbdbg: all is well') AS INTEGER)"
-    assert main(["sql", str(tmp_path), query]) == 1
-    err = capsys.readouterr().err
+    err = tbdbg.error("sql", tmp_path, query)
     assert "\x1b" not in err and "\ntbdbg: " not in err
 
 

@@ -66,13 +66,12 @@ def _page(plugin, count):
     return [one["op_name"] for one in page["graph_executions"]]
 
 
-def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, capsys):
+def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, tbdbg):
     small_program(tmp_path / "a").close()
     upload(tmp_path, bucket)
 
     def told(*arguments: str) -> str:
-        assert main([*arguments]) == 0
-        return capsys.readouterr().out
+        return tbdbg(*arguments)
 
     assert json.loads(told("info", bucket, "--json"))["a"]["num_graph_executions"] == 8
     assert json.loads(told("index", bucket, "--json"))["a"]["executions"] == 4
@@ -82,15 +81,12 @@ def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, capsy
     assert json.loads(told("clean", bucket, "--json"))["bytes"] > 0
 
 
-def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, capsys):
+def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, tbdbg):
     small_program(tmp_path / "events", steps=3).close()
     assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "tables")]) == 0
     upload(tmp_path / "tables", f"{bucket}/tables")
-    capsys.readouterr()
-    assert main(["sql", bucket, "SELECT count(*) AS n FROM graph_executions", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": 12}]
+    assert tbdbg.json("sql", bucket, "SELECT count(*) AS n FROM graph_executions") == [{"n": 12}]
 
 
-def test_a_bucket_that_is_not_there_is_said_not_to_be(bucket, capsys):
-    assert main(["info", f"{bucket}-of-nobody/logs"]) == 1
-    assert f"{bucket}-of-nobody/logs does not exist." in capsys.readouterr().err
+def test_a_bucket_that_is_not_there_is_said_not_to_be(bucket, tbdbg):
+    assert f"{bucket}-of-nobody/logs does not exist." in tbdbg.error("info", f"{bucket}-of-nobody/logs")

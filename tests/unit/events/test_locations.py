@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from werkzeug.test import Client
 from tb_debugger_plugin.analysis.lists.tables import graph_executions_page
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
@@ -149,7 +147,7 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
         loader.close()
 
 
-def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, capsys):
+def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, tbdbg):
     small_program(tmp_path).close()
     _upload(tmp_path, remote)
     plugin = DebuggerPlugin(base_plugin.TBContext(logdir=remote))
@@ -158,10 +156,8 @@ def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, capsys):
         assert list(client.get("/data/plugin/debugger/runs").json) == ["."]
     finally:
         plugin.close()
-    assert main(["info", remote, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["."]["num_graph_executions"] == 8
-    assert main(["dump", remote]) == 0
-    assert capsys.readouterr().out.count("graph_execution_trace:") == 8
+    assert tbdbg.json("info", remote)["."]["num_graph_executions"] == 8
+    assert tbdbg("dump", remote).count("graph_execution_trace:") == 8
 
 
 def test_a_place_on_this_machine_is_a_path():

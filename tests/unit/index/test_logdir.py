@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.logdir import one_folder, several_folders
 from tb_debugger_plugin.index.run_library import Library
@@ -53,12 +52,11 @@ def test_a_folder_that_may_not_be_read_is_named_and_hides_no_other(tmp_path, mon
     assert _found(tmp_path) == (["a", "c"], [Problem(str(tmp_path / "b"), message)])
 
 
-def test_the_command_line_names_it_beside_the_other_runs(tmp_path, monkeypatch, capsys):
+def test_the_command_line_names_it_beside_the_other_runs(tmp_path, monkeypatch, tbdbg):
     for name in ("a", "b"):
         small_program(tmp_path / name).close()
     _locked(monkeypatch, tmp_path / "b")
-    assert main(["info", str(tmp_path), "--json"]) == 0
-    said = capsys.readouterr()
+    said = tbdbg.said("info", tmp_path, "--json", code=0)
     assert list(json.loads(said.out)) == ["a"]
     assert said.err == f"tbdbg: {tmp_path / 'b'} cannot be read: Permission denied.\n"
 

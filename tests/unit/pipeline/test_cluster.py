@@ -184,17 +184,17 @@ def test_workers_without_this_version_are_named(client, monkeypatch):
         cluster._check_workers(client)
 
 
-def test_the_verb_asks_a_scheduler_and_names_the_folders_of_all_runs(tmp_path, client, capsys, monkeypatch):
+def test_the_verb_asks_a_scheduler_and_names_the_folders_of_all_runs(tmp_path, client, tbdbg, monkeypatch):
     for name in ("a", "b"):
         small_program(tmp_path / "logs" / name).close()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "Client", lambda address, timeout: _Lent(client))
-    assert main(["index", "logs", "--to", "out", "--scheduler", "tcp://head:8786", "--json"]) == 0
-    actual = json.loads(capsys.readouterr().out)
+    actual = tbdbg.json("index", "logs", "--to", "out", "--scheduler", "tcp://head:8786")
     assert [actual[name]["folder"] for name in "ab"] == [str(tmp_path / "out" / name) for name in "ab"]
     assert [run.name for run in find_runs(tmp_path / "out")] == ["a", "b"]
-    assert main(["index", "out", "--to", "again", "--scheduler", "tcp://head:8786"]) == 1
-    assert "holds tables already" in capsys.readouterr().err
+    assert "holds tables already" in tbdbg.error(
+        "index", "out", "--to", "again", "--scheduler", "tcp://head:8786"
+    )
 
 
 class _Lent:
@@ -210,23 +210,21 @@ class _Lent:
         pass
 
 
-def test_a_scheduler_that_does_not_answer_is_named(tmp_path, capsys, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path, tbdbg, monkeypatch):
     small_program(tmp_path / "run").close()
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
-    assert main(["index", str(tmp_path), "--to", str(tmp_path / "out"), "--scheduler", address]) == 1
-    said = capsys.readouterr().err
+    said = tbdbg.error("index", tmp_path, "--to", tmp_path / "out", "--scheduler", address)
     assert f"No scheduler of Dask answers at {address}" in said and said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_without_dask_the_verb_says_what_to_install(tmp_path, monkeypatch, capsys):
+def test_without_dask_the_verb_says_what_to_install(tmp_path, monkeypatch, tbdbg):
     small_program(tmp_path / "run").close()
     monkeypatch.delitem(sys.modules, "tb_debugger_plugin.pipeline.cluster")
     monkeypatch.delattr("tb_debugger_plugin.pipeline.cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert main(["index", str(tmp_path / "run"), "--to", str(tmp_path / "out")]) == 1
-    assert "tb-debugger-plugin[cluster]" in capsys.readouterr().err
+    assert "tb-debugger-plugin[cluster]" in tbdbg.error("index", tmp_path / "run", "--to", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -243,9 +241,8 @@ def test_a_wrong_command_line_says_what_is_wrong(tmp_path, capsys, words, senten
     assert exit_.value.code == 2 and sentence in capsys.readouterr().err
 
 
-def test_beam_says_what_to_use_instead(capsys):
-    assert main(["beam", "logs", "out", "--", "--runner=DirectRunner"]) == 2
-    said = capsys.readouterr().err
+def test_beam_says_what_to_use_instead(tbdbg):
+    said = tbdbg.error("beam", "logs", "out", "--", "--runner=DirectRunner", code=2)
     assert "tbdbg index LOGDIR --to OUT" in said and said.count("\n") == 1
 
 

@@ -114,8 +114,7 @@ def test_a_run_with_exploding_values_only_begins_with_the_first_one(tmp_path: Pa
     recording.trace("g1", "x", numerics(2.0))
     recording.trace("g1", "Log", numerics(1e11))
     recording.trace("g1", "mul", numerics(1e12))
-    recording.close()
-    with Asker(tmp_path) as page:
+    with Asker(recording.close()) as page:
         answer = page.json("/alerts", _RUN)
         assert (answer["first_cause"], answer["alerts_breakdown"]) == (0, {"ExplodingAlert": 2})
         assert page.json("/diagnosis", _RUN)["diagnosis"]["headline"] == "Log in loss, train.py:3"

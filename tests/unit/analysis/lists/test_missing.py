@@ -127,11 +127,10 @@ def test_of_several_hosts_the_one_is_named_of_which_something_is_missing(tmp_pat
     assert host == "small" and message.startswith("7 of 40 graph executions of small are on record")
 
 
-def test_exported_tables_and_the_command_line_say_it_too(tmp_path, capsys):
+def test_exported_tables_and_the_command_line_say_it_too(tmp_path, tbdbg):
     files = _recorded(tmp_path / "cut")
     _cut(files, GRAPH_EXECUTION_TRACES, 7, 5)
-    assert main(["info", str(tmp_path / "cut")]) == 0
-    assert "not recorded: 7 of 40 graph executions are on record" in capsys.readouterr().out
+    assert "not recorded: 7 of 40 graph executions are on record" in tbdbg("info", tmp_path / "cut")
     assert main(["export", str(tmp_path / "cut"), "--parquet", str(tmp_path / "tables")]) == 0
     assert _not_recorded(tmp_path / "tables") == _not_recorded(tmp_path / "cut") != []
 

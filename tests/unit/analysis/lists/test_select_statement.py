@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import duckdb
@@ -52,12 +51,11 @@ def logdir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("query", _HOSTILE)
-def test_a_query_reads_and_writes_no_file(logdir, capsys, query):
+def test_a_query_reads_and_writes_no_file(logdir, tbdbg, query):
     here = logdir.parent / "here"
     before = sorted(here.iterdir())
     query = query.replace("{}", str(here))
-    assert main(["sql", str(logdir), query]) == 1
-    said = capsys.readouterr()
+    said = tbdbg.said("sql", logdir, query, code=1)
     assert ("root:" in said.out, "42" in said.out, "Traceback" in said.err) == (False, False, False)
     with open_run(logdir) as run:
         with pytest.raises((BadQueryError, duckdb.Error)):
@@ -68,22 +66,20 @@ def test_a_query_reads_and_writes_no_file(logdir, capsys, query):
 
 
 @pytest.mark.parametrize("query", ["EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT count(*) FROM executions"])
-def test_a_select_may_be_explained(logdir, capsys, query):
-    assert main(["sql", str(logdir), query]) == 0
-    assert capsys.readouterr().out
+def test_a_select_may_be_explained(logdir, tbdbg, query):
+    assert tbdbg("sql", logdir, query)
 
 
-def test_times_are_times_without_further_packages(logdir, capsys):
+def test_times_are_times_without_further_packages(logdir, tbdbg):
     query = "SELECT to_timestamp(wall_time) AS at, now() > to_timestamp(wall_time) AS later FROM executions"
-    assert main(["sql", str(logdir), f"{query} LIMIT 1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = tbdbg.json("sql", logdir, f"{query} LIMIT 1")
     with open_run(logdir) as run:
         ((time,),) = run.sql("SELECT to_timestamp(min(wall_time)) FROM executions").fetchall()
         ((seconds,),) = run.sql("SELECT min(wall_time) FROM executions").fetchall()
     assert (row["later"], row["at"]) == (True, str(time)) and abs(time.timestamp() - seconds) < 1e-5
 
 
-def test_a_growing_run_is_followed_and_exported_where_files_are_out_of_reach(tmp_path, capsys):
+def test_a_growing_run_is_followed_and_exported_where_files_are_out_of_reach(tmp_path, tbdbg):
     recording = small_program(tmp_path / "run", steps=1)
     loader = loaded(tmp_path / "run", poll_seconds=0.01)
     try:
@@ -93,20 +89,21 @@ def test_a_growing_run_is_followed_and_exported_where_files_are_out_of_reach(tmp
         small_program(tmp_path / "more", steps=3).close()
     finally:
         loader.close()
-    assert main(["export", str(tmp_path / "more"), "--parquet", str(tmp_path / "out's"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["."]["rows"]["graph_executions"] == 3 * before
+    assert (
+        tbdbg.json("export", tmp_path / "more", "--parquet", tmp_path / "out's")["."]["rows"][
+            "graph_executions"
+        ]
+        == 3 * before
+    )
     query = "SELECT count(*) AS n FROM graph_executions"
-    capsys.readouterr()
-    assert main(["sql", str(tmp_path / "out's"), query, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": 3 * before}]
+    assert tbdbg.json("sql", tmp_path / "out's", query) == [{"n": 3 * before}]
 
 
-def test_a_query_on_tables_reads_nothing_beside_their_folder(logdir, capsys):
+def test_a_query_on_tables_reads_nothing_beside_their_folder(logdir, tbdbg):
     out = logdir.parent / "out"
     assert main(["export", str(logdir), "--parquet", str(out)]) == 0
     for query in ("SELECT * FROM '../here/secret.csv'", "SELECT * FROM '{}/../here/secret.csv'"):
-        assert main(["sql", str(out), query.replace("{}", str(out))]) == 1
-        assert "42" not in capsys.readouterr().out
+        assert "42" not in tbdbg("sql", out, query.replace("{}", str(out)), code=1)
     assert main(["sql", str(out), f"EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}/written.csv'"]) == 1
     assert not (out / "written.csv").exists()
 

@@ -44,8 +44,7 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
     recording.session_run(1, 2, session=2, thread=2, error="InvalidArgumentError: no")
     recording.session_run(2, 1, thread=7)
     recording.session_run(3, 9)
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert session_runs.num_session_runs(snapshot) == 4
         answer = _data(snapshot, Range(0, 4))
         second = _data(snapshot, Range(1, 2))
@@ -82,8 +81,7 @@ def test_the_requests_of_two_hosts_are_not_mixed_up(tmp_path):
 def test_the_route_refuses_positions_that_are_not_in_the_list(tmp_path):
     recording = _program(tmp_path / "run")
     recording.session_run(1, 1)
-    recording.close()
-    with Asker(tmp_path) as asker:
+    with Asker(recording.close()) as asker:
         assert asker.json("/session_runs", run="run", begin=1)["session_runs"] == []
         assert asker.refusal("/session_runs", run="run", end=2)[0] == 400
 
