@@ -272,8 +272,8 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
         assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
 
 
-def test_what_is_not_there_is_said_to_be_missing(tmp_path):
-    with snapshot_of(small_program(tmp_path).close()) as snapshot:
+def test_what_is_not_there_is_said_to_be_missing(small_run):
+    with snapshot_of(small_run) as snapshot:
         for ask in (
             lambda: graphs.graph_info(snapshot, "nope"),
             lambda: graphs.op_info(snapshot, "nope", "Log"),
@@ -334,8 +334,8 @@ def test_an_execution_tells_its_thread_if_it_is_recorded(tmp_path):
     assert [execution["thread_name"] for execution in data] == ["loader", None, None]
 
 
-def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
-    with snapshot_of(small_program(tmp_path).close()) as snapshot:
+def test_frames_tell_their_line_and_whose_code_it_is(small_run):
+    with snapshot_of(small_run) as snapshot:
         frames = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
     assert frames["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
     assert frames["details"] == [
@@ -492,8 +492,8 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (7, 90)
 
 
-def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
-    with snapshot_of(small_program(tmp_path).close()) as snapshot:
+def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(small_run):
+    with snapshot_of(small_run) as snapshot:
         answer = status(snapshot)
     assert (answer["finished"], answer["circular_buffer_size"]) == (None, None)
     assert (answer["tensor_debug_mode"], answer["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")

@@ -68,8 +68,7 @@ def test_each_op_takes_what_its_records_take_in_the_files_of_all_hosts(tmp_path)
 def test_of_a_long_recording_a_part_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_MEASURED", 256)
     recording = small_program(tmp_path, steps=200)
-    recording.close()
-    answer, (found, numbers) = _answered(tmp_path)
+    answer, (found, numbers) = _answered(recording.close())
     size, number = _measured(recording)
     assert not answer["is_measured"] and numbers == number
     assert found.keys() == size.keys()
@@ -81,8 +80,7 @@ def test_a_filter_saves_what_the_tensors_take_that_it_leaves_out(tmp_path):
     recording.op("g1", "count", "Size", ["x:0"], ids=[14], outputs=[(3, [])])
     for step in range(20):
         recording.trace("g1", "count", whole([step], 3))
-    recording.close()
-    answer, (size, number) = _answered(tmp_path)
+    answer, (size, number) = _answered(recording.close())
     savings = {one["argument"].partition("=")[0]: one for one in answer["savings"]}
     assert savings["tensor_dtypes"]["argument"] == "tensor_dtypes=['float32']"
     assert (savings["tensor_dtypes"]["records"], savings["tensor_dtypes"]["bytes"]) == (20, size["Size"])

@@ -106,11 +106,12 @@ def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, make, verb, 
     code, sentence = _SAID[make][verb]
     more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
     assert main([verb, str(folder), *more, *(["--json"] if as_json else [])]) == code
-    err = capfd.readouterr().err
+    said = capfd.readouterr()
     if sentence:
-        assert err.startswith("tbdbg: ") and sentence in err and err.count("\n") == 1
+        assert said.err.startswith("tbdbg: ") and sentence in said.err and said.err.count("\n") == 1
+        assert as_json or said.out == ""
     else:
-        assert err == ""
+        assert said.err == ""
 
 
 @pytest.mark.parametrize("verb", ["info", "index", "export"])
@@ -190,20 +191,18 @@ def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, tbdb
         assert main(["dump", str(recording.files.path("execution"))]) == 0
 
 
-def test_an_error_of_duckdb_has_its_lines(tmp_path, tbdbg):
-    small_program(tmp_path).close()
+def test_an_error_of_duckdb_has_its_lines(small_run, tbdbg):
     first, *others = (
-        tbdbg.error("sql", tmp_path, "SELECT nothing FROM graph_executions").rstrip("\n").split("\n")
+        tbdbg.error("sql", small_run, "SELECT nothing FROM graph_executions").rstrip("\n").split("\n")
     )
     assert first.startswith("tbdbg: The query failed: Binder Error") and "\\n" not in first
     assert any(line.startswith("  LINE 1: SELECT nothing") for line in others)
     assert all(line.startswith("  ") or not line for line in others)
 
 
-def test_an_error_of_duckdb_controls_nothing(tmp_path, tbdbg):
-    small_program(tmp_path).close()
+def test_an_error_of_duckdb_controls_nothing(small_run, tbdbg):
     query = "SELECT CAST(concat('\x1b[2J', chr(27), chr(10), 'tbdbg: all is well') AS INTEGER)"
-    err = tbdbg.error("sql", tmp_path, query)
+    err = tbdbg.error("sql", small_run, query)
     assert "\x1b" not in err and "\ntbdbg: " not in err
 
 

@@ -9,17 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
-import fsspec
 import pytest
 from distributed.core import Status
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
-from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
@@ -28,7 +26,7 @@ from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import cluster
 from tb_debugger_plugin.pipeline.survey import walk
 from tests.support.answers import answers_of
-from tests.support.buckets import new_bucket, object_store, upload, use_store
+from tests.support.buckets import forgotten, new_bucket, object_store, upload, use_store
 from tests.support.disks import with_disks
 from tests.support.events import small_program
 from tests.support.jobs import write_job
@@ -317,10 +315,9 @@ def test_ctrl_c_is_answered_in_one_sentence_and_leaves_no_process(tmp_path, when
 @pytest.mark.long
 def test_a_dump_in_a_bucket_becomes_tables_in_a_bucket(tmp_path, monkeypatch):
     write_job(tmp_path / "job")
-    with object_store("s3", tmp_path / "log") as address:
+    with ExitStack() as stack, object_store("s3", tmp_path / "log") as address:
         use_store(monkeypatch, "s3", address)
-        locations._file_system.cache_clear()
-        fsspec.filesystem("s3").clear_instance_cache()
+        stack.enter_context(forgotten("s3"))
         bucket = new_bucket("s3")
         upload(tmp_path / "job", f"{bucket}/job")
         command = [*_TBDBG, "index", f"{bucket}/job", "--to", f"{bucket}/out", "--workers", "2", "--json"]
@@ -334,5 +331,3 @@ def test_a_dump_in_a_bucket_becomes_tables_in_a_bucket(tmp_path, monkeypatch):
             actual = answers_of(location(f"{bucket}/{folder}"))
             assert actual["graph_executions"] == expected["graph_executions"]
             assert actual["executions"] == expected["executions"]
-    locations._file_system.cache_clear()
-    fsspec.filesystem("s3").clear_instance_cache()

@@ -33,6 +33,11 @@ def given(name: str, size: int | None = 1000, **counts: int) -> Input:
     return Input(name, numbers(counts, size))
 
 
+def blocks(text: str) -> list[str]:
+    """Lines, each with the indented lines below it; those with a `#` at their beginning are comments."""
+    return re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())
+
+
 def drawn(text: str) -> list[ParameterSet]:
     """Op type, output, inputs and the lines below, of ops such as `Log(x:0 zero=3, y:0 9) -> nan=1`.
 
@@ -40,7 +45,7 @@ def drawn(text: str) -> list[ParameterSet]:
     of one in `_INPUTS`. What is said of an op stands below it.
     """
     cases = []
-    for block in re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip()):
+    for block in blocks(text):
         op, *said = block.split("\n")
         op_type, inputs, output = re.findall(r"(\w+)\((.*)\) -> (.*)", op)[0]
         made = _OUTPUTS.get(output) or _counts(output.split())
@@ -270,77 +275,56 @@ def test_a_complex_number_divided_by_zero_is_nan_for_a_reason(dtype: str, counts
     assert said.startswith("Its input b:0 held 1 zero") == counts_zeros
 
 
-def values(name: str, *elements: float, dtype: str = "float32") -> Input:
-    """An input of which everything was measured."""
-    return Input(name, Numbers.of_values(dtype, elements))
+#: Op, dtype, elements of its inputs and result, all of which are on record; and how the answer begins.
+_RANGES = """
+Exp float32 x:0 1 95.2 -> 2.7 inf
+    Its input x:0 held values from 1 to 95.2: its result is beyond the range of float32 (up
+# Nothing of this size overflows: the numbers on record are not those of this result.
+Exp float32 x:0 1 -> inf
+    Its input was finite.
+Exp float16 x:0 12 -> inf
+    Its input x:0 held the value 12:
+Cast float16 x:0 7e4 -> inf
+    Its input x:0 held the value 7e+04:
+Cast float16 x:0 6e4 -> inf
+    Its input was finite.
+Cast float8_e4m3fn x:0 500 -> nan
+    Its input x:0 held the value 500: float8_e4m3fn (up to 448) has no infinity
+Pow float32 x:0 -1e30 1e30, y:0 2 -> inf inf
+    Its input x:0 held values from -1e+30 to 1e+30 and its input y:0 held the value 2: its result
+Pow float32 x:0 -2, y:0 2 -> nan
+    Its inputs were all finite.
+Acos float32 x:0 0.5 1.25 -> 0 nan
+    Its input x:0 held values such as 1.25:
+Acos float32 x:0 0.5 1 -> 0 nan
+    Its input was finite.
+Cholesky float32 k:0 1 2 -> nan
+    Its input was finite. The matrix is not
+"""
+
+
+def _of_values(dtype: str, text: str) -> Numbers:
+    return Numbers.of_values(dtype, [float(word) for word in text.split()])
 
 
 @pytest.mark.parametrize(
-    "op_type, dtype, inputs, output, begin",
-    [
-        (
-            "Exp",
-            "float32",
-            [values("x:0", 1.0, 95.2)],
-            [2.7, math.inf],
-            "Its input x:0 held values from 1 to 95.2: its result is beyond the range of float32 (up",
-        ),
-        # Nothing of this size overflows: the numbers on record are not those of this result.
-        ("Exp", "float32", [values("x:0", 1.0)], [math.inf], "Its input was finite."),
-        ("Exp", "float16", [values("x:0", 12.0)], [math.inf], "Its input x:0 held the value 12:"),
-        ("Cast", "float16", [values("x:0", 7e4)], [math.inf], "Its input x:0 held the value 7e+04:"),
-        ("Cast", "float16", [values("x:0", 6e4)], [math.inf], "Its input was finite."),
-        (
-            "Cast",
-            "float8_e4m3fn",
-            [values("x:0", 500.0)],
-            [math.nan],
-            "Its input x:0 held the value 500: float8_e4m3fn (up to 448) has no infinity",
-        ),
-        (
-            "Pow",
-            "float32",
-            [values("x:0", -1e30, 1e30), values("y:0", 2.0)],
-            [math.inf, math.inf],
-            "Its input x:0 held values from -1e+30 to 1e+30 and its input y:0 held the value 2: its result",
-        ),
-        (
-            "Pow",
-            "float32",
-            [values("x:0", -2.0), values("y:0", 2.0)],
-            [math.nan],
-            "Its inputs were all finite.",
-        ),
-        (
-            "Acos",
-            "float32",
-            [values("x:0", 0.5, 1.25)],
-            [0, math.nan],
-            "Its input x:0 held values such as 1.25:",
-        ),
-        ("Acos", "float32", [values("x:0", 0.5, 1.0)], [0, math.nan], "Its input was finite."),
-        (
-            "Sum",
-            "float16",
-            [values("x:0", *[300.0] * 300)],
-            [math.inf],
-            "Its input x:0 held the value 300: its result is beyond the range of float16 (up to 65,504)",
-        ),
-        (
-            "Cholesky",
-            "float32",
-            [values("k:0", 1.0, 2.0)],
-            [math.nan],
-            "Its input was finite. The matrix is not",
-        ),
-    ],
+    "op, begin", [case.split("\n    ") for case in blocks(_RANGES)], ids=lambda text: text.partition("\n")[0]
 )
-def test_where_ranges_are_on_record_arithmetic_decides(
-    op_type: str, dtype: str, inputs: Sequence[Input], output: Sequence[float], begin: str
-) -> None:
-    answer = why(op_type, Numbers.of_values(dtype, output), inputs)
+def test_where_ranges_are_on_record_arithmetic_decides(op: str, begin: str) -> None:
+    op_type, dtype, given, output = re.findall(r"(\w+) (\w+) (.*) -> (.*)", op)[0]
+    named = (one.partition(" ") for one in given.split(", "))
+    inputs = [Input(name, _of_values("float32", text)) for name, _, text in named]
+    answer = why(op_type, _of_values(dtype, output), inputs)
     assert answer.startswith(begin)
     assert answer == begin or not begin.endswith(".")
+
+
+def test_a_sum_of_many_numbers_of_float16_overflows() -> None:
+    many = Input("x:0", Numbers.of_values("float32", [300.0] * 300))
+    answer = why("Sum", Numbers.of_values("float16", [math.inf]), [many])
+    assert answer.startswith(
+        "Its input x:0 held the value 300: its result is beyond the range of float16 (up to 65,504)"
+    )
 
 
 def _texts(diagnosis: Json) -> list[str]:

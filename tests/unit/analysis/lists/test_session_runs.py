@@ -145,8 +145,9 @@ def test_op_times_become_rows_also_when_a_list_is_too_short(tmp_path):
     damaged.op_times.op_names.extend(["c", "d"])
     damaged.op_times.start_micros.append(7)
     recording.writer.write(SESSION_RUNS, damaged)
-    recording.close()
-    rows = _rows(tmp_path, "SELECT run, device, op_name, start, op_start, op_time, all_time FROM op_times")
+    rows = _rows(
+        recording.close(), "SELECT run, device, op_name, start, op_start, op_time, all_time FROM op_times"
+    )
     assert rows == [(1, "CPU", "a", 5, 1, 2, 3), (1, "CPU", "b", 6, 1, 2, 3)]
 
 
@@ -156,8 +157,7 @@ def test_a_time_that_is_not_finite_counts_as_0(tmp_path, time):
     event = recording.session_run_event(1, 1)
     event.session_run.begin_time = time
     recording.writer.write(SESSION_RUNS, event)
-    recording.close()
-    assert _rows(tmp_path, "SELECT begin_time FROM session_runs") == [(0.0,)]
+    assert _rows(recording.close(), "SELECT begin_time FROM session_runs") == [(0.0,)]
 
 
 def test_each_call_of_a_session_root_is_a_run(tmp_path):

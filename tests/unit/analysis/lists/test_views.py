@@ -84,8 +84,8 @@ def test_a_row_of_calls_says_what_the_row_in_python_says(tmp_path, make):
             assert row["step"] == (_calls_before(expected, other) if other.is_function else None)
 
 
-def test_outputs_of_eager_ops_are_tensors_with_the_line_that_ran_them(tmp_path):
-    with open_run(small_program(tmp_path).close()) as run:
+def test_outputs_of_eager_ops_are_tensors_with_the_line_that_ran_them(small_run):
+    with open_run(small_run) as run:
         rows = _rows(run, "SELECT * FROM tensors WHERE is_eager AND op_type = 'Fill' ORDER BY idx")
         threads = run.sql("SELECT DISTINCT thread, line FROM calls").fetchall()
     assert [(row["idx"], row["slot"], row["line"], row["zero"], row["health"]) for row in rows] == [
@@ -107,19 +107,18 @@ def test_calls_after_a_long_pause_have_their_steps(tmp_path):
     assert [step for (step,) in steps] == [*range(80), None]
 
 
-def test_the_views_are_made_where_they_are_asked_for_only(tmp_path, tbdbg):
-    small_program(tmp_path).close()
-    with closing(loaded(tmp_path)) as loader, loader.reading() as connection:
+def test_the_views_are_made_where_they_are_asked_for_only(small_run, tbdbg):
+    with closing(loaded(small_run)) as loader, loader.reading() as connection:
         assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [
             (0,)
         ]
-    listed = tbdbg("sql", tmp_path, "SHOW TABLES").split()
+    listed = tbdbg("sql", small_run, "SHOW TABLES").split()
     assert {*VIEWS, "graph_executions"} <= {*listed}
     assert not may_read_views("SELECT count(*) FROM graph_executions") and may_read_views("from Tensors")
 
 
-def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(tmp_path):
-    with open_run(small_program(tmp_path).close()) as run:
+def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(small_run):
+    with open_run(small_run) as run:
         count = "SELECT count(*) FROM tensors"
         before = run.sql(count).fetchall()
         with pytest.raises(duckdb.Error):
@@ -129,10 +128,9 @@ def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(tmp_path):
         assert run.sql(count).fetchall() == before == [(12,)]
 
 
-def test_a_table_is_found_with_its_schema_and_by_its_old_name(tmp_path, tbdbg):
-    small_program(tmp_path).close()
+def test_a_table_is_found_with_its_schema_and_by_its_old_name(small_run, tbdbg):
     for name in ("graph_executions", "internal.graph_executions"):
-        assert tbdbg.json("sql", tmp_path, f"SELECT count(*) AS n FROM {name}") == [{"n": 8}]
+        assert tbdbg.json("sql", small_run, f"SELECT count(*) AS n FROM {name}") == [{"n": 8}]
 
 
 def test_views_are_data_frames_and_arrow(tmp_path):
@@ -179,8 +177,7 @@ def test_an_export_without_views_is_a_run(tmp_path, tbdbg):
         ),
     ],
 )
-def test_a_rule_may_read_the_views_or_give_their_names_to_subqueries(tmp_path, tbdbg, query, found):
-    small_program(tmp_path).close()
-    (tmp_path / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
-    (facts,) = json.loads(tbdbg("alerts", tmp_path, "--json", "--rule", "Q")).values()
+def test_a_rule_may_read_the_views_or_give_their_names_to_subqueries(small_run, tbdbg, query, found):
+    (small_run / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
+    (facts,) = json.loads(tbdbg("alerts", small_run, "--json", "--rule", "Q")).values()
     assert [(alert["op_name"], alert["count"]) for alert in facts["alerts"]] == found

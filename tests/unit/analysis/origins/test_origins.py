@@ -16,7 +16,7 @@ from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.origins.traces import spans_after, spans_before
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, full_health, small_program, snapshot_of, vector
+from tests.support.events import Recording, full_health, snapshot_of, vector
 
 NAN, INF = math.nan, math.inf
 #: The elements of a tensor.
@@ -97,8 +97,8 @@ def ops_of(found: list[Origin]) -> list[tuple[str, str, str | None]]:
     return [(one.category, one.kind, one.op_name or one.op_type) for one in found]
 
 
-def test_the_op_that_made_it_of_good_inputs_is_the_origin(tmp_path: Path) -> None:
-    with snapshot_of(small_program(tmp_path).close()) as snapshot:
+def test_the_op_that_made_it_of_good_inputs_is_the_origin(small_run: Path) -> None:
+    with snapshot_of(small_run) as snapshot:
         (origin,) = origins(snapshot)
     assert (origin.category, origin.kind, origin.op_type, origin.certainty) == (
         "origin",

@@ -6,22 +6,25 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict
 from tb_debugger_plugin.analysis.values.float_formats import TARGETS
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
 from tests.support import twin
 from tests.support.commands import Tbdbg
-from tests.support.events import small_program, snapshot_of, vector, whole
+from tests.support.events import snapshot_of, vector, whole
 from tests.support.numerics import numerics, training
 
+#: The value of some tensors of a step, or its summary.
+_Step = Mapping[str, npt.ArrayLike | TensorProto]
 NUMPY = {
     "float16": np.float16,
     "float32": np.float32,
@@ -39,7 +42,7 @@ def cast(value: float, dtype: str) -> float:
         return float(source(dtype)(value).astype(NUMPY[dtype]))
 
 
-def source(dtype: str) -> Any:
+def source(dtype: str) -> type[np.floating]:
     """The dtype to cast from: `ml_dtypes` rounds a float64 to float32 first."""
     return np.float64 if dtype in ("float16", "float32") else np.float32
 
@@ -75,9 +78,7 @@ def test_below_the_normal_numbers_bits_are_lost_and_at_twice_the_smallest_one_is
     assert cast(target.smallest * 3, dtype) == target.smallest * 3
 
 
-def lens(
-    folder: Path, steps: Sequence[Mapping[str, Any]], dtype: str = "float16", **options: Any
-) -> Precision:
+def lens(folder: Path, steps: Sequence[_Step], dtype: str = "float16", **options: object) -> Precision:
     """The answer about a training function that ran some steps."""
     training(folder, steps, **options).close()
     with snapshot_of(folder) as snapshot:
@@ -121,7 +122,7 @@ def test_the_same_program_fits_into_bfloat16(tmp_path: Path) -> None:
     ],
 )
 def test_the_verdict_follows_from_the_range_alone(
-    tmp_path: Path, value: Any, verdict: PrecisionVerdict
+    tmp_path: Path, value: list[float], verdict: PrecisionVerdict
 ) -> None:
     (tensor,) = lens(tmp_path, [{"Relu": value}]).tensors
     assert tensor.verdict is verdict
@@ -142,9 +143,8 @@ def test_the_loss_scale_is_limited_by_the_largest_gradient(tmp_path: Path) -> No
     assert found.loss_scale.vanishing_at_largest.least == 0
 
 
-def test_without_minimum_and_maximum_the_answer_says_what_to_record(tmp_path: Path, tbdbg: Tbdbg) -> None:
-    small_program(tmp_path).close()
-    assert "FULL_NUMERICS" in tbdbg("precision", tmp_path)
+def test_without_minimum_and_maximum_the_answer_says_what_to_record(small_run: Path, tbdbg: Tbdbg) -> None:
+    assert "FULL_NUMERICS" in tbdbg("precision", small_run)
 
 
 def test_no_other_dtype_is_known(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_command_line_names_tensor_step_layer_and_scale(tmp_path: Path, tbdb
     assert facts["keep_in_float32"] == [] and facts["dtype"] == "bfloat16"
 
 
-def summary(array: Any) -> Any:
+def summary(array: np.ndarray) -> TensorProto:
     """The summary of an array in the mode EXPONENTS, as the twin of the kernel defines it."""
     return vector(twin.summarize(array, 1, TensorDebugMode.EXPONENTS, -1))
 
@@ -193,7 +193,9 @@ def test_the_shares_hold_what_a_cast_really_loses(
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(tmp_path: Path, kind: Any) -> None:
+def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(
+    tmp_path: Path, kind: type[np.floating]
+) -> None:
     with np.errstate(over="ignore"):
         array = np.array([0, 1e-300, 2.0**-126, -(2.0**-24), 1, 65504, 3e38, 1e39, np.inf, np.nan], kind)
     number = {np.float16: 19, np.float32: 1, np.float64: 2}[kind]
