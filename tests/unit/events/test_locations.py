@@ -20,6 +20,7 @@ from tb_debugger_plugin.events.locations import Location, RemotePath, location
 from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, find_runs, has_debug_events
+from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, full_health, loaded, small_program, snapshot_of
 from tests.support.processes import wait_until
 from tests.support.tails import build_tail
@@ -115,6 +116,14 @@ def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     _upload(recording.close(), remote)
     with snapshot_of(location(remote), commit_bytes=5000) as snapshot:
         assert snapshot.num_graph_executions == 500 and snapshot.generation > 10
+
+
+def test_tensorboard_and_the_command_line_take_urls(small_run, remote, tbdbg):
+    _upload(small_run, remote)
+    with Asker(remote) as asker:
+        assert list(asker.json("/runs")) == ["."]
+    assert tbdbg.json("info", remote)["."]["num_graph_executions"] == 8
+    assert tbdbg("dump", remote).count("graph_execution_trace:") == 8
 
 
 def test_a_place_on_this_machine_is_a_path():

@@ -135,6 +135,12 @@ def folders(tmp_path, monkeypatch):
     return actual
 
 
+def _keep(monkeypatch, size: float) -> None:
+    """Makes the cache small enough for so many megabytes."""
+    _allow(monkeypatch, size)
+    keep_cache_small()
+
+
 def _allow(monkeypatch, size: float) -> None:
     monkeypatch.setenv("TB_DEBUGGER_CACHE_GB", str(size * _MEGABYTE / 2**30))
 
@@ -144,30 +150,26 @@ def _left() -> set[str]:
 
 
 def test_nothing_is_deleted_below_the_limit(folders, monkeypatch):
-    _allow(monkeypatch, 4.5)
-    keep_cache_small()
+    _keep(monkeypatch, 4.5)
     assert _left() == {"run0", "run1", "run2", "run3"}
 
 
 def test_what_was_used_longest_ago_is_deleted_first(folders, monkeypatch):
-    _allow(monkeypatch, 3.5)
-    keep_cache_small()
+    _keep(monkeypatch, 3.5)
     assert _left() == {"run2", "run3"}
     assert len(list(database_path(find_runs(folders[2])[0]).parent.iterdir())) == 4  # two, each with its note
 
 
 def test_what_is_of_runs_that_are_gone_is_deleted_before_all_else(folders, monkeypatch):
     shutil.rmtree(folders[3])
-    _allow(monkeypatch, 3.9)
-    keep_cache_small()
+    _keep(monkeypatch, 3.9)
     assert _left() == {"run0", "run1", "run2"}
 
 
 def test_what_is_in_use_is_never_deleted(folders, monkeypatch):
     (run,) = find_runs(folders[0])
     database = open_database(run)
-    _allow(monkeypatch, 0)
-    keep_cache_small()
+    _keep(monkeypatch, 0)
     assert _left() == {"run0"} and not database.private
     database.close()
     keep_cache_small()
@@ -179,8 +181,7 @@ def test_links_and_files_of_others_are_left_alone(folders, monkeypatch, tmp_path
     (tmp_path / "precious.duckdb").write_bytes(b"1" * _MEGABYTE)
     (cache / f"{0:032}.duckdb").symlink_to(tmp_path / "precious.duckdb")
     (cache / "mine.duckdb").write_bytes(b"2" * _MEGABYTE)
-    _allow(monkeypatch, 0)
-    keep_cache_small()
+    _keep(monkeypatch, 0)
     assert {path.name for path in cache.iterdir()} == {f"{0:032}.duckdb", "mine.duckdb"}
     assert (tmp_path / "precious.duckdb").stat().st_size == _MEGABYTE
 
@@ -196,15 +197,13 @@ def test_opening_a_run_is_using_it(folders, monkeypatch):
     (run,) = find_runs(folders[0])
     open_database(run).close()
     os.truncate(database_path(run), _MEGABYTE)
-    _allow(monkeypatch, 3.5)
-    keep_cache_small()
+    _keep(monkeypatch, 3.5)
     assert _left() == {"run0", "run3"}
 
 
 def test_a_cache_folder_that_is_not_there_is_small(monkeypatch, tmp_path):
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "absent"))
-    _allow(monkeypatch, 0)
-    keep_cache_small()
+    _keep(monkeypatch, 0)
     assert databases() == []
 
 

@@ -61,13 +61,20 @@ def _indexer(folder, commit_bytes: int = COMMIT_BYTES) -> Iterator[tuple[Indexer
         database.close()
 
 
+@contextlib.contextmanager
+def _indexed(folder, **options) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
+    """An indexer that has read all that there is."""
+    with _indexer(folder, **options) as (indexer, connection):
+        _step_on(indexer)
+        yield indexer, connection
+
+
 def _all(connection, query):
     return connection.execute(query).fetchall()
 
 
 def test_a_commit_marks_only_the_tables_that_it_changes(tmp_path):
-    with small_program(tmp_path) as recording, _indexer(tmp_path) as (indexer, connection):
-        _step_on(indexer)
+    with small_program(tmp_path) as recording, _indexed(tmp_path) as (indexer, connection):
         recording.trace("g1", "Log", full_health([1.0]))
         _step_on(indexer)
         generation = str(indexer.generation)
@@ -83,8 +90,7 @@ def test_a_run_has_room_for_what_its_mode_measures_and_for_nothing_else(tmp_path
         recording.trace("g1", "Log", vector(range(len(names))))
         recording.execution("Log", [vector(range(len(names)))])
     recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        _step_on(indexer)
+    with _indexed(tmp_path) as (_, connection):
         for table in schema.TENSORS:
             assert schema.measured_columns(connection, table) == {*names} & {*STORED}
         (row,) = _all(connection, f"SELECT DISTINCT {', '.join(STORED)} FROM graph_executions")
@@ -195,8 +201,7 @@ def test_a_truncated_tail_waits_for_its_rest(tmp_path):
     path = recording.files.path(GRAPH_EXECUTION_TRACES)
     with path.open("ab") as stream:
         stream.write(framed[:20])
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT count(*) FROM notices") == [(0,)]
         with path.open("ab") as stream:
@@ -213,8 +218,7 @@ def test_a_damaged_record_is_left_out_with_a_notice(tmp_path):
     content = bytearray(path.read_bytes())
     content[20] ^= 0xFF
     path.write_bytes(content)
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (_, connection):
         assert _names(connection) == ["Log", "mul", "Mean"]
         ((file, position),) = _all(connection, "SELECT file, position FROM notices")
         assert (file, position) == (path.name, 0)
@@ -226,8 +230,7 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
     whole = path.stat().st_size
     with path.open("ab") as stream:
         stream.write(b"this is no record, and it is long enough to show it")
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         indexer.advance()
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT position FROM notices") == [(whole,)]
@@ -249,8 +252,7 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path):
 def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
     recording = Recording(tmp_path)
     recording.trace("nowhere", "op", full_health([1.0]))
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         assert _all(connection, "SELECT known FROM ops") == [(False,)]
         recording.graph("nowhere", "late")
         recording.op("nowhere", "op", "Late")
@@ -263,8 +265,7 @@ def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
 def test_an_output_that_is_not_watched_keeps_its_slot(tmp_path):
     recording = Recording(tmp_path)
     recording.execution("Two", [None, full_health([math.nan])], ids=[1, 2])
-    with _indexer(recording.close()) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         rows = _all(
             connection, "SELECT slot, tensor_id, has_value, health FROM execution_outputs ORDER BY slot"
         )
@@ -275,8 +276,7 @@ def test_ids_of_eager_tensors_are_kept_to_the_last_digit(tmp_path):
     recording = Recording(tmp_path)
     ids = [2**63 - 1, -(2**63), 2**53 + 1]
     recording.execution("Three", [None], ids=ids, inputs=ids)
-    with _indexer(recording.close()) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         for table in ("execution_outputs", "execution_inputs"):
             assert _all(connection, f"SELECT tensor_id FROM {table} ORDER BY slot") == [(i,) for i in ids]
 
@@ -299,8 +299,7 @@ def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
 def test_a_clock_that_is_set_back_between_commits_reorders_no_host(tmp_path):
     back, other = Recording(tmp_path, host="a", start=10.0), Recording(tmp_path, host="b", start=10.0)
     back.trace("g1", "first", full_health([1.0]), at=100.0)
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         back.trace("g1", "second", full_health([1.0]), at=80.0)
         other.trace("g1", "between", full_health([1.0]), at=90.0)
         indexer.advance()
@@ -325,8 +324,7 @@ def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path)
     recording = Recording(tmp_path)
     recording.trace("g1", "flushed", full_health([1.0]))
     _ring(recording, ["a", "b"])
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         assert _names(connection) == ["flushed", "a", "b"]
         _ring(recording, ["b", "c"], tail=100)
         indexer.advance()
@@ -366,13 +364,11 @@ def test_a_journal_is_read_once_also_when_it_is_drained_later(tmp_path):
     recording.files.tail_path(EXECUTION).write_bytes(journal)
     query = "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx"
     expected = [(f"Op{n}",) for n in range(4)]
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (_, connection):
         assert _all(connection, query) == expected
     path.write_bytes(b"".join(map(frame, payloads)))
     recording.files.tail_path(EXECUTION).unlink()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (_, connection):
         assert _all(connection, query) == expected
     recording.close()
 
@@ -397,8 +393,7 @@ def test_times_that_are_no_times_become_zero(tmp_path, time):
     recording = Recording(tmp_path)
     recording.trace("g", "op", vector([1]), at=time)
     recording.execution("Op", at=time)
-    with _indexer(recording.close()) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         assert _all(
             connection, "SELECT wall_time FROM graph_executions UNION SELECT wall_time FROM executions"
         ) == [(0.0,)]
@@ -409,8 +404,7 @@ def test_records_in_the_wrong_file_are_passed_over(tmp_path):
     recording.writer.write("graphs", recording.execution_event("Op"))
     recording.writer.write("execution", recording.trace_event("g1", "x", None))
     recording.writer.write("execution", DebugEvent(wall_time=1.0))
-    with _indexer(recording.close()) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         assert _all(connection, "SELECT count(*) FROM executions") == [(2,)]
 
 

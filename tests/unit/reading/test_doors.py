@@ -56,14 +56,6 @@ def whole(folder: Path, *, mask: bool = False, **options: object) -> Recording:
     return recording
 
 
-def bad(folder: Path) -> None:
-    ended(small_program(folder, **OWN), 4, 8)
-
-
-def values(folder: Path) -> None:
-    values_program(folder).close()
-
-
 def swallowed(folder: Path) -> None:
     recording = small_program(folder, steps=0, **OWN)
     with_op(recording, "root", "Sqrt", [math.nan], "x:0")
@@ -73,38 +65,14 @@ def swallowed(folder: Path) -> None:
     ended(recording, 1, 1)
 
 
-def healthy(folder: Path) -> None:
-    ended(whole(folder), 1, 1)
-
-
-def mask(folder: Path) -> None:
-    ended(whole(folder, mask=True), 1, 2)
-
-
-def running(folder: Path) -> None:
-    whole(folder).close()
-
-
 def filtered(folder: Path) -> None:
     recording = whole(folder)
     recording.not_recorded(NotRecordedReason.FILTERED, "The filter op_regex left these out.", "op_regex")
     ended(recording, 1, 1)
 
 
-def ring(folder: Path) -> None:
-    recording = whole(folder, circular_buffer_size=1)
-    ended(recording, 7, 9)
-
-
-def shapes(folder: Path) -> None:
-    recording = small_program(folder, steps=0, tensor_debug_mode=TensorDebugMode.SHAPE, **OWN)
-    recording.counts(0, 0, finished=True)
-    recording.close()
-
-
-def nothing(folder: Path) -> None:
-    recording = small_program(folder, steps=0, tensor_debug_mode=TensorDebugMode.FULL_HEALTH, **OWN)
-    ended(recording, 0, 0)
+def of_mode(folder: Path, mode: TensorDebugMode) -> None:
+    ended(small_program(folder, steps=0, tensor_debug_mode=mode, **OWN), 0, 0)
 
 
 def dead(folder: Path) -> None:
@@ -117,25 +85,37 @@ def meant(folder: Path) -> None:
     (folder / "tbdbg_allow.toml").write_text(entry)
 
 
-def exploding(folder: Path) -> None:
-    ended(training(folder, [{"MatMul": [1.0, 1e20]}] * 2), 2, 2)
-
-
+#: Writes each recording into a folder.
+MADE: dict[str, Callable[[Path], object]] = {
+    "bad": lambda folder: ended(small_program(folder, **OWN), 4, 8),
+    "values": lambda folder: values_program(folder).close(),
+    "swallowed": swallowed,
+    "healthy": lambda folder: ended(whole(folder), 1, 1),
+    "mask": lambda folder: ended(whole(folder, mask=True), 1, 2),
+    "running": lambda folder: whole(folder).close(),
+    "filtered": filtered,
+    "ring": lambda folder: ended(whole(folder, circular_buffer_size=1), 7, 9),
+    "shapes": lambda folder: of_mode(folder, TensorDebugMode.SHAPE),
+    "nothing": lambda folder: of_mode(folder, TensorDebugMode.FULL_HEALTH),
+    "dead": dead,
+    "meant": meant,
+    "exploding": lambda folder: ended(training(folder, [{"MatMul": [1.0, 1e20]}] * 2), 2, 2),
+}
 #: What is said of each recording.
-SAID: dict[Callable[[Path], None], tuple[str, str, bool]] = {
-    bad: ("bad", "First bad value: Log in loss, train.py:3", False),
-    values: ("bad", "First bad value: Log in loss, train.py:2", False),
-    swallowed: ("bad", "First bad value: Sqrt", False),
-    healthy: ("nothing", "No NaN and no infinity", True),
-    mask: ("expected", "All bad values are expected", True),
-    running: ("nothing", "No NaN and no infinity so far", True),
-    filtered: ("nothing", "No NaN and no infinity in what was recorded", False),
-    ring: ("nothing", "No NaN and no infinity in what was recorded", False),
-    shapes: ("unmeasured", "NaN and infinity were not measured", False),
-    nothing: ("empty", "Nothing is on record", False),
-    dead: ("rules", "Alert rules found 1 alert above low", False),
-    meant: ("nothing", "No NaN and no infinity in what was recorded", False),
-    exploding: ("rules", "Alert rules found 3 alerts above low", False),
+SAID: dict[str, tuple[str, str, bool]] = {
+    "bad": ("bad", "First bad value: Log in loss, train.py:3", False),
+    "values": ("bad", "First bad value: Log in loss, train.py:2", False),
+    "swallowed": ("bad", "First bad value: Sqrt", False),
+    "healthy": ("nothing", "No NaN and no infinity", True),
+    "mask": ("expected", "All bad values are expected", True),
+    "running": ("nothing", "No NaN and no infinity so far", True),
+    "filtered": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "ring": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "shapes": ("unmeasured", "NaN and infinity were not measured", False),
+    "nothing": ("empty", "Nothing is on record", False),
+    "dead": ("rules", "Alert rules found 1 alert above low", False),
+    "meant": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "exploding": ("rules", "Alert rules found 3 alerts above low", False),
 }
 
 
@@ -176,12 +156,13 @@ class Doors:
         return answer
 
 
-@pytest.fixture(scope="module", params=SAID, ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=SAID)
 def asked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Callable[[Path], None], Doors]]:
-    folder = tmp_path_factory.mktemp(request.param.__name__)
-    request.param(folder)
+) -> Iterator[tuple[str, Doors]]:
+    """The name of a recording, and its doors."""
+    folder = tmp_path_factory.mktemp(request.param)
+    MADE[request.param](folder)
     with ExitStack() as stack:
         yield request.param, Doors(folder, stack)
 
@@ -317,7 +298,7 @@ QUESTIONS = (
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
 def test_a_question_has_the_same_answer_through_every_door(
-    asked: tuple[Callable[[Path], None], Doors], question: Callable[[Doors], Answers]
+    asked: tuple[str, Doors], question: Callable[[Doors], Answers]
 ) -> None:
     answers = question(asked[1])
     first = json.loads(json.dumps(answers["Python"]))
@@ -325,14 +306,14 @@ def test_a_question_has_the_same_answer_through_every_door(
         assert json.loads(json.dumps(answer)) == first, door
 
 
-def test_a_recording_has_its_verdict(asked: tuple[Callable[[Path], None], Doors]) -> None:
-    make, doors = asked
+def test_a_recording_has_its_verdict(asked: tuple[str, Doors]) -> None:
+    name, doors = asked
     found = doors.run.verdict()
-    assert (found.kind, found.headline, found.is_good) == SAID[make]
+    assert (found.kind, found.headline, found.is_good) == SAID[name]
 
 
 def test_a_value_is_the_same_through_every_door(tmp_path: Path) -> None:
-    values(tmp_path)
+    values_program(tmp_path).close()
     with ExitStack() as stack:
         doors = Doors(tmp_path, stack)
         value = doors.run.value("Log:0")

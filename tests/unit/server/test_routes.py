@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker
@@ -49,11 +48,6 @@ def empty(tmp_path: Path) -> Iterator[Asker]:
         yield asker
 
 
-def test_runs_are_listed_with_their_start(page):
-    run = {"start_time": pytest.approx(1000.001), "title": "a/b", "verdict": None}
-    assert page.json("/runs") == {"a/b": run}
-
-
 def test_no_runs_are_an_empty_object_and_a_tab_that_waits(empty):
     assert empty.json("/runs") == {}
     assert empty.plugin.is_active() is True
@@ -64,40 +58,6 @@ def test_the_tab_is_active_and_named(page):
     metadata = page.plugin.frontend_metadata()
     assert (metadata.tab_name, metadata.es_module_path) == ("Debugger", "/index.js")
     assert page.plugin.plugin_name == "debugger"
-
-
-def test_alerts(page):
-    answer = page.json("/alerts", **_RUN, begin=0, end=2)
-    assert {k: v for k, v in answer.items() if k != "alerts"} == {
-        "begin": 0,
-        "end": 2,
-        "alert_type": None,
-        "num_alerts": 8,
-        "alerts_breakdown": {"InfNanAlert": 8},
-        "per_type_alert_limit": None,
-        "first_cause": 0,
-        "rules": [
-            {
-                "alert_type": rule.id,
-                "title": rule.title,
-                "severity": rule.severity.name.lower(),
-                "description": rule.description,
-            }
-            for rule in LISTED
-        ],
-    }
-    first = answer["alerts"][0]
-    assert set(first) == {
-        *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
-        *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
-        *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
-        *("measured", "bad", "process"),
-    }
-    assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
-        "Log",
-        1,
-        None,
-    )
 
 
 def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
@@ -150,18 +110,6 @@ def test_status_names_a_damaged_file_and_the_place(tmp_path):
         (notice,) = asker.json("/status", run=".")["notices"]
     assert notice["file"] == path.name and notice["severity"] == "warning"
     assert notice["offset"] == path.stat().st_size - 36
-
-
-def test_columns_of_executions(page):
-    assert page.get("/columns/executions", **_RUN).mimetype == "application/octet-stream"
-    header, columns = page.columns("/columns/executions", **_RUN)
-    assert (header["begin"], header["end"], header["total"]) == (0, 4, 4)
-    names = header["dictionaries"]["op_type"]
-    assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
-    assert list(columns) == [
-        *("wall_time", "op_type", "is_function", "health", "call_health", "graph_id"),
-        *("num_inputs", "num_outputs", "host"),
-    ]
 
 
 def test_columns_of_graph_executions(page):
