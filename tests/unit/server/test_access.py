@@ -178,13 +178,14 @@ def test_beyond_this_machine_commands_are_taken_only_if_they_are_allowed(logdir,
     assert (KEY in capsys.readouterr().err) is is_open
 
 
-def test_the_key_is_printed_at_the_start_and_the_link_at_the_first_request(page, capsys):
-    assert f"Append #debugger&p.debugger.key={KEY} to the address" in capsys.readouterr().err
-    page.get("/runs", headers=_UNKNOWN)
-    assert capsys.readouterr().err == ""
-    for _ in range(2):
-        page.get("/runs", headers={"Host": "localhost:6007"})
-    said = capsys.readouterr().err
+def test_the_key_is_printed_at_the_start_and_the_link_at_the_first_request(logdir, capsys):
+    with Asker(logdir) as page:
+        assert f"Append #debugger&p.debugger.key={KEY} to the address" in capsys.readouterr().err
+        page.get("/runs", headers=_UNKNOWN)
+        assert capsys.readouterr().err == ""
+        for _ in range(2):
+            page.get("/runs", headers={"Host": "localhost:6007"})
+        said = capsys.readouterr().err
     assert said.count("key=") == 1 and f"http://localhost:6007/#debugger&p.debugger.key={KEY}" in said
 
 

@@ -271,10 +271,12 @@ def test_a_request_that_may_be_forged_writes_nothing(page, headers):
     assert page.post("/alerts/allow", _MEANT, headers).status_code == 403
 
 
-def test_a_viewer_that_is_read_only_writes_nothing(page, monkeypatch):
+def test_a_viewer_that_is_read_only_writes_nothing(small_run, monkeypatch):
     monkeypatch.setenv("TB_DEBUGGER_READ_ONLY", "1")
-    answer = page.post("/alerts/allow", _MEANT)
+    with Asker(small_run) as page:
+        answer = page.post("/alerts/allow", _MEANT)
     assert (answer.status_code, "read-only" in answer.json["error"]) == (403, True)
+    assert not (small_run / ALLOW).exists()
 
 
 @pytest.mark.parametrize(
