@@ -133,7 +133,7 @@ def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path,
 
     monkeypatch.setattr(Indexer, "advance", slow_step)
     with Asker(tmp_path) as asker:
-        asker.plugin._viewer.run_library._load = lambda run: RunLoader(run, commit_bytes=4000)
+        asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, commit_bytes=4000)
         actual = asker.json("/status", {"run": "."})
         assert 0 < actual["loading"]["bytes_done"] < actual["loading"]["bytes_total"] == total
         assert 0 < actual["num_graph_executions"] < 200

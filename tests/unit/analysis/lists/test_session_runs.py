@@ -81,7 +81,8 @@ def test_the_requests_of_two_hosts_are_not_mixed_up(tmp_path):
 def test_the_route_refuses_positions_that_are_not_in_the_list(tmp_path):
     recording = _program(tmp_path / "run")
     recording.session_run(1, 1)
-    with Asker(recording.close()) as asker:
+    recording.close()
+    with Asker(tmp_path) as asker:
         assert asker.json("/session_runs", run="run", begin=1)["session_runs"] == []
         assert asker.refusal("/session_runs", run="run", end=2)[0] == 400
 
