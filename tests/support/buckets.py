@@ -9,12 +9,14 @@ import os
 import urllib.parse
 import urllib.request
 import uuid
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import fsspec
 import pytest
 
+from tb_debugger_plugin.events import locations
 from tests.support.serving import answering, free_port
 
 _PATIENCE_S = 60.0
@@ -72,3 +74,16 @@ def _put(url: str, content: bytes) -> None:
     address = f"{os.environ['STORAGE_EMULATOR_HOST']}/upload/storage/v1/b/{bucket}/o?{query}"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     opener.open(urllib.request.Request(address, content), timeout=_PATIENCE_S).close()
+
+
+@contextmanager
+def forgotten(scheme: str) -> Iterator[None]:
+    """A block before and after which no file system of a scheme is remembered."""
+    _forget(scheme)
+    yield
+    _forget(scheme)
+
+
+def _forget(scheme: str) -> None:
+    locations._file_system.cache_clear()
+    fsspec.filesystem(scheme).clear_instance_cache()

@@ -28,15 +28,18 @@ PATIENCE_S = 30.0
 
 def vector(values: Sequence[float]) -> Any:
     """Makes the summary of a tensor as in a file: a float64 vector."""
-    proto = TensorProto(dtype=2, tensor_content=np.asarray(values, "<f8").tobytes())
-    proto.tensor_shape.dim.add(size=len(values))
-    return proto
+    return shaped(len(values), dtype=2, tensor_content=np.asarray(values, "<f8").tobytes())
 
 
 def whole(array: Any, dtype: int) -> Any:
     """Makes a whole tensor as in a file."""
-    proto = TensorProto(dtype=dtype, tensor_content=np.ascontiguousarray(array).tobytes())
-    for size in np.shape(array):
+    return shaped(*np.shape(array), dtype=dtype, tensor_content=np.ascontiguousarray(array).tobytes())
+
+
+def shaped(*dims: int, dtype: int = 1, **fields: object) -> TensorProto:
+    """Makes a tensor as in a file that has this shape, whatever its fields hold."""
+    proto = TensorProto(dtype=dtype, **fields)
+    for size in dims:
         proto.tensor_shape.dim.add(size=size)
     return proto
 
@@ -44,6 +47,11 @@ def whole(array: Any, dtype: int) -> Any:
 def full_health(array: Any, tensor_id: int = -1) -> Any:
     """Makes the FULL_HEALTH summary of a float32 array, counted one element at a time."""
     flat = [float(x) for x in np.ravel(np.asarray(array, np.float32))]
+    return vector([tensor_id, -1, 1, np.ndim(array), len(flat), *kinds_of(flat)])
+
+
+def kinds_of(flat: Sequence[float]) -> list[int]:
+    """Counts −∞, +∞, NaN, negative, zero and positive numbers, one element at a time."""
     kinds = (
         lambda x: x == -math.inf,
         lambda x: x == math.inf,
@@ -52,8 +60,7 @@ def full_health(array: Any, tensor_id: int = -1) -> Any:
         lambda x: x == 0,
         lambda x: math.isfinite(x) and x > 0,
     )
-    counts = [sum(1 for x in flat if kind(x)) for kind in kinds]
-    return vector([tensor_id, -1, 1, np.ndim(array), len(flat), *counts])
+    return [sum(1 for x in flat if kind(x)) for kind in kinds]
 
 
 class Recording:
@@ -274,6 +281,12 @@ class Recording:
         self.writer.close()
         return self.files.folder
 
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
     """Writes a program that runs an eager op and calls ``loss(x)``, which takes the log of 0 and multiplies.
@@ -362,8 +375,7 @@ def values_program(folder: Path) -> Recording:
             ids=[step * 10 + 2],
             stack=["f1"],
         )
-    text = TensorProto(dtype=7, string_val=[b"a b", "é".encode(), b"\xff"])
-    text.tensor_shape.dim.add(size=3)
+    text = shaped(3, dtype=7, string_val=[b"a b", "é".encode(), b"\xff"])
     recording.execution("StringFormat", [text, None, too_large(np.ones((2, 3)))], ids=[90, 91, 92])
     recording.counts(7, 6, finished=True)
     return recording

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, vector
+from tests.support.events import Recording, kinds_of, vector
 
 #: The ops of the training function, in order: name, type, inputs, and fields of our own.
 OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
@@ -33,18 +33,10 @@ def numerics(array: Any, dtype: int = 1, tensor_id: int = -1) -> Any:
     """Makes the FULL_NUMERICS summary of an array, counted one element at a time."""
     flat = [float(x) for x in np.ravel(np.asarray(array, np.float64))]
     finite = [x for x in flat if math.isfinite(x)]
-    counts = (
-        flat.count(-math.inf),
-        flat.count(math.inf),
-        sum(map(math.isnan, flat)),
-        sum(x < 0 for x in finite),
-        sum(x == 0 for x in finite),
-        sum(x > 0 for x in finite),
-    )
     mean = sum(finite) / len(finite) if finite else math.nan
     variance = sum((x - mean) ** 2 for x in finite) / len(finite) if finite else math.nan
     ends = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-    return vector([tensor_id, -1, dtype, np.ndim(array), len(flat), *counts, *ends, mean, variance])
+    return vector([tensor_id, -1, dtype, np.ndim(array), len(flat), *kinds_of(flat), *ends, mean, variance])
 
 
 def training(

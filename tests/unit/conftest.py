@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.support.commands import Tbdbg
+from tests.support.events import small_program
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,3 +26,15 @@ def _no_running_event_loop() -> Iterator[None]:
     asyncio._set_running_loop(None)
     yield
     asyncio._set_running_loop(running)
+
+
+@pytest.fixture
+def tbdbg(capsys: pytest.CaptureFixture[str]) -> Tbdbg:
+    """The command, which runs in this process."""
+    return Tbdbg(capsys)
+
+
+@pytest.fixture
+def small_run(tmp_path: Path) -> Path:
+    """The folder of the test, with a recording of two steps whose logarithm of 0 is bad."""
+    return small_program(tmp_path).close()

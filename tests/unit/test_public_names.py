@@ -13,7 +13,6 @@ import tb_debugger_plugin.keras
 import tb_debugger_plugin.tfdbg
 from tb_debugger_plugin.cli.main import main
 from tests.support.checkout import ROOT
-from tests.support.events import small_program
 
 _NEED_NO_TENSORFLOW = [
     *("BrokenRule", "DebugDumpDir", "DebugTensorDatum", "NumericsError", "has_inf_or_nan", "open_run"),
@@ -53,10 +52,9 @@ def test_without_tensorflow_the_names_are_there_and_say_what_is_missing_when_the
     assert said[-1].startswith("tb_debugger_plugin.keras.DebuggerCallback records")
 
 
-def test_a_run_is_opened_without_tensorflow(tmp_path):
-    small_program(tmp_path).close()
+def test_a_run_is_opened_without_tensorflow(small_run):
     said = _without_tensorflow(
-        f"import tb_debugger_plugin\nprint(tb_debugger_plugin.open_run({str(tmp_path)!r}).why().headline)"
+        f"import tb_debugger_plugin\nprint(tb_debugger_plugin.open_run({str(small_run)!r}).why().headline)"
     )
     assert said.startswith("Log in loss")
 

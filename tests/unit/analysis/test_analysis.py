@@ -103,8 +103,7 @@ def test_a_mask_that_the_program_wrote_is_not_the_first_cause(tmp_path):
     recording.trace("g1", "x", GOOD)
     recording.trace("g1", "masked", full_health(-math.inf))
     recording.trace("g1", "Log", full_health(-math.inf))
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 2
         assert _first_cause(snapshot)["op_name"] == "Log"
 
@@ -117,8 +116,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
         if step == 150:
             recording.trace("g1", "softmax", BAD)
         recording.execution("__inference_loss_7", [BAD if step == 150 else GOOD], graph_id="g1")
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) == 152
         assert _first_cause(snapshot)["op_name"] == "softmax"
 
@@ -126,8 +124,7 @@ def test_where_a_mask_explains_a_call_the_call_of_the_first_nan_has_the_cause(tm
 def test_a_mask_alone_is_no_cause(tmp_path):
     recording = _masked_program(tmp_path)
     recording.trace("g1", "masked", full_health(-math.inf))
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert alerts.alert_list(snapshot).first_cause(snapshot) is None
 
 
@@ -150,6 +147,12 @@ def test_a_trace_belongs_to_the_first_call_that_returned_after_it(tmp_path):
         assert call_health.call_health(snapshot).tolist() == [0, 2, 0, 2, 0, 2]
 
 
+def _owner(recording):
+    """The position of the call that the only trace belongs to."""
+    with snapshot_of(recording.close()) as snapshot:
+        return graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"]
+
+
 def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_path):
     recording = Recording(tmp_path)
     recording.graph("outer")
@@ -159,8 +162,7 @@ def test_with_several_threads_the_call_of_the_traces_own_graph_is_preferred(tmp_
     recording.trace("body", "a", GOOD)
     recording.execution("__inference_g_1", graph_id="g")
     recording.execution("__inference_f_1", graph_id="f")
-    with snapshot_of(recording.close()) as snapshot:
-        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
+    assert _owner(recording) == 1
 
 
 def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
@@ -169,8 +171,7 @@ def test_a_call_whose_graph_is_not_known_may_own_any_trace(tmp_path):
     recording.execution("Add")
     recording.execution("__forward_loss_3")
     recording.execution("__inference_loss_7", graph_id="g1")
-    with snapshot_of(recording.close()) as snapshot:
-        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 1
+    assert _owner(recording) == 1
 
 
 def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
@@ -181,8 +182,7 @@ def test_a_forward_call_does_not_own_what_a_backward_graph_computed(tmp_path):
     recording.trace("b", "x", GOOD)
     recording.execution("__inference___backward_model_1", graph_id="bb")
     recording.execution("__forward_model_3", graph_id="f")
-    with snapshot_of(recording.close()) as snapshot:
-        assert graph_executions.data(snapshot, Range(0, 1))[0]["owner_execution_index"] == 0
+    assert _owner(recording) == 0
 
 
 def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
@@ -207,8 +207,7 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
 
 
 def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
-    small_program(tmp_path, steps=1).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=1).close()) as snapshot:
         info = graphs.op_info(snapshot, "g1", "Log")
         source, consumer = info["inputs"][0]["data"], info["consumers"][0][0]["data"]
         assert source["inputs"] == []
@@ -238,8 +237,7 @@ def test_so_many_neighbours_of_neighbours_are_named_and_no_more(tmp_path, monkey
 
 
 def test_the_inputs_of_a_trace_are_the_nearest_earlier_ones(tmp_path):
-    small_program(tmp_path, steps=2).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=2).close()) as snapshot:
         inputs = graphs.inputs_of(snapshot, 6)
         assert [(i["op_name"], i["graph_execution_index"]) for i in inputs] == [("x", 4), ("Log", 5)]
         assert [i["health"]["bad"] for i in inputs] == [False, True]
@@ -277,9 +275,8 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
         assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
 
 
-def test_what_is_not_there_is_said_to_be_missing(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
+def test_what_is_not_there_is_said_to_be_missing(small_run):
+    with snapshot_of(small_run) as snapshot:
         for ask in (
             lambda: graphs.graph_info(snapshot, "nope"),
             lambda: graphs.op_info(snapshot, "nope", "Log"),
@@ -340,9 +337,8 @@ def test_an_execution_tells_its_thread_if_it_is_recorded(tmp_path):
     assert [execution["thread_name"] for execution in data] == ["loader", None, None]
 
 
-def test_frames_tell_their_line_and_whose_code_it_is(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
+def test_frames_tell_their_line_and_whose_code_it_is(small_run):
+    with snapshot_of(small_run) as snapshot:
         frames = sources.stack_frames(snapshot, ["f2", "f1", "f1"])
     assert frames["stack_frames"][1] == ["worker0", "/home/me/train.py", 3, "loss"]
     assert frames["details"] == [
@@ -374,8 +370,7 @@ def test_whose_code_a_file_is(path, expected):
 
 
 def test_columns_say_the_same_as_the_rows(tmp_path):
-    small_program(tmp_path, steps=3).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=3).close()) as snapshot:
         rows = graph_executions.data(snapshot, Range(2, 11))
         page = tables.graph_executions_page(snapshot, Range(2, 11))
         columns, names = page.columns, page.dictionaries
@@ -447,14 +442,17 @@ def test_the_vector_of_a_summary_comes_back_as_it_was_written(tmp_path, mode, va
     assert execution["debug_tensor_values"] == [[-1, *values[1:]], None]
 
 
+def _status(folder):
+    with snapshot_of(folder) as snapshot:
+        return status(snapshot)
+
+
 def test_the_status_counts_and_names(tmp_path):
     recording = small_program(
         tmp_path, recorder_version="0.1", tensor_debug_mode=4, circular_buffer_size=3, host_name="big"
     )
     recording.counts(10, 20, finished=False, failure="the disk is full")
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
-        answer = status(snapshot)
+    answer = _status(recording.close())
     assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (6, 12)
     assert (answer["pinned_executions"], answer["pinned_graph_executions"]) == (1, 5)
@@ -472,8 +470,7 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
     recording.not_recorded(1, "It has a shape.", "loss (train.py:3)", "metric (train.py:9)", graph_id="g1")
     recording.not_recorded(2, "Only Log.")
     recording.not_recorded(99, "From a later version.")
-    with snapshot_of(recording.close()) as snapshot:
-        answer = status(snapshot)["not_recorded"]
+    answer = _status(recording.close())["not_recorded"]
     assert {(m["reason"], m["message"], tuple(m["names"]), m["graph_id"], m["host"]) for m in answer} == {
         ("not_instrumented", "It has a shape.", ("loss (train.py:3)", "metric (train.py:9)"), "g1", "big"),
         ("filtered", "Only Log.", (), None, "big"),
@@ -485,8 +482,7 @@ def test_the_status_names_what_is_not_on_record(tmp_path):
 def test_nothing_is_pinned_where_nothing_was_dropped_or_only_the_last_are_left(tmp_path, size, seen):
     recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=size)
     recording.counts(*seen, finished=True)
-    with snapshot_of(recording.close()) as snapshot:
-        answer = status(snapshot)
+    answer = _status(recording.close())
     assert (answer["pinned_executions"], answer["pinned_graph_executions"]) == (0, 0)
 
 
@@ -496,15 +492,12 @@ def test_a_killed_recording_has_dropped_what_its_rings_say(tmp_path):
         size = recording.files.path(suffix).stat().st_size
         ring = build_tail([], mode=TailMode.RING, file_size=size, dropped=dropped)
         recording.files.tail_path(suffix).write_bytes(ring)
-    with snapshot_of(recording.close()) as snapshot:
-        answer = status(snapshot)
+    answer = _status(recording.close())
     assert (answer["dropped_executions"], answer["dropped_graph_executions"]) == (7, 90)
 
 
-def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(tmp_path):
-    small_program(tmp_path).close()
-    with snapshot_of(tmp_path) as snapshot:
-        answer = status(snapshot)
+def test_a_recording_of_tensorflows_own_says_neither_mode_nor_end(small_run):
+    answer = _status(small_run)
     assert (answer["finished"], answer["circular_buffer_size"]) == (None, None)
     assert (answer["tensor_debug_mode"], answer["recorder"]) == ("FULL_HEALTH", "TensorFlow 2.21.0")
 
@@ -542,11 +535,9 @@ def test_an_owner_that_is_not_known_is_nan(tmp_path):
 
 
 def test_the_status_and_the_counts_of_alerts_compute_no_origins(tmp_path, monkeypatch):
-    recording = small_program(tmp_path, steps=200)
-    recording.close()
     computed = []
     monkeypatch.setattr(origins, "_find", lambda snapshot: computed.append(snapshot.generation) or [])
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(small_program(tmp_path, steps=200).close()) as snapshot:
         assert status(snapshot)["num_alerts"] == 800
         listed = alerts.alert_list(snapshot)
         part = listed.of_rule(NAN_OR_INFINITY)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +19,7 @@ from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
+from tests.support.processes import wait_until
 from tests.support.tails import build_tail
 
 BAD = full_health([math.nan])
@@ -171,16 +170,6 @@ def test_in_a_ring_an_answer_holds_until_the_ring_overwrites_a_row(run: _Run) ->
     assert run.look() == run.due() == run.ask() > first
 
 
-def _status_after(asker: Asker, generation: int) -> dict[str, Any]:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        answer: dict[str, Any] = asker.json("/status", run=".")
-        if answer["generation"] > generation:
-            return answer
-        time.sleep(0.05)
-    raise AssertionError("The row that was added was not read.")
-
-
 def test_a_growing_run_is_asked_by_status_and_by_routes_without_computing_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +187,10 @@ def test_a_growing_run_is_asked_by_status_and_by_routes_without_computing_each_t
         cause = asker.json("/alerts", run=".")["first_cause"]
         assert first["origins"][0]["op_name"] == "Log" and cause is not None
         recording.trace("g1", "Log", BAD)
-        later = _status_after(asker, first["generation"])
+        assert wait_until(
+            lambda: asker.json("/status", run=".")["generation"] > first["generation"], PATIENCE_S
+        )
+        later = asker.json("/status", run=".")
         assert later["origins_generation"] == first["generation"] < later["generation"]
         assert asker.json("/origins", run=".") == first
         assert asker.json("/alerts", run=".")["first_cause"] == cause

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections.abc import Iterator
@@ -17,12 +16,12 @@ from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.lists import graph_executions, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter
 from tb_debugger_plugin.analysis.lists.selection import select
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
-from tests.support.events import Recording, full_health, loaded, snapshot_of
+from tests.support.events import Recording, full_health, snapshot_of
 
 _LIBRARY = "/opt/keras/layers/dense.py"
 
@@ -55,10 +54,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     recording.op("g0", "Sum", "Sum", ["call:0"], layer="head/dense_1", gradient_of=["a/bias", "b/bias"])
     for op_name in ("MatMul", "MatMul_1", "Sum"):
         recording.trace("g0", op_name, full_health(math.nan if op_name == "MatMul_1" else 1.0))
-    recording.close()
-    with contextlib.ExitStack() as stack:
-        loader = stack.enter_context(contextlib.closing(loaded(folder)))
-        yield stack.enter_context(open_snapshot(loader))
+    with snapshot_of(recording.close()) as snapshot:
+        yield snapshot
 
 
 def test_an_op_tells_its_layer_its_variable_and_whose_gradient_its_outputs_are(snapshot: Snapshot) -> None:
@@ -204,7 +201,7 @@ def test_a_library_file_gives_the_lines_around_its_frames_and_no_others(snapshot
 def test_dumps_of_two_recordings_name_the_graph_that_is_run_alike(tmp_path: Path) -> None:
     dumps = []
     for run, graph_id in (("a", "123"), ("b", "456")):
-        with contextlib.closing(Recording(tmp_path / run)) as recording:
+        with Recording(tmp_path / run) as recording:
             recording.graph(graph_id, "called")
             recording.op(
                 graph_id, "call", "If", called_graph_ids=[graph_id], layer="dense", gradient_of=["w"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
 
 from tb_debugger_plugin.analysis import sizes as module
 from tb_debugger_plugin.analysis.sizes import sizes
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.events.framing import frame, read_records
 from tb_debugger_plugin.events.messages import parse_event
 from tests.support.dumps import training
@@ -70,8 +68,7 @@ def test_each_op_takes_what_its_records_take_in_the_files_of_all_hosts(tmp_path)
 def test_of_a_long_recording_a_part_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_MEASURED", 256)
     recording = small_program(tmp_path, steps=200)
-    recording.close()
-    answer, (found, numbers) = _answered(tmp_path)
+    answer, (found, numbers) = _answered(recording.close())
     size, number = _measured(recording)
     assert not answer["is_measured"] and numbers == number
     assert found.keys() == size.keys()
@@ -83,8 +80,7 @@ def test_a_filter_saves_what_the_tensors_take_that_it_leaves_out(tmp_path):
     recording.op("g1", "count", "Size", ["x:0"], ids=[14], outputs=[(3, [])])
     for step in range(20):
         recording.trace("g1", "count", whole([step], 3))
-    recording.close()
-    answer, (size, number) = _answered(tmp_path)
+    answer, (size, number) = _answered(recording.close())
     savings = {one["argument"].partition("=")[0]: one for one in answer["savings"]}
     assert savings["tensor_dtypes"]["argument"] == "tensor_dtypes=['float32']"
     assert (savings["tensor_dtypes"]["records"], savings["tensor_dtypes"]["bytes"]) == (20, size["Size"])
@@ -94,12 +90,11 @@ def test_a_filter_saves_what_the_tensors_take_that_it_leaves_out(tmp_path):
     assert savings["every_n_steps"]["records"] == round(0.9 * sum(number.values()))
 
 
-def test_where_no_record_has_a_place_their_number_is_known(tmp_path, capsys):
+def test_where_no_record_has_a_place_their_number_is_known(tmp_path, tbdbg):
     training(tmp_path)
     _, (size, number) = _answered(tmp_path)
     assert set(size.values()) == {None} and min(number.values()) > 0
-    assert main(["info", str(tmp_path)]) == 0
-    assert " records" in capsys.readouterr().out
+    assert " records" in tbdbg("info", tmp_path)
 
 
 def test_of_a_circular_buffer_a_filter_saves_nothing(tmp_path):
@@ -108,10 +103,9 @@ def test_of_a_circular_buffer_a_filter_saves_nothing(tmp_path):
     assert answer["by_op"] and not answer["savings"]
 
 
-def test_an_empty_recording_is_filled_by_nothing(tmp_path, capsys):
+def test_an_empty_recording_is_filled_by_nothing(tmp_path, tbdbg):
     Recording(tmp_path).close()
     answer, _ = _answered(tmp_path)
     assert (answer["by_op"], answer["by_function"], answer["savings"]) == ([], [], [])
-    assert main(["info", str(tmp_path), "--json"]) == 0
-    (facts,) = json.loads(capsys.readouterr().out).values()
+    (facts,) = tbdbg.json("info", tmp_path).values()
     assert facts["sizes"] == answer

@@ -29,9 +29,8 @@ def logdir(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_alerts_are_printed_the_most_urgent_first_with_tensor_and_line(logdir, capsys):
-    assert main(["alerts", logdir, "--run", _BAD]) == 0
-    assert capsys.readouterr().out == (
+def test_alerts_are_printed_the_most_urgent_first_with_tensor_and_line(logdir, tbdbg):
+    assert tbdbg("alerts", logdir, "--run", _BAD) == (
         "bad\n"
         "  critical  NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times\n"
         "  high      NaN/∞: 1 NaN in mul:0 (Mul), train.py:3, 2 times\n"
@@ -67,12 +66,8 @@ def test_an_unknown_severity_is_a_wrong_command_line(logdir):
     assert error.value.code == 2
 
 
-def test_json_has_rules_with_thresholds_and_alerts_with_lines(logdir, capsys):
-    assert (
-        main(["alerts", logdir, "--json", "--rule", "InfNanAlert", "--rule", "LargeGradientAlert:limit=2"])
-        == 0
-    )
-    answer = json.loads(capsys.readouterr().out)
+def test_json_has_rules_with_thresholds_and_alerts_with_lines(logdir, tbdbg):
+    answer = tbdbg.json("alerts", logdir, "--rule", "InfNanAlert", "--rule", "LargeGradientAlert:limit=2")
     alert = answer[_BAD]["alerts"][0]
     assert (alert["severity"], alert["count"], alert["source"]) == (
         "critical",
@@ -106,20 +101,21 @@ def test_a_run_that_cannot_be_read_is_an_error_in_the_file(tmp_path):
     assert [error.get("message") for error in suite.iter("error")] == ["The file is damaged."]
 
 
-def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(logdir, tmp_path, capsys):
-    assert main(["alerts", logdir, "--junit", str(tmp_path / "no" / "alerts.xml")]) == 1
-    assert "No such file" in capsys.readouterr().err
+def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(logdir, tmp_path, tbdbg):
+    assert "No such file" in tbdbg.error("alerts", logdir, "--junit", tmp_path / "no" / "alerts.xml")
 
 
-def test_a_limit_holds_in_text_and_json_and_not_for_the_exit_code(logdir, capsys):
-    assert main(["alerts", logdir, "--run", _BAD, "--limit", "1", "--fail-on", "medium"]) == 3
-    assert capsys.readouterr().out.splitlines()[:3] == [
+def test_a_limit_holds_in_text_and_json_and_not_for_the_exit_code(logdir, tbdbg):
+    assert tbdbg("alerts", logdir, "--run", _BAD, "--limit", "1", "--fail-on", "medium", code=3).splitlines()[
+        :3
+    ] == [
         "bad",
         "  critical  NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times",
         "  3 more; --limit N prints more, --json all.",
     ]
-    assert main(["alerts", logdir, "--run", _BAD, "--limit", "0", "--fail-on", "medium", "--json"]) == 3
-    answer = json.loads(capsys.readouterr().out)[_BAD]
+    answer = json.loads(
+        tbdbg("alerts", logdir, "--run", _BAD, "--limit", "0", "--fail-on", "medium", "--json", code=3)
+    )[_BAD]
     assert (answer["alerts"], answer["num_alerts"]) == ([], 4)
 
 
@@ -138,14 +134,15 @@ def test_a_limit_holds_in_text_and_json_and_not_for_the_exit_code(logdir, capsys
         ),
     ],
 )
-def test_alerts_are_counted_by_what_they_have_in_common(logdir, capsys, key, groups):
-    assert main(["alerts", logdir, "--run", _BAD, "--group-by", key, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)[_BAD]
+def test_alerts_are_counted_by_what_they_have_in_common(logdir, tbdbg, key, groups):
+    grouped = ["alerts", logdir, "--run", _BAD, "--group-by", key]
+    answer = tbdbg.json(*grouped)[_BAD]
     found = [(one["group"], one["severity"], one["num_alerts"], one["count"]) for one in answer["groups"]]
     assert (found, answer["num_groups"], answer["num_alerts"]) == (groups, len(groups), 4)
     assert answer["groups"][0]["first"]["op_type"] == "Log" and "alerts" not in answer
-    assert main(["alerts", logdir, "--run", _BAD, "--group-by", key]) == 0
-    assert f"  critical  {groups[0][0]}: {groups[0][2]} alert" in capsys.readouterr().out
+    assert f"  critical  {groups[0][0]}: {groups[0][2]} alert" in tbdbg(
+        "alerts", logdir, "--run", _BAD, "--group-by", key
+    )
 
 
 @pytest.mark.parametrize("count", ["-1", "all"])
@@ -155,9 +152,8 @@ def test_a_limit_must_be_a_number(logdir, count):
     assert error.value.code == 2
 
 
-def test_an_alert_names_its_process_where_there_are_several(tmp_path, capsys):
+def test_an_alert_names_its_process_where_there_are_several(tmp_path, tbdbg):
     for number in (1, 2):
         small_program(tmp_path, host=f"worker{number}").close()
-    assert main(["alerts", str(tmp_path), "--limit", "2"]) == 0
-    first, second = capsys.readouterr().out.splitlines()[1:3]
+    first, second = tbdbg("alerts", tmp_path, "--limit", "2").splitlines()[1:3]
     assert " of worker1, " in first and " of worker2, " in second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.events.framing import frame
 from tests.support.events import Recording, small_program
 
+_DAMAGE = b"damaged, and more than a header long"
 _VERBS = {
     "info": [],
     "dump": [],
@@ -23,39 +25,15 @@ _VERBS = {
 }
 
 
-def _empty(folder):
-    folder.mkdir()
-
-
-def _missing(folder):
-    pass
-
-
-def _a_file(folder):
-    folder.write_text("x")
-
-
-def _unreadable(folder):
-    # Not even root can list it.
-    folder.symlink_to(folder.name)
-
-
 def _two_runs(folder):
     small_program(folder / "one").close()
     small_program(folder / "two").close()
 
 
-def _damaged_events(folder):
-    recording = small_program(folder)
+def _damaged(recording, *suffixes):
     recording.close()
-    for suffix in ("execution", "graph_execution_traces", "graphs"):
-        recording.files.path(suffix).write_bytes(b"damaged, and more than a header long")
-
-
-def _damaged_metadata(folder):
-    recording = Recording(folder)
-    recording.close()
-    recording.files.path("metadata").write_bytes(b"damaged, and more than a header long")
+    for suffix in suffixes:
+        recording.files.path(suffix).write_bytes(_DAMAGE)
 
 
 def _damaged_tables(folder):
@@ -64,6 +42,20 @@ def _damaged_tables(folder):
     (next(folder.rglob("graph_executions.parquet"))).write_bytes(b"x" * 5000)
 
 
+#: Makes each thing that a path may lead to.
+_MAKE = {
+    "empty": Path.mkdir,
+    "missing": lambda folder: None,
+    "a file": lambda folder: folder.write_text("x"),
+    # Not even root can list it.
+    "unreadable": lambda folder: folder.symlink_to(folder.name),
+    "two runs": _two_runs,
+    "damaged events": lambda folder: _damaged(
+        small_program(folder), "execution", "graph_execution_traces", "graphs"
+    ),
+    "damaged metadata": lambda folder: _damaged(Recording(folder), "metadata"),
+    "damaged tables": _damaged_tables,
+}
 _NONE = {verb: (1, "holds no debug events") for verb in _VERBS}
 _NOT_THERE = dict.fromkeys(_VERBS, (1, "does not exist"))
 _FINE = dict.fromkeys(_VERBS, (0, ""))
@@ -73,17 +65,17 @@ _NO_ROWS = (1, "There is no graph execution 0; there are 0.")
 _NO_SETS = (1, "is neither an event file nor a folder with tfdbg_events")
 #: Of each thing that a path may lead to: exit code, and what is said on stderr, by verb.
 _SAID = {
-    _empty: {**_NONE, "dump": _NO_SETS, "clean": (0, "")},
-    _missing: _NOT_THERE,
-    _a_file: {
+    "empty": {**_NONE, "dump": _NO_SETS, "clean": (0, "")},
+    "missing": _NOT_THERE,
+    "a file": {
         **dict.fromkeys(_VERBS, (1, "cannot be read: Not a directory")),
         "dump": (1, "is not an event file"),
     },
-    _unreadable: dict.fromkeys(_VERBS, (1, "Too many levels of symbolic links")),
-    _two_runs: {**_FINE, "dump": _NO_SETS, **dict.fromkeys(("sql", "value"), _ONE_PLEASE)},
-    _damaged_events: {**_FINE, "value": _NO_ROWS},
-    _damaged_metadata: {**_FINE, "value": _NO_ROWS},
-    _damaged_tables: {
+    "unreadable": dict.fromkeys(_VERBS, (1, "Too many levels of symbolic links")),
+    "two runs": {**_FINE, "dump": _NO_SETS, **dict.fromkeys(("sql", "value"), _ONE_PLEASE)},
+    "damaged events": {**_FINE, "value": _NO_ROWS},
+    "damaged metadata": {**_FINE, "value": _NO_ROWS},
+    "damaged tables": {
         **dict.fromkeys(_VERBS, _BAD_TABLES),
         **{"dump": _NO_SETS, "clean": (0, "")},
     },
@@ -91,26 +83,23 @@ _SAID = {
 
 
 @pytest.mark.parametrize(
-    ("make", "verb"),
-    [
-        pytest.param(make, verb, id=f"{verb}-{make.__name__.strip('_')}")
-        for make, by_verb in _SAID.items()
-        for verb in by_verb
-    ],
+    ("what", "verb"),
+    [pytest.param(what, verb, id=f"{verb}-{what}") for what, by_verb in _SAID.items() for verb in by_verb],
 )
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
-def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, make, verb, as_json):
+def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, what, verb, as_json):
     folder = tmp_path / "logs"
-    make(folder)
+    _MAKE[what](folder)
     capfd.readouterr()
-    code, sentence = _SAID[make][verb]
+    code, sentence = _SAID[what][verb]
     more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
     assert main([verb, str(folder), *more, *(["--json"] if as_json else [])]) == code
-    err = capfd.readouterr().err
+    said = capfd.readouterr()
     if sentence:
-        assert err.startswith("tbdbg: ") and sentence in err and err.count("\n") == 1
+        assert said.err.startswith("tbdbg: ") and sentence in said.err and said.err.count("\n") == 1
+        assert as_json or said.out == ""
     else:
-        assert err == ""
+        assert said.err == ""
 
 
 @pytest.mark.parametrize("verb", ["info", "index", "export"])
@@ -156,14 +145,11 @@ def test_a_url_that_cannot_be_read_here_is_a_wrong_argument_with_its_reason(caps
     ],
     ids=["one", "few", "many", "the logdir itself"],
 )
-def test_a_run_that_is_not_there_is_answered_with_some_that_are(
-    tmp_path, capsys, monkeypatch, runs, sentence
-):
+def test_a_run_that_is_not_there_is_answered_with_some_that_are(tmp_path, tbdbg, monkeypatch, runs, sentence):
     monkeypatch.chdir(tmp_path)
     for name in runs:
         small_program(tmp_path / "logs" / name).close()
-    assert main(["index", "logs", "--run", "nope"]) == 1
-    assert capsys.readouterr().err == f"tbdbg: {sentence}\n"
+    assert tbdbg.error("index", "logs", "--run", "nope") == f"tbdbg: {sentence}\n"
 
 
 @pytest.mark.parametrize(
@@ -176,39 +162,35 @@ def test_a_run_that_is_not_there_is_answered_with_some_that_are(
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
-def test_dump_refuses_what_is_no_event_file(tmp_path, capsys, name, content, options):
+def test_dump_refuses_what_is_no_event_file(tmp_path, tbdbg, name, content, options):
     (tmp_path / name).write_bytes(content)
-    assert main(["dump", str(tmp_path / name), *options]) == 1
-    said = capsys.readouterr()
+    said = tbdbg.said("dump", tmp_path / name, *options, code=1)
     assert said.out == "" and "is not an event file" in said.err and said.err.count("\n") == 1
 
 
-def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, capsys):
+def test_dump_takes_event_files_that_are_empty_damaged_or_renamed(tmp_path, tbdbg):
     recording = small_program(tmp_path / "run")
     recording.close()
     renamed = tmp_path / "copy"
     renamed.write_bytes(recording.files.path("execution").read_bytes())
-    assert main(["dump", str(renamed)]) == 0
-    assert "execution:" in capsys.readouterr().out
-    for content in (b"", b"damaged, and more than a header long"):
+    assert "execution:" in tbdbg("dump", renamed)
+    for content in (b"", _DAMAGE):
         recording.files.path("execution").write_bytes(content)
         assert main(["dump", str(recording.files.path("execution"))]) == 0
 
 
-def test_an_error_of_duckdb_has_its_lines(tmp_path, capsys):
-    small_program(tmp_path).close()
-    assert main(["sql", str(tmp_path), "SELECT nothing FROM graph_executions"]) == 1
-    first, *others = capsys.readouterr().err.rstrip("\n").split("\n")
+def test_an_error_of_duckdb_has_its_lines(small_run, tbdbg):
+    first, *others = (
+        tbdbg.error("sql", small_run, "SELECT nothing FROM graph_executions").rstrip("\n").split("\n")
+    )
     assert first.startswith("tbdbg: The query failed: Binder Error") and "\\n" not in first
     assert any(line.startswith("  LINE 1: SELECT nothing") for line in others)
     assert all(line.startswith("  ") or not line for line in others)
 
 
-def test_an_error_of_duckdb_controls_nothing(tmp_path, capsys):
-    small_program(tmp_path).close()
+def test_an_error_of_duckdb_controls_nothing(small_run, tbdbg):
     query = "SELECT CAST(concat('\x1b[2J', chr(27), chr(10), 'tbdbg: all is well') AS INTEGER)"
-    assert main(["sql", str(tmp_path), query]) == 1
-    err = capsys.readouterr().err
+    err = tbdbg.error("sql", small_run, query)
     assert "\x1b" not in err and "\ntbdbg: " not in err
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import pytest
 
@@ -18,7 +18,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The command lines that would replace this process."""
     lines: list[list[str]] = []
 
-    def execv(path: str, arguments: list[str]) -> Any:
+    def execv(path: str, arguments: list[str]) -> NoReturn:
         assert path == sys.executable
         lines.append(arguments)
         raise SystemExit(0)

@@ -83,8 +83,7 @@ def test_every_table_view_and_column_is_documented_and_no_other(tmp_path):
     for table, column in rows:
         if table in schema.TABLES:
             actual.setdefault(table, set()).add(column)
-    small_program(tmp_path).close()
-    with open_run(tmp_path) as run:
+    with open_run(small_program(tmp_path).close()) as run:
         views = {name: set(run.sql(f"SELECT * FROM {name}").columns) for name in VIEWS}
     assert _documented() == {**actual, **views}
 

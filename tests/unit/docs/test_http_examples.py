@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -27,6 +26,9 @@ from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
 from tests.support.events import small_program, values_program
 from tests.support.live_program import ScriptedProgram, served
+
+#: A value of JSON.
+_Value = dict[str, object] | list[object] | str | float | bool | None
 
 _PAGE = ROOT / "docs" / "http-api.md"
 _TEXT = _PAGE.read_text("utf-8")
@@ -105,7 +107,7 @@ def page(asker: Asker, pytestconfig: pytest.Config) -> str:
     return text
 
 
-def _answer(asker: Asker, example: re.Match[str]) -> Any:
+def _answer(asker: Asker, example: re.Match[str]) -> _Value:
     path = f"/{example['route']}"
     query = dict(parse_qsl(example["query"] or "", strict_parsing=bool(example["query"])))
     if path.startswith("/live/"):
@@ -147,7 +149,7 @@ def _files(logdir: str) -> str:
 _SHOWN = {"generation": 1, "origins_generation": 1, "described": 1, "version": 1}
 
 
-def _as_shown(value: Any, logdir: str) -> Any:
+def _as_shown(value: _Value, logdir: str) -> _Value:
     """An answer as the page shows it: a generation is 1, the logdir is /logs, numbers have six decimals."""
     if isinstance(value, dict):
         shown = {name: _as_shown(member, logdir) for name, member in value.items()}
@@ -159,7 +161,7 @@ def _as_shown(value: Any, logdir: str) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def _formatted(value: Any, indent: str = "") -> str:
+def _formatted(value: _Value, indent: str = "") -> str:
     """JSON with as much on a line as is easy to read."""
     flat = json.dumps(value, ensure_ascii=False)
     if len(indent + flat) <= _WIDTH or not isinstance(value, (dict, list)) or not value:
@@ -216,7 +218,7 @@ def test_every_field_of_an_example_is_described_or_linked(page, number):
     assert sorted(set(_names(json.loads(example["answer"]))) - words) == []
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(value: _Value) -> Iterator[str]:
     """The names of all members of all objects of an answer."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     yield from value if isinstance(value, dict) else ()
@@ -232,7 +234,7 @@ def test_links_inside_the_page_lead_to_headings():
 def test_the_program_of_the_page_reads_columns(asker):
     (program,) = re.findall(r"```python\n(.*?)```", _TEXT, re.DOTALL)
     response = asker.get("/columns/graph_executions", {"run": "train", "only": "bad"})
-    names: dict[str, Any] = {"body": response.data}
+    names: dict[str, object] = {"body": response.data}
     exec(program, names)
     columns = names["columns"]
     assert columns["index"].tolist() == [1, 2, 3, 5, 6, 7]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator
 
-import fsspec
 import pytest
-from tensorboard.plugins import base_plugin
-from werkzeug.test import Client
 
 from tb_debugger_plugin.cli.main import main
-from tb_debugger_plugin.events import locations
-from tb_debugger_plugin.server.plugin import DebuggerPlugin
-from tests.support.buckets import new_bucket, object_store, upload, use_store
+from tests.support.asking import Asker
+from tests.support.buckets import forgotten, new_bucket, object_store, upload, use_store
 from tests.support.events import PATIENCE_S, full_health, small_program
+from tests.support.processes import wait_until
 
 
 @pytest.fixture(scope="module", params=["s3", "gs"])
@@ -29,68 +24,47 @@ def store(request, tmp_path_factory) -> Iterator[tuple[str, str]]:
 def bucket(store, monkeypatch) -> Iterator[str]:
     """The URL of an empty bucket."""
     use_store(monkeypatch, *store)
-    locations._file_system.cache_clear()
-    fsspec.filesystem(store[0]).clear_instance_cache()
-    yield new_bucket(store[0])
-    locations._file_system.cache_clear()
-    fsspec.filesystem(store[0]).clear_instance_cache()
+    with forgotten(store[0]):
+        yield new_bucket(store[0])
 
 
 def test_a_recording_in_a_bucket_is_a_run_that_grows_as_its_objects_do(tmp_path, bucket):
     recording = small_program(tmp_path / "logs" / "a", steps=1)
     upload(tmp_path, bucket)
-    plugin = DebuggerPlugin(base_plugin.TBContext(logdir=f"{bucket}/logs"))
-    try:
-        assert _ask(plugin, "/runs") == ["a"]
-        assert _page(plugin, 4) == ["x", "Log", "mul", "Mean"]
+    with recording, Asker(f"{bucket}/logs") as asker:
+        assert list(asker.json("/runs")) == ["a"]
+        assert _page(asker, 4) == ["x", "Log", "mul", "Mean"]
         recording.trace("g1", "Log", full_health([1.0]))
         upload(tmp_path, bucket)
-        assert _page(plugin, 5)[-1] == "Log"
-    finally:
-        plugin.close()
-        recording.close()
+        assert _page(asker, 5)[-1] == "Log"
 
 
-def _ask(plugin, path, **query):
-    response = Client(plugin.get_plugin_apps()[path]).get(f"/data/plugin/debugger{path}", query_string=query)
-    assert response.status_code == 200, response.text
-    return list(response.json) if path == "/runs" else response.json
+def _page(asker, count):
+    def is_read() -> bool:
+        return asker.json("/status", run="a")["num_graph_executions"] == count
 
-
-def _page(plugin, count):
-    deadline = time.monotonic() + PATIENCE_S
-    while _ask(plugin, "/status", run="a")["num_graph_executions"] != count:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    page = _ask(plugin, "/graph_execution/data", run="a", begin=0, end=count)
+    assert wait_until(is_read, PATIENCE_S)
+    page = asker.json("/graph_execution/data", run="a", begin=0, end=count)
     return [one["op_name"] for one in page["graph_executions"]]
 
 
-def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, capsys):
+def test_every_verb_that_reads_takes_the_url_of_a_bucket(tmp_path, bucket, tbdbg):
     small_program(tmp_path / "a").close()
     upload(tmp_path, bucket)
-
-    def told(*arguments: str) -> str:
-        assert main([*arguments]) == 0
-        return capsys.readouterr().out
-
-    assert json.loads(told("info", bucket, "--json"))["a"]["num_graph_executions"] == 8
-    assert json.loads(told("index", bucket, "--json"))["a"]["executions"] == 4
-    assert told("dump", f"{bucket}/a").count("graph_execution_trace:") == 8
-    assert told("sql", bucket, "SELECT count(*) AS n FROM graph_executions WHERE health = 2") == "n\n6\n"
-    assert json.loads(told("export", bucket, "--parquet", str(tmp_path / "out"), "--json"))["a"]["rows"]
-    assert json.loads(told("clean", bucket, "--json"))["bytes"] > 0
+    assert tbdbg.json("info", bucket)["a"]["num_graph_executions"] == 8
+    assert tbdbg.json("index", bucket)["a"]["executions"] == 4
+    assert tbdbg("dump", f"{bucket}/a").count("graph_execution_trace:") == 8
+    assert tbdbg("sql", bucket, "SELECT count(*) AS n FROM graph_executions WHERE health = 2") == "n\n6\n"
+    assert tbdbg.json("export", bucket, "--parquet", tmp_path / "out")["a"]["rows"]
+    assert tbdbg.json("clean", bucket)["bytes"] > 0
 
 
-def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, capsys):
+def test_tables_in_a_bucket_are_a_run_too(tmp_path, bucket, tbdbg):
     small_program(tmp_path / "events", steps=3).close()
     assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "tables")]) == 0
     upload(tmp_path / "tables", f"{bucket}/tables")
-    capsys.readouterr()
-    assert main(["sql", bucket, "SELECT count(*) AS n FROM graph_executions", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": 12}]
+    assert tbdbg.json("sql", bucket, "SELECT count(*) AS n FROM graph_executions") == [{"n": 12}]
 
 
-def test_a_bucket_that_is_not_there_is_said_not_to_be(bucket, capsys):
-    assert main(["info", f"{bucket}-of-nobody/logs"]) == 1
-    assert f"{bucket}-of-nobody/logs does not exist." in capsys.readouterr().err
+def test_a_bucket_that_is_not_there_is_said_not_to_be(bucket, tbdbg):
+    assert f"{bucket}-of-nobody/logs does not exist." in tbdbg.error("info", f"{bucket}-of-nobody/logs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -83,17 +84,13 @@ def test_a_closed_writer_refuses_to_write(tmp_path):
 
 def test_threads_do_not_tear_each_others_records(tmp_path):
     with FileSetWriter(tmp_path, "h", 5.0) as writer:
-        threads = [
-            threading.Thread(
-                target=lambda name: [writer.write("graphs", DebugEvent(graph_id=name)) for _ in range(50)],
-                args=("x" * (100 + n),),
-            )
-            for n in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+
+        def write(length: int) -> None:
+            for _ in range(50):
+                writer.write("graphs", DebugEvent(graph_id="x" * length))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(100, 104)))
     contents = read_file(writer.files.path("graphs"))
     assert len(contents.records) == 200 and not contents.damages
 
@@ -108,14 +105,8 @@ def test_threads_that_need_a_file_at_the_same_time_create_it_once(tmp_path):
         return open(path, "ab")
 
     with FileSetWriter(tmp_path, "h", 5.0, suffixes=(), opener=opener) as writer:
-        threads = [
-            threading.Thread(target=writer.write, args=(EXECUTION, DebugEvent(graph_id=name)))
-            for name in ("a", "b")
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda name: writer.write(EXECUTION, DebugEvent(graph_id=name)), "ab"))
     assert opened == [writer.files.path(EXECUTION).as_posix()]
     assert len(read_file(writer.files.path(EXECUTION)).records) == 2
 

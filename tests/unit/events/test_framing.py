@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 
 from tb_debugger_plugin.events.framing import EndKind, RecordReader, frame, masked_crc, read_records
@@ -21,15 +20,6 @@ def test_records_come_back_with_their_offsets():
     reader = RecordReader(frame(b"a") + frame(b"") + frame(b"bcd"))
     assert list(reader) == [(0, b"a"), (17, b""), (33, b"bcd")]
     assert (reader.end.kind, reader.end.offset) == (EndKind.CLEAN, 52)
-
-
-def test_reading_goes_on_where_it_stopped():
-    stream = io.BytesIO(frame(b"a"))
-    first = RecordReader(stream)
-    assert [payload for _, payload in first] == [b"a"]
-    stream.seek(0, io.SEEK_END)
-    stream.write(frame(b"b"))
-    assert list(RecordReader(stream, first.end.offset)) == [(17, b"b")]
 
 
 def test_a_limit_ends_reading_between_records():

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import fsspec
 import pytest
-from tensorboard.plugins import base_plugin
-from werkzeug.test import Client
 
 from tb_debugger_plugin.analysis.lists.tables import graph_executions_page
 from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.framing import frame
-from tb_debugger_plugin.events.locations import RemotePath, location
+from tb_debugger_plugin.events.locations import Location, RemotePath, location
 from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import Problem, find_runs, has_debug_events
-from tb_debugger_plugin.server.plugin import DebuggerPlugin
-from tests.support.events import PATIENCE_S, full_health, loaded, small_program
+from tests.support.asking import Asker
+from tests.support.events import PATIENCE_S, full_health, loaded, small_program, snapshot_of
+from tests.support.processes import wait_until
 from tests.support.tails import build_tail
 
 
@@ -46,8 +43,8 @@ def _upload(folder: Path, url: str) -> None:
             files.pipe(f"{url}/{path.relative_to(folder).as_posix()}", path.read_bytes())
 
 
-def _told(loader: RunLoader):
-    with open_snapshot(loader) as snapshot:
+def _told(folder: Location):
+    with snapshot_of(folder) as snapshot:
         actual = status(snapshot)
         page = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
         return actual["num_executions"], actual["num_alerts"], page.columns["nan"].tolist(), page.dictionaries
@@ -61,18 +58,11 @@ def test_runs_elsewhere_are_found_and_say_what_local_ones_say(tmp_path, remote):
     assert has_debug_events(logdir)
     runs = {run.name: run for run in find_runs(logdir)}
     assert set(runs) == {"a/b", "c"}
-    local = loaded(tmp_path / "a")
-    there = RunLoader(runs["a/b"])
-    try:
-        assert there.wait(PATIENCE_S) and not there.failure
-        assert _told(there) == _told(local)
-    finally:
-        there.close(), local.close()
+    assert _told(runs["a/b"].folder) == _told(tmp_path / "a")
 
 
-def test_a_dump_root_itself_can_be_elsewhere(tmp_path, remote):
-    small_program(tmp_path).close()
-    _upload(tmp_path, remote)
+def test_a_dump_root_itself_can_be_elsewhere(small_run, remote):
+    _upload(small_run, remote)
     (run,) = find_runs(location(remote))
     assert (run.name, run.start_time) == (".", pytest.approx(1000.001))
 
@@ -84,10 +74,7 @@ def test_a_folder_that_is_not_there_holds_no_runs(remote):
 def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path, remote):
     recording = small_program(tmp_path, steps=1)
     _upload(tmp_path, remote)
-    (run,) = find_runs(location(remote))
-    loader = RunLoader(run, poll_seconds=0.01)
-    try:
-        assert loader.wait(PATIENCE_S)
+    with closing(loaded(location(remote), poll_seconds=0.01)) as loader:
         recording.trace("g1", "Log", full_health([1.0]))
         _upload(tmp_path, remote)
         _until(loader, 5)
@@ -97,18 +84,14 @@ def test_a_run_elsewhere_is_followed_and_read_anew_when_it_is_replaced(tmp_path,
         small_program(tmp_path, steps=1).close()
         _upload(tmp_path, remote)
         _until(loader, 4)
-    finally:
-        loader.close()
 
 
 def _until(loader: RunLoader, num_graph_executions: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+    def is_read() -> bool:
         with open_snapshot(loader) as snapshot:
-            if snapshot.num_graph_executions == num_graph_executions:
-                return
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+            return snapshot.num_graph_executions == num_graph_executions
+
+    assert wait_until(is_read, PATIENCE_S)
 
 
 def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
@@ -121,47 +104,26 @@ def test_tail_files_elsewhere_are_read_too(tmp_path, remote):
     ring = [recording.execution_event("Late").SerializeToString()]
     size = recording.files.path(EXECUTION).stat().st_size
     recording.files.tail_path(EXECUTION).write_bytes(build_tail(ring, mode=TailMode.RING, file_size=size))
-    recording.close()
-    _upload(tmp_path, remote)
-    (run,) = find_runs(location(remote))
-    loader = RunLoader(run)
-    try:
-        assert loader.wait(PATIENCE_S)
-        with open_snapshot(loader) as snapshot:
-            assert (snapshot.num_graph_executions, snapshot.num_executions) == (5, 3)
-    finally:
-        loader.close()
+    _upload(recording.close(), remote)
+    with snapshot_of(location(remote)) as snapshot:
+        assert (snapshot.num_graph_executions, snapshot.num_executions) == (5, 3)
 
 
 def test_a_long_file_elsewhere_is_read_in_steps(tmp_path, remote):
     recording = small_program(tmp_path, steps=1)
     events = [recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString() for _ in range(500)]
     recording.files.path(GRAPH_EXECUTION_TRACES).write_bytes(b"".join(map(frame, events)))
-    recording.close()
-    _upload(tmp_path, remote)
-    (run,) = find_runs(location(remote))
-    loader = RunLoader(run, commit_bytes=5000)
-    try:
-        assert loader.wait(PATIENCE_S)
-        with open_snapshot(loader) as snapshot:
-            assert snapshot.num_graph_executions == 500 and snapshot.generation > 10
-    finally:
-        loader.close()
+    _upload(recording.close(), remote)
+    with snapshot_of(location(remote), commit_bytes=5000) as snapshot:
+        assert snapshot.num_graph_executions == 500 and snapshot.generation > 10
 
 
-def test_tensorboard_and_the_command_line_take_urls(tmp_path, remote, capsys):
-    small_program(tmp_path).close()
-    _upload(tmp_path, remote)
-    plugin = DebuggerPlugin(base_plugin.TBContext(logdir=remote))
-    try:
-        client = Client(plugin.get_plugin_apps()["/runs"])
-        assert list(client.get("/data/plugin/debugger/runs").json) == ["."]
-    finally:
-        plugin.close()
-    assert main(["info", remote, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["."]["num_graph_executions"] == 8
-    assert main(["dump", remote]) == 0
-    assert capsys.readouterr().out.count("graph_execution_trace:") == 8
+def test_tensorboard_and_the_command_line_take_urls(small_run, remote, tbdbg):
+    _upload(small_run, remote)
+    with Asker(remote) as asker:
+        assert list(asker.json("/runs")) == ["."]
+    assert tbdbg.json("info", remote)["."]["num_graph_executions"] == 8
+    assert tbdbg("dump", remote).count("graph_execution_trace:") == 8
 
 
 def test_a_place_on_this_machine_is_a_path():

@@ -10,21 +10,27 @@ from tb_debugger_plugin.events.tail import HEADER_SIZE, MAGIC, Tail, TailMode, r
 from tests.support.tails import build_tail
 
 
+def _read(folder, payloads, **options) -> Tail:
+    """The tail of a file that was built of these records."""
+    path = folder / "x.tail"
+    path.write_bytes(build_tail(payloads, **options))
+    actual = read_tail(path)
+    assert actual is not None
+    return actual
+
+
 def test_records_come_back_from_every_position_in_the_ring(tmp_path):
-    path = tmp_path / "x.tail"
     framed = frame(b"one") + frame(b"two")
+    options = {"mode": TailMode.RING, "file_size": 5, "capacity": 50}
     for start in range(70):
-        path.write_bytes(
-            build_tail([b"one", b"two"], mode=TailMode.RING, file_size=5, capacity=50, tail=start)
+        assert _read(tmp_path, [b"one", b"two"], tail=start, **options) == Tail(
+            TailMode.RING, start, start + 38, 5, framed
         )
-        assert read_tail(path) == Tail(TailMode.RING, start, start + 38, 5, framed)
 
 
 def test_a_ring_that_is_full_to_the_last_byte_is_read(tmp_path):
-    path = tmp_path / "x.tail"
-    path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, capacity=19, tail=7))
-    actual = read_tail(path)
-    assert actual is not None and actual.data == frame(b"one")
+    actual = _read(tmp_path, [b"one"], mode=TailMode.RING, file_size=0, capacity=19, tail=7)
+    assert actual.data == frame(b"one")
 
 
 def test_the_header_is_laid_out_as_documented():
@@ -37,10 +43,7 @@ def test_the_header_is_laid_out_as_documented():
 
 @pytest.mark.parametrize("mode", TailMode)
 def test_a_tail_leaves_out_what_the_file_already_holds(tmp_path, mode):
-    path = tmp_path / "x.tail"
-    path.write_bytes(build_tail([b"one", b"two"], mode=mode, file_size=100, capacity=64))
-    actual = read_tail(path)
-    assert actual is not None
+    actual = _read(tmp_path, [b"one", b"two"], mode=mode, file_size=100, capacity=64)
     assert actual.after(100) == frame(b"one") + frame(b"two")
     assert actual.after(119) == frame(b"two")
     assert actual.after(138) == b""
@@ -48,10 +51,8 @@ def test_a_tail_leaves_out_what_the_file_already_holds(tmp_path, mode):
 
 
 def test_a_ring_says_how_many_records_it_has_overwritten(tmp_path):
-    path = tmp_path / "x.tail"
-    path.write_bytes(build_tail([b"one"], mode=TailMode.RING, file_size=0, tail=190, dropped=10))
-    actual = read_tail(path)
-    assert actual is not None and actual.dropped == 10
+    actual = _read(tmp_path, [b"one"], mode=TailMode.RING, file_size=0, tail=190, dropped=10)
+    assert actual.dropped == 10
 
 
 def test_no_tail_file_and_one_that_is_being_set_up_are_nothing(tmp_path):

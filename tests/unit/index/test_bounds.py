@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.framing import EndKind, frame, read_records
 from tb_debugger_plugin.events.messages import DebugEvent
 from tb_debugger_plugin.index import bounds
 from tb_debugger_plugin.index.bounds import bounded_text, parse_bounded
-from tests.support.events import Recording, full_health, loaded
+from tests.support.events import Recording, full_health, snapshot_of
 
 _LONG = "x" * 200_000
 
@@ -56,14 +55,11 @@ def test_ids_that_were_cut_still_refer_to_each_other(tmp_path):
     recording.graph(_LONG, "long")
     recording.op(_LONG, _LONG, "Log")
     recording.trace(_LONG, _LONG, full_health([1.0]))
-    recording.close()
-    loader = loaded(tmp_path)
-    with open_snapshot(loader) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         ((graph, op, kind),) = snapshot.rows(
             "SELECT g.name, o.name, o.type FROM graph_executions JOIN sites USING (site)"
             " JOIN ops o USING (op) JOIN graphs g ON g.graph = o.graph"
         )
-    loader.close()
     assert (graph, kind) == ("long", "Log") and len(op) <= bounds.MAX_TEXT
 
 
@@ -87,10 +83,7 @@ def test_a_file_that_is_damaged_at_every_other_record_is_read_and_says_so_a_few_
         spoiled = [content[:-1] + bytes([content[-1] ^ 1]) for content in whole]
         pairs = [bytes(part) for pair in zip(whole, spoiled, strict=True) for part in pair]
         recording.files.path(suffix).write_bytes(b"".join(pairs))
-    recording.close()
-    loader = loaded(tmp_path)
-    with open_snapshot(loader) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert (snapshot.num_executions, snapshot.num_graph_executions) == (1000, 1000)
         ((notices,),) = snapshot.rows("SELECT count(*) FROM notices")
-    loader.close()
     assert 0 < notices < 100

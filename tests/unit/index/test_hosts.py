@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from tb_debugger_plugin.index.source import Batch, FileState
 from tests.support.asking import Asker
 from tests.support.checkout import ROOT
 from tests.support.events import PATIENCE_S, Recording, full_health, small_program, vector
+from tests.support.processes import wait_until
 
 ALONE = 1 << 60  # bytes that make processes worth while
 HOSTS = 3
@@ -128,17 +128,23 @@ def test_hosts_elsewhere_are_merged_as_they_are_here(tmp_path):
 
 
 @pytest.mark.parametrize("commit_bytes", [2000, COMMIT_BYTES])
-def test_processes_give_the_very_tables_that_one_process_gives(tmp_path, monkeypatch, commit_bytes):
-    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
-    _write_job(tmp_path)
-    expected = _told(tmp_path, commit_bytes=commit_bytes)
+def test_processes_give_the_very_tables_that_one_process_gives(job, monkeypatch, commit_bytes):
+    expected = _told(job, commit_bytes=commit_bytes)
     started = _count_workers(monkeypatch)
-    with _indexed(tmp_path, commit_bytes=commit_bytes, worth_bytes=0) as (indexer, database):
+    with _indexed(job, commit_bytes=commit_bytes, worth_bytes=0) as (indexer, database):
         assert _lists(database) == expected
         assert started == [0, 1] and indexer._reader._lists[GRAPH_EXECUTION_TRACES]._workers is None
         numbers = database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall()
-    with _indexed(tmp_path, commit_bytes=commit_bytes) as (_, database):
+    with _indexed(job, commit_bytes=commit_bytes) as (_, database):
         assert database.connection.execute("SELECT * FROM sites ORDER BY site").fetchall() == numbers
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch) -> Path:
+    """A folder with hosts that this machine reads in two processes."""
+    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
+    _write_job(tmp_path)
+    return tmp_path
 
 
 def _read_on(traces: HostRows, state: FileState, limit: int) -> list[Batch]:
@@ -178,14 +184,8 @@ def test_one_host_is_read_in_whole_row_groups_and_again_from_each_of_them(tmp_pa
 
     def traces(row_group: int) -> HostRows:
         pool = RemotePool(run.folder)
-        return HostRows(
-            run.file_sets,
-            GRAPH_EXECUTION_TRACES,
-            Registry(),
-            pool,
-            worth_bytes=ALONE,
-            row_group=row_group,
-        )
+        sizes = {"worth_bytes": ALONE, "row_group": row_group}
+        return HostRows(run.file_sets, GRAPH_EXECUTION_TRACES, Registry(), pool, **sizes)
 
     (whole,) = _read_on(traces(1), FileState(), COMMIT_BYTES)
     batches = _read_on(traces(8), FileState(), 1500)
@@ -211,14 +211,12 @@ def _count_workers(monkeypatch) -> list[int]:
     return started
 
 
-def test_what_a_worker_finds_damaged_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
-    _write_job(tmp_path)
-    (victim,) = tmp_path.glob(f"*.host1.{GRAPH_EXECUTION_TRACES}")
+def test_what_a_worker_finds_damaged_is_told(job):
+    (victim,) = job.glob(f"*.host1.{GRAPH_EXECUTION_TRACES}")
     content = bytearray(victim.read_bytes())
     content[20] ^= 0xFF
     victim.write_bytes(content + frame(b"no event"))
-    with _indexed(tmp_path, worth_bytes=0) as (_, database):
+    with _indexed(job, worth_bytes=0) as (_, database):
         notices = database.connection.execute(
             "SELECT file, position FROM notices ORDER BY position"
         ).fetchall()
@@ -227,12 +225,10 @@ def test_what_a_worker_finds_damaged_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["never starts", "is killed"])
-def test_without_its_workers_the_viewer_reads_by_itself(tmp_path, monkeypatch, caplog, what):
-    monkeypatch.setattr("tb_debugger_plugin.index.hosts.num_processors", lambda: 2)
-    _write_job(tmp_path)
-    expected = _told(tmp_path)
+def test_without_its_workers_the_viewer_reads_by_itself(job, monkeypatch, caplog, what):
+    expected = _told(job)
     if what == "never starts":
-        monkeypatch.setattr(sys, "executable", str(tmp_path / "no such program"))
+        monkeypatch.setattr(sys, "executable", str(job / "no such program"))
     else:
         send = workers._Worker.send
 
@@ -242,7 +238,7 @@ def test_without_its_workers_the_viewer_reads_by_itself(tmp_path, monkeypatch, c
             self._process.wait()
 
         monkeypatch.setattr(workers._Worker, "send", kill_after_sending)
-    assert _told(tmp_path, worth_bytes=0) == expected
+    assert _told(job, worth_bytes=0) == expected
     assert "because processes failed" in caplog.text
 
 
@@ -289,10 +285,7 @@ def test_a_viewer_killed_while_it_reads_leaves_no_process_and_the_next_one_goes_
         pids = [int(pid) for pid in viewer.stdout.readline().split()]
         assert len(pids) == 2 and all(map(_is_alive, pids))
         viewer.kill()
-    deadline = time.monotonic() + PATIENCE_S
-    while any(map(_is_alive, pids)):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert wait_until(lambda: not any(map(_is_alive, pids)), PATIENCE_S)
     (run,) = find_runs(tmp_path / "job")
     database = open_database(run)
     done = len(_lists(database)[0])
@@ -328,10 +321,7 @@ def test_programs_that_shared_a_folder_are_served_apart_also_while_they_run(tmp_
 
         assert counts() == [4, 8]
         programs[1].trace("g1", "Log", full_health([1.0]))
-        deadline = time.monotonic() + PATIENCE_S
-        while counts() != [4, 9]:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        assert wait_until(lambda: counts() == [4, 9], PATIENCE_S)
     for program in programs:
         program.close()
 
@@ -350,10 +340,7 @@ def test_hosts_of_one_name_are_told_apart(hosts, names):
 
 
 def test_ctrl_c_is_left_to_the_viewer():
-    worker = workers._Worker()
-    try:
+    with contextlib.closing(workers._Worker()) as worker:
         assert os.getsid(worker._process.pid) != os.getsid(0)
         os.killpg(os.getpgid(worker._process.pid), signal.SIGCONT)
-    finally:
-        worker.close()
     assert worker._process.returncode == 0

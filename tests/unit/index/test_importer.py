@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
+from contextlib import closing
 
 import pytest
 
@@ -21,7 +21,8 @@ from tb_debugger_plugin.index.parquet import MANIFEST
 from tb_debugger_plugin.index.runs import RunKind, find_runs, has_debug_events
 from tb_debugger_plugin.index.schema import TENSORS, measured_columns
 from tests.support.asking import Asker
-from tests.support.events import PATIENCE_S, small_program
+from tests.support.events import PATIENCE_S, loaded, small_program
+from tests.support.processes import wait_until
 
 
 @pytest.fixture
@@ -33,23 +34,16 @@ def exported(tmp_path):
 
 
 def _told(folder):
-    (run,) = find_runs(folder)
-    loader = RunLoader(run)
-    try:
-        assert loader.wait(PATIENCE_S) and not loader.failure, loader.failure
-        with open_snapshot(loader) as snapshot:
-            traces = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
-            eager = executions_page(snapshot, Range(0, snapshot.num_executions))
-            alerts = alert_list(snapshot)
-            pages = [
-                {name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)
-            ]
-            # Numbers of commits, which each reader counts by itself.
-            counted = {"generation", "origins_generation", "described"}
-            facts = {name: value for name, value in status(snapshot).items() if name not in counted}
-            return repr((run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
-    finally:
-        loader.close()
+    with closing(loaded(folder)) as loader, open_snapshot(loader) as snapshot:
+        assert not loader.failure, loader.failure
+        traces = graph_executions_page(snapshot, Range(0, snapshot.num_graph_executions))
+        eager = executions_page(snapshot, Range(0, snapshot.num_executions))
+        alerts = alert_list(snapshot)
+        pages = [{name: values.tolist() for name, values in page.columns.items()} for page in (traces, eager)]
+        # Numbers of commits, which each reader counts by itself.
+        counted = {"generation", "origins_generation", "described"}
+        facts = {name: value for name, value in status(snapshot).items() if name not in counted}
+        return repr((loader.run.start_time, facts, pages, traces.dictionaries, alerts.index.tolist()))
 
 
 def test_exported_tables_are_a_run_that_says_what_the_event_files_say(exported):
@@ -96,15 +90,11 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
     first = Importer(run, database.connection)
     assert first.advance().more
     second = Importer(run, database.connection)
-    assert (
-        second.generation,
-        database.connection.execute("SELECT count(*) FROM graph_executions").fetchall(),
-    ) == (
-        first.generation,
-        [(0,)],
-    )
+    count = "SELECT count(*) FROM graph_executions"
+    assert second.generation == first.generation
+    assert database.connection.execute(count).fetchall() == [(0,)]
     assert not second.advance().more
-    assert database.connection.execute("SELECT count(*) FROM graph_executions").fetchall() == [(12,)]
+    assert database.connection.execute(count).fetchall() == [(12,)]
     database.close()
 
 
@@ -114,15 +104,7 @@ def test_importing_goes_on_where_the_last_commit_ended(exported):
         ({"schema_version": 0}, "make them again"),
         ({"steps": [{"graph_executions": "../secret.parquet"}]}, "secret"),
         ({"steps": [{"secrets": "graph_executions.parquet"}]}, "secrets"),
-        (
-            {
-                "steps": [
-                    {"graph_executions": "graph_executions.parquet"},
-                    {"graph_executions": "graph_executions.parquet"},
-                ]
-            },
-            "the next row must be 12",
-        ),
+        ({"steps": [{"graph_executions": "graph_executions.parquet"}] * 2}, "the next row must be 12"),
         ({"steps": 3}, "does not list"),
         ({"stable": None}, "does not list"),
     ],
@@ -148,11 +130,8 @@ def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mend
         asker.plugin._viewer.run_library._make_loader = lambda run: RunLoader(run, poll_seconds=0.01)
 
         def answer_of(code: int) -> str:
-            deadline = time.monotonic() + PATIENCE_S
-            while (answer := asker.get("/status", {"run": "bad"})).status_code != code:
-                assert time.monotonic() < deadline, answer.text
-                time.sleep(0.02)
-            return answer.text
+            assert wait_until(lambda: asker.get("/status", run="bad").status_code == code, PATIENCE_S)
+            return asker.get("/status", run="bad").text
 
         assert "graph_executions.parquet" in answer_of(422)
         assert asker.json("/status", {"run": "good"})["num_graph_executions"] == 8
@@ -161,9 +140,5 @@ def test_the_viewer_says_what_is_damaged_shows_the_others_and_reads_what_is_mend
 
 
 def _fails(folder, reason):
-    (run,) = find_runs(folder)
-    loader = RunLoader(run, poll_seconds=0.0)
-    try:
-        assert loader.wait(PATIENCE_S) and reason in loader.failure
-    finally:
-        loader.close()
+    with closing(loaded(folder, poll_seconds=0.0)) as loader:
+        assert reason in loader.failure

@@ -61,20 +61,25 @@ def _indexer(folder, commit_bytes: int = COMMIT_BYTES) -> Iterator[tuple[Indexer
         database.close()
 
 
+@contextlib.contextmanager
+def _indexed(folder, **options) -> Iterator[tuple[Indexer, duckdb.DuckDBPyConnection]]:
+    """An indexer that has read all that there is."""
+    with _indexer(folder, **options) as (indexer, connection):
+        _step_on(indexer)
+        yield indexer, connection
+
+
 def _all(connection, query):
     return connection.execute(query).fetchall()
 
 
 def test_a_commit_marks_only_the_tables_that_it_changes(tmp_path):
-    recording = small_program(tmp_path)
-    with _indexer(tmp_path) as (indexer, connection):
-        _step_on(indexer)
+    with small_program(tmp_path) as recording, _indexed(tmp_path) as (indexer, connection):
         recording.trace("g1", "Log", full_health([1.0]))
         _step_on(indexer)
         generation = str(indexer.generation)
         marks = {key for key, value in schema.read_meta(connection).items() if value == generation}
         assert {key for key in marks if key.startswith("changed_")} == {"changed_graph_executions"}
-    recording.close()
 
 
 @pytest.mark.parametrize("mode", SUMMARY_COLUMNS, ids=lambda mode: mode.name)
@@ -85,8 +90,7 @@ def test_a_run_has_room_for_what_its_mode_measures_and_for_nothing_else(tmp_path
         recording.trace("g1", "Log", vector(range(len(names))))
         recording.execution("Log", [vector(range(len(names)))])
     recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        _step_on(indexer)
+    with _indexed(tmp_path) as (_, connection):
         for table in schema.TENSORS:
             assert schema.measured_columns(connection, table) == {*names} & {*STORED}
         (row,) = _all(connection, f"SELECT DISTINCT {', '.join(STORED)} FROM graph_executions")
@@ -108,8 +112,7 @@ def test_what_is_measured_later_in_a_run_is_null_in_the_rows_before_it(tmp_path)
         assert _all(reader, query) == [(1.0, None, None)]
         reader.execute("COMMIT")
         assert _all(reader, query) == [(1.0, None, None), (2.0, 2.0, 1.0)]
-    recording.close()
-    with _indexer(tmp_path) as (_, connection):
+    with _indexer(recording.close()) as (_, connection):
         assert _all(connection, query) == [(1.0, None, None), (2.0, 2.0, 1.0)]
 
 
@@ -119,12 +122,13 @@ _TRACES = (
 )
 
 
-def _step_on(indexer: Indexer) -> int:
-    steps = 0
-    while True:
-        steps += 1
-        if not indexer.advance().more:
-            return steps
+def _names(connection):
+    return [name for _, name, _ in _all(connection, _TRACES)]
+
+
+def _step_on(indexer: Indexer) -> None:
+    while indexer.advance().more:
+        pass
 
 
 def test_a_recording_becomes_tables(tmp_path):
@@ -155,24 +159,6 @@ def test_a_recording_becomes_tables(tmp_path):
         assert _all(connection, "SELECT text FROM shapes ORDER BY text") == [("[2, ?]",), ("[]",)]
 
 
-def test_steps_of_any_size_give_the_same_tables(tmp_path):
-    small_program(tmp_path, steps=5).close()
-    with _indexer(tmp_path) as (indexer, connection):
-        _step_on(indexer)
-        whole = (
-            _all(connection, _TRACES),
-            _all(connection, "SELECT * FROM execution_outputs ORDER BY idx, slot"),
-        )
-        indexer._commit_bytes = 1
-        indexer.reset()
-        assert _step_on(indexer) > 10
-        again = (
-            _all(connection, _TRACES),
-            _all(connection, "SELECT * FROM execution_outputs ORDER BY idx, slot"),
-        )
-    assert repr(again) == repr(whole)
-
-
 def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
     recording = small_program(tmp_path, steps=100)
     for number in range(100):
@@ -186,14 +172,12 @@ def test_a_step_reads_less_of_the_records_that_are_parsed_one_by_one(tmp_path):
 
 
 def test_a_live_run_is_followed_and_each_change_raises_the_generation(tmp_path):
-    recording = small_program(tmp_path, steps=1)
-    with _indexer(tmp_path) as (indexer, connection):
+    with small_program(tmp_path, steps=1) as recording, _indexer(tmp_path) as (indexer, connection):
         first = indexer.advance().generation
         assert indexer.advance().generation == first
         recording.trace("g1", "Log", full_health([1.0]))
         assert indexer.advance().generation == first + 1
         assert _all(connection, _TRACES)[-1] == (4, "Log", 1)
-    recording.close()
 
 
 def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
@@ -206,7 +190,7 @@ def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
         before = _all(connection, "SELECT count(*) FROM graph_executions")
         indexer.advance()
         assert before == [(4,)]
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["x", "Log", "mul", "Mean", "Log", "new"]
+        assert _names(connection) == ["x", "Log", "mul", "Mean", "Log", "new"]
         assert _all(connection, "SELECT count(*) FROM ops WHERE name = 'Log'") == [(1,)]
     recording.close()
 
@@ -217,8 +201,7 @@ def test_a_truncated_tail_waits_for_its_rest(tmp_path):
     path = recording.files.path(GRAPH_EXECUTION_TRACES)
     with path.open("ab") as stream:
         stream.write(framed[:20])
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT count(*) FROM notices") == [(0,)]
         with path.open("ab") as stream:
@@ -235,9 +218,8 @@ def test_a_damaged_record_is_left_out_with_a_notice(tmp_path):
     content = bytearray(path.read_bytes())
     content[20] ^= 0xFF
     path.write_bytes(content)
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log", "mul", "Mean"]
+    with _indexed(tmp_path) as (_, connection):
+        assert _names(connection) == ["Log", "mul", "Mean"]
         ((file, position),) = _all(connection, "SELECT file, position FROM notices")
         assert (file, position) == (path.name, 0)
 
@@ -248,8 +230,7 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
     whole = path.stat().st_size
     with path.open("ab") as stream:
         stream.write(b"this is no record, and it is long enough to show it")
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         indexer.advance()
         assert _all(connection, "SELECT count(*) FROM graph_executions") == [(4,)]
         assert _all(connection, "SELECT position FROM notices") == [(whole,)]
@@ -257,8 +238,7 @@ def test_a_file_whose_framing_breaks_keeps_what_came_before(tmp_path):
 
 
 def test_a_file_that_was_replaced_is_read_again(tmp_path):
-    recording = small_program(tmp_path, steps=1)
-    with _indexer(tmp_path) as (indexer, connection):
+    with small_program(tmp_path, steps=1) as recording, _indexer(tmp_path) as (indexer, connection):
         generation = indexer.advance().generation
         path = recording.files.path(GRAPH_EXECUTION_TRACES)
         path.write_bytes(frame(recording.trace_event("g1", "Log", full_health([1.0])).SerializeToString()))
@@ -266,15 +246,13 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path):
         indexer.reset()
         assert indexer.generation > generation
         assert indexer.advance().generation > generation
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["Log"]
-    recording.close()
+        assert _names(connection) == ["Log"]
 
 
 def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
     recording = Recording(tmp_path)
     recording.trace("nowhere", "op", full_health([1.0]))
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         assert _all(connection, "SELECT known FROM ops") == [(False,)]
         recording.graph("nowhere", "late")
         recording.op("nowhere", "op", "Late")
@@ -287,9 +265,7 @@ def test_traces_of_graphs_and_ops_that_nobody_described_are_kept(tmp_path):
 def test_an_output_that_is_not_watched_keeps_its_slot(tmp_path):
     recording = Recording(tmp_path)
     recording.execution("Two", [None, full_health([math.nan])], ids=[1, 2])
-    recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         rows = _all(
             connection, "SELECT slot, tensor_id, has_value, health FROM execution_outputs ORDER BY slot"
         )
@@ -300,9 +276,7 @@ def test_ids_of_eager_tensors_are_kept_to_the_last_digit(tmp_path):
     recording = Recording(tmp_path)
     ids = [2**63 - 1, -(2**63), 2**53 + 1]
     recording.execution("Three", [None], ids=ids, inputs=ids)
-    recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         for table in ("execution_outputs", "execution_inputs"):
             assert _all(connection, f"SELECT tensor_id FROM {table} ORDER BY slot") == [(i,) for i in ids]
 
@@ -325,12 +299,11 @@ def test_hosts_are_merged_by_time_however_they_are_cut(tmp_path):
 def test_a_clock_that_is_set_back_between_commits_reorders_no_host(tmp_path):
     back, other = Recording(tmp_path, host="a", start=10.0), Recording(tmp_path, host="b", start=10.0)
     back.trace("g1", "first", full_health([1.0]), at=100.0)
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (indexer, connection):
         back.trace("g1", "second", full_health([1.0]), at=80.0)
         other.trace("g1", "between", full_health([1.0]), at=90.0)
         indexer.advance()
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["first", "between", "second"]
+        assert _names(connection) == ["first", "between", "second"]
     back.close(), other.close()
 
 
@@ -351,18 +324,17 @@ def test_the_ring_of_a_circular_buffer_shows_exactly_what_it_holds_now(tmp_path)
     recording = Recording(tmp_path)
     recording.trace("g1", "flushed", full_health([1.0]))
     _ring(recording, ["a", "b"])
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "a", "b"]
+    with _indexed(tmp_path) as (indexer, connection):
+        assert _names(connection) == ["flushed", "a", "b"]
         _ring(recording, ["b", "c"], tail=100)
         indexer.advance()
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "b", "c"]
+        assert _names(connection) == ["flushed", "b", "c"]
         assert _all(connection, "SELECT bad, idx FROM bad_graph_executions ORDER BY bad") == [(0, 1), (1, 2)]
     with _indexer(tmp_path) as (indexer, connection):
         recording.files.tail_path(GRAPH_EXECUTION_TRACES).unlink()
         recording.trace("g1", "c", full_health([1.0]))
         indexer.advance()
-        assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "c"]
+        assert _names(connection) == ["flushed", "c"]
     recording.close()
 
 
@@ -377,7 +349,7 @@ def test_a_ring_that_was_being_drained_when_the_program_was_killed_is_read_once(
         with _indexer(tmp_path) as (indexer, connection):
             indexer.reset()
             _step_on(indexer)
-            assert [name for _, name, _ in _all(connection, _TRACES)] == ["flushed", "a", "b", "c"]
+            assert _names(connection) == ["flushed", "a", "b", "c"]
             dropped = dict(_all(connection, "SELECT suffix, dropped FROM files"))
             assert (dropped[GRAPH_EXECUTION_TRACES], dropped[EXECUTION]) == (70, 0)
     recording.close()
@@ -392,20 +364,20 @@ def test_a_journal_is_read_once_also_when_it_is_drained_later(tmp_path):
     recording.files.tail_path(EXECUTION).write_bytes(journal)
     query = "SELECT name FROM executions JOIN op_types USING (op_type) ORDER BY idx"
     expected = [(f"Op{n}",) for n in range(4)]
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (_, connection):
         assert _all(connection, query) == expected
     path.write_bytes(b"".join(map(frame, payloads)))
     recording.files.tail_path(EXECUTION).unlink()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(tmp_path) as (_, connection):
         assert _all(connection, query) == expected
     recording.close()
 
 
 def test_counts_and_the_end_of_recording_are_known(tmp_path):
-    recording = small_program(tmp_path, recorder_version="0.1", circular_buffer_size=2, mode=4)
-    with _indexer(tmp_path) as (indexer, connection):
+    with (
+        small_program(tmp_path, recorder_version="0.1", circular_buffer_size=2, mode=4) as recording,
+        _indexer(tmp_path) as (indexer, connection),
+    ):
         indexer.advance()
         assert not indexer.finished
         recording.counts(100, 200, finished=True)
@@ -414,7 +386,6 @@ def test_counts_and_the_end_of_recording_are_known(tmp_path):
         assert _all(connection, "SELECT seen_executions, seen_traces, finished FROM hosts") == [
             (100, 200, True)
         ]
-    recording.close()
 
 
 @pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
@@ -422,9 +393,7 @@ def test_times_that_are_no_times_become_zero(tmp_path, time):
     recording = Recording(tmp_path)
     recording.trace("g", "op", vector([1]), at=time)
     recording.execution("Op", at=time)
-    recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         assert _all(
             connection, "SELECT wall_time FROM graph_executions UNION SELECT wall_time FROM executions"
         ) == [(0.0,)]
@@ -435,15 +404,12 @@ def test_records_in_the_wrong_file_are_passed_over(tmp_path):
     recording.writer.write("graphs", recording.execution_event("Op"))
     recording.writer.write("execution", recording.trace_event("g1", "x", None))
     recording.writer.write("execution", DebugEvent(wall_time=1.0))
-    recording.close()
-    with _indexer(tmp_path) as (indexer, connection):
-        indexer.advance()
+    with _indexed(recording.close()) as (_, connection):
         assert _all(connection, "SELECT count(*) FROM executions") == [(2,)]
 
 
 def test_a_host_without_graphs_is_news_for_who_saw_the_run_empty(tmp_path):
-    recording = Recording(tmp_path, process_id=7)
-    with _indexer(tmp_path) as (indexer, connection):
+    with Recording(tmp_path, process_id=7) as recording, _indexer(tmp_path) as (indexer, connection):
         query = (
             "SELECT key, CAST(value AS BIGINT) FROM meta WHERE key IN ('generation', 'catalog_generation')"
         )
@@ -456,4 +422,3 @@ def test_a_host_without_graphs_is_news_for_who_saw_the_run_empty(tmp_path):
             indexer.advance()
         meta = dict(_all(connection, query))
         assert meta["catalog_generation"] == meta["generation"] - 1
-    recording.close()

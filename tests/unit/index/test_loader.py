@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import duckdb
 import pytest
@@ -19,14 +21,40 @@ from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.asking import Asker, Facts, fitting, has_answered
-from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
+from tests.support.events import PATIENCE_S, Recording, full_health, small_program
+from tests.support.processes import wait_until
+
+
+@pytest.fixture
+def recording(tmp_path) -> Iterator[Recording]:
+    """A recording of 4 graph executions in the folder of the test."""
+    with small_program(tmp_path, steps=1) as recording:
+        yield recording
+
+
+@pytest.fixture
+def load(tmp_path) -> Iterator[Callable[..., RunLoader]]:
+    """Reads the run in the folder of the test, as a rule to its end, until the test ends."""
+    with contextlib.ExitStack() as stack:
+
+        def make(*, waits: bool = True, **options: object) -> RunLoader:
+            (run,) = find_runs(tmp_path)
+            loader = stack.enter_context(contextlib.closing(RunLoader(run, **options)))
+            assert not waits or loader.wait(PATIENCE_S)
+            return loader
+
+        yield make
+
+
+@pytest.fixture
+def library(tmp_path) -> Iterator[Library]:
+    """The runs below the folder of the test."""
+    with contextlib.closing(Library(tmp_path)) as library:
+        yield library
 
 
 def _until(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert wait_until(condition, PATIENCE_S)
 
 
 def _num_graph_executions(loader):
@@ -34,57 +62,52 @@ def _num_graph_executions(loader):
         return snapshot.num_graph_executions
 
 
-def test_new_events_of_a_live_run_are_there_soon(tmp_path):
-    recording = small_program(tmp_path, steps=1)
-    loader = loaded(tmp_path, poll_seconds=0.02)
+def _generation(loader):
+    with open_snapshot(loader) as snapshot:
+        return snapshot.generation
+
+
+def test_new_events_of_a_live_run_are_there_soon(recording, load):
+    loader = load(poll_seconds=0.02)
     assert _num_graph_executions(loader) == 4
     recording.trace("g1", "Log", full_health([1.0]))
     _until(lambda: _num_graph_executions(loader) == 5)
-    loader.close()
-    recording.close()
 
 
-def test_what_is_in_the_files_is_read_at_once_for_who_waits(tmp_path):
-    recording = small_program(tmp_path, steps=1)
-    loader = loaded(tmp_path, poll_seconds=3600)
+def test_what_is_in_the_files_is_read_at_once_for_who_waits(recording, load):
+    loader = load(poll_seconds=3600)
     for count in range(5, 9):
         recording.trace("g1", "Log", full_health([1.0]))
         assert loader.catch_up(PATIENCE_S)
         assert _num_graph_executions(loader) == count
     loader.close()
     assert not loader.catch_up(0.01)
-    recording.close()
 
 
-def test_a_run_that_is_written_anew_is_read_anew(tmp_path):
+def test_a_run_that_is_written_anew_is_read_anew(tmp_path, load):
     small_program(tmp_path, steps=2).close()
-    loader = loaded(tmp_path, poll_seconds=0.02)
-    with open_snapshot(loader) as snapshot:
-        before = snapshot.generation
+    loader = load(poll_seconds=0.02)
+    before = _generation(loader)
     for path in tmp_path.iterdir():
         path.unlink()
     small_program(tmp_path, steps=1, run_id="run1").close()
     _until(lambda: _num_graph_executions(loader) == 4)
-    with open_snapshot(loader) as snapshot:
-        assert snapshot.generation > before
-    loader.close()
+    assert _generation(loader) > before
 
 
-def test_generations_rise_also_when_the_tables_are_made_anew(tmp_path):
+def test_generations_rise_also_when_the_tables_are_made_anew(tmp_path, load):
     generations = []
     for _ in range(2):
         small_program(tmp_path, steps=1).close()
-        loader = loaded(tmp_path)
-        with open_snapshot(loader) as snapshot:
-            generations.append(snapshot.generation)
+        loader = load()
+        generations.append(_generation(loader))
         loader.close()
         remove_database(database_path(loader.run))
     assert generations[0] < generations[1]
 
 
-def test_queries_of_one_look_see_one_commit(tmp_path):
-    recording = small_program(tmp_path, steps=1)
-    loader = loaded(tmp_path, poll_seconds=0.02)
+def test_queries_of_one_look_see_one_commit(recording, load):
+    loader = load(poll_seconds=0.02)
     with open_snapshot(loader) as snapshot:
         recording.trace("g1", "Log", full_health([1.0]))
         progress = loader.progress
@@ -96,8 +119,6 @@ def test_queries_of_one_look_see_one_commit(tmp_path):
             == [(snapshot.num_graph_executions,)]
         )
     assert _num_graph_executions(loader) == 5
-    loader.close()
-    recording.close()
 
 
 def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path, monkeypatch):
@@ -123,9 +144,8 @@ def test_a_run_that_is_still_being_read_answers_and_says_how_far_it_is(tmp_path,
         assert asker.json("/status", {"run": "."})["num_graph_executions"] == 200
 
 
-def test_a_closed_loader_says_that_it_is_not_ready(tmp_path):
-    small_program(tmp_path).close()
-    loader = loaded(tmp_path)
+def test_a_closed_loader_says_that_it_is_not_ready(recording, load):
+    loader = load()
     loader.close()
     with pytest.raises(NotReadyError), open_snapshot(loader):
         pass
@@ -141,29 +161,25 @@ class _Clock:
         return self.now
 
 
-def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables_it_had(tmp_path):
-    small_program(tmp_path).close()
+def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables_it_had(recording, load):
     clock = _Clock()
-    loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
-    with open_snapshot(loader) as snapshot:
-        generation = snapshot.generation
+    loader = load(poll_seconds=0.01, clock=clock)
+    generation = _generation(loader)
     clock.now = 59.0
-    assert not loader.is_at_rest and _num_graph_executions(loader) == 8
+    assert not loader.is_at_rest and _num_graph_executions(loader) == 4
     clock.now = 118.0
     assert not loader.is_at_rest and loader.memory
     clock.now = 119.0
     _until(lambda: loader.is_at_rest)
     assert loader.progress is None and not loader.memory
     with open_snapshot(loader) as snapshot:
-        assert (snapshot.generation, snapshot.num_graph_executions) == (generation, 8)
+        assert (snapshot.generation, snapshot.num_graph_executions) == (generation, 4)
     assert not loader.is_at_rest
-    loader.close()
 
 
-def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
-    recording = small_program(tmp_path)
+def test_a_run_is_not_closed_while_a_question_is_answered(recording, load):
     clock = _Clock()
-    loader = loaded(tmp_path, poll_seconds=0.01, clock=clock)
+    loader = load(poll_seconds=0.01, clock=clock)
     with open_snapshot(loader) as snapshot:
         clock.now = 1000.0
         loader.rest()
@@ -171,13 +187,11 @@ def test_a_run_is_not_closed_while_a_question_is_answered(tmp_path):
         assert progress is not None
         recording.trace("g1", "Log", full_health([1.0]))
         _until(lambda: loader.progress is not None and loader.progress.generation > progress.generation)
-        assert snapshot.rows("SELECT count(*) FROM graph_executions") == [(8,)]
+        assert snapshot.rows("SELECT count(*) FROM graph_executions") == [(4,)]
     _until(lambda: loader.is_at_rest)
-    loader.close()
-    recording.close()
 
 
-def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_path, monkeypatch):
+def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_path, monkeypatch, load):
     small_program(tmp_path, steps=50).close()
     clock, step = _Clock(), Indexer.advance
 
@@ -186,8 +200,7 @@ def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_p
         return step(self)
 
     monkeypatch.setattr(Indexer, "advance", slow_step)
-    (run,) = find_runs(tmp_path)
-    loader = RunLoader(run, commit_bytes=4000, poll_seconds=0.01, clock=clock)
+    loader = load(waits=False, commit_bytes=4000, poll_seconds=0.01, clock=clock)
     loader.start()
     _until(lambda: loader.is_at_rest)
     monkeypatch.undo()
@@ -196,11 +209,9 @@ def test_a_run_that_is_being_read_is_read_to_its_end_also_when_nobody_asks(tmp_p
         assert (
             snapshot.num_graph_executions == 200 and loader.progress is not None and not loader.progress.more
         )
-    loader.close()
 
 
-def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeypatch):
-    small_program(tmp_path).close()
+def test_questions_get_answers_however_often_the_run_is_closed(recording, monkeypatch, load):
     opened, actual = [], []
 
     def open_counted(run, *given):
@@ -208,7 +219,7 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
         return open_database(run, *given)
 
     monkeypatch.setattr("tb_debugger_plugin.index.loader.open_database", open_counted)
-    loader = loaded(tmp_path, poll_seconds=0.001)
+    loader = load(poll_seconds=0.001)
 
     def ask(number: int) -> None:
         rng = random.Random(number)
@@ -226,21 +237,19 @@ def test_questions_get_answers_however_often_the_run_is_closed(tmp_path, monkeyp
         loader.rest()
         time.sleep(0.001)
     loader.close()
-    assert actual == [8] * 90 and len(opened) > 1
+    assert actual == [4] * 90 and len(opened) > 1
 
 
-def test_as_many_runs_are_open_as_may_be_and_they_are_those_asked_about_last(tmp_path):
+def test_as_many_runs_are_open_as_may_be_and_they_are_those_asked_about_last(tmp_path, library):
     names = [f"run{n:02}" for n in range(12)]
     for name in names:
         small_program(tmp_path / name, run_id=name).close()
-    library = Library(tmp_path)
     for name in [*names, "run05"]:
         assert _num_graph_executions(library.loader(name)) == 8
     _until(lambda: [name for name in names if not library._loaders[name].is_at_rest] == names[4:])
     assert _num_graph_executions(library.loader("run00")) == 8
     _until(lambda: library._loaders["run04"].is_at_rest)
     assert _num_graph_executions(library.loader("run05")) == 8
-    library.close()
 
 
 @pytest.fixture
@@ -257,10 +266,9 @@ def no_disk(monkeypatch):
     return clock, tried
 
 
-def _failing(tmp_path, clock, tried) -> RunLoader:
+def _failing(load, clock, tried) -> RunLoader:
     """A loader that has said that it cannot read."""
-    (run,) = find_runs(tmp_path)
-    loader = RunLoader(run, poll_seconds=0.001, clock=clock)
+    loader = load(waits=False, poll_seconds=0.001, clock=clock)
     loader.start()
 
     def time_passes() -> bool:
@@ -272,10 +280,11 @@ def _failing(tmp_path, clock, tried) -> RunLoader:
     return loader
 
 
-def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, monkeypatch, no_disk, caplog):
-    small_program(tmp_path).close()
+def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(
+    recording, monkeypatch, no_disk, caplog, load
+):
     clock, tried = no_disk
-    loader = _failing(tmp_path, clock, tried)
+    loader = _failing(load, clock, tried)
     with (
         pytest.raises(UnreadableRunError, match=r"the disk is gone\. The viewer tries again"),
         open_snapshot(loader),
@@ -285,12 +294,10 @@ def test_a_loader_that_keeps_failing_says_why_and_reads_when_it_can(tmp_path, mo
     monkeypatch.undo()
     clock.now += 59.0
     _until(lambda: not loader.failure)
-    assert _num_graph_executions(loader) == 8
-    loader.close()
+    assert _num_graph_executions(loader) == 4
 
 
-def test_a_full_disk_is_named_with_its_folder_and_what_to_do(tmp_path, monkeypatch):
-    small_program(tmp_path).close()
+def test_a_full_disk_is_named_with_its_folder_and_what_to_do(tmp_path, recording, monkeypatch, load):
     (run,) = find_runs(tmp_path)
     folder = database_path(run).parent
 
@@ -298,43 +305,36 @@ def test_a_full_disk_is_named_with_its_folder_and_what_to_do(tmp_path, monkeypat
         raise duckdb.IOException(f'IO Error: Could not write file "{folder}/x": {os.strerror(errno.ENOSPC)}')
 
     monkeypatch.setattr(Indexer, "advance", fail)
-    loader = RunLoader(run, poll_seconds=0.001)
-    assert loader.wait(PATIENCE_S)
+    loader = load(poll_seconds=0.001)
     expected = f"the disk with the folder of the tables, {folder}, is full. Make room there"
     assert expected in loader.failure and "TB_DEBUGGER_CACHE" in loader.failure
-    loader.close()
 
 
-def test_what_cannot_be_read_is_tried_again_more_and_more_seldom(tmp_path, no_disk):
-    small_program(tmp_path).close()
+def test_what_cannot_be_read_is_tried_again_more_and_more_seldom(recording, no_disk, load):
     clock, tried = no_disk
-    (run,) = find_runs(tmp_path)
 
     def tick() -> float:
         clock.now += 0.01
         return clock.now
 
-    loader = RunLoader(run, poll_seconds=0.001, clock=tick)
+    loader = load(waits=False, poll_seconds=0.001, clock=tick)
     loader.start()
     _until(lambda: len(tried) > 11)
     loader.close()
     assert tried[1] - tried[0] < 0.2 and 1.0 < tried[11] - tried[10] < 2.0
 
 
-def test_what_cannot_be_read_is_tried_again_when_it_changes(tmp_path, monkeypatch, no_disk):
-    recording = small_program(tmp_path)
+def test_what_cannot_be_read_is_tried_again_when_it_changes(recording, monkeypatch, no_disk, load):
     clock, tried = no_disk
-    loader = _failing(tmp_path, clock, tried)
+    loader = _failing(load, clock, tried)
     monkeypatch.undo()
     recording.trace("g1", "Log", full_health([1.0]))
     recording.close()
     _until(lambda: not loader.failure)  # the clock stands still
-    assert _num_graph_executions(loader) == 9
-    loader.close()
+    assert _num_graph_executions(loader) == 5
 
 
-def test_what_changes_while_it_is_tried_is_tried_again(tmp_path, monkeypatch):
-    recording = small_program(tmp_path)
+def test_what_changes_while_it_is_tried_is_tried_again(recording, monkeypatch, load):
 
     def change_and_fail(*args, **options):
         monkeypatch.undo()
@@ -342,70 +342,55 @@ def test_what_changes_while_it_is_tried_is_tried_again(tmp_path, monkeypatch):
         raise OSError("the disk is gone")
 
     monkeypatch.setattr("tb_debugger_plugin.index.loader.Indexer", change_and_fail)
-    (run,) = find_runs(tmp_path)
-    loader = RunLoader(run, poll_seconds=0.001, clock=_Clock())  # which stands still
-    assert loader.wait(PATIENCE_S)
-    assert _num_graph_executions(loader) == 9
-    loader.close()
-    recording.close()
+    loader = load(poll_seconds=0.001, clock=_Clock())  # which stands still
+    assert _num_graph_executions(loader) == 5
 
 
-def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(tmp_path, no_disk):
-    small_program(tmp_path).close()
+def test_a_run_that_cannot_be_read_rests_too_and_is_tried_at_the_next_question(recording, no_disk, load):
     clock, tried = no_disk
-    loader = _failing(tmp_path, clock, tried)
+    loader = _failing(load, clock, tried)
     clock.now += 61.0
     _until(lambda: loader.is_at_rest)
     before = len(tried)
     with pytest.raises(UnreadableRunError), open_snapshot(loader):
         pass
     _until(lambda: len(tried) > before)
-    loader.close()
 
 
-def test_a_query_that_fails_is_no_run_that_is_not_ready(tmp_path):
-    small_program(tmp_path).close()
-    loader = loaded(tmp_path)
+def test_a_query_that_fails_is_no_run_that_is_not_ready(recording, load):
+    loader = load()
     with pytest.raises(duckdb.CatalogException), open_snapshot(loader) as snapshot:
         snapshot.rows("SELECT * FROM nothing")
     with pytest.raises(NotReadyError), open_snapshot(loader):
         raise duckdb.FatalException("the database has been invalidated")
-    assert _num_graph_executions(loader) == 8
-    loader.close()
+    assert _num_graph_executions(loader) == 4
 
 
-def test_a_logdir_of_others_is_active_as_long_as_it_holds_debug_events(tmp_path):
+def test_a_logdir_of_others_is_active_as_long_as_it_holds_debug_events(tmp_path, library):
     (tmp_path / "events.out.tfevents.1000.worker0").touch()
-    library = Library(tmp_path)
     assert library.is_active() is False
     small_program(tmp_path / "deep" / "run").close()
     _until(library.is_active)
     for path in (tmp_path / "deep" / "run").iterdir():
         path.unlink()
     _until(lambda: not library.is_active())
-    library.close()
 
 
-def test_a_logdir_with_events_is_active_at_the_first_question(tmp_path):
-    small_program(tmp_path).close()
-    assert Library(tmp_path).is_active() is True
+def test_a_logdir_with_events_is_active_at_the_first_question(small_run):
+    assert Library(small_run).is_active() is True
     assert Library(None).is_active() is False
 
 
-def test_a_logdir_without_any_event_file_is_active_and_no_longer_when_others_record(tmp_path):
+def test_a_logdir_without_any_event_file_is_active_and_no_longer_when_others_record(tmp_path, library):
     assert Library(tmp_path / "absent").is_active() is True
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "notes.txt").touch()
-    library = Library(tmp_path)
     assert library.is_active() is True
     (tmp_path / "deep" / "events.out.tfevents.1000.worker0").touch()
     _until(lambda: not library.is_active())
-    library.close()
 
 
-def test_a_search_that_fails_is_made_again(tmp_path, monkeypatch):
-    small_program(tmp_path).close()
-    library = Library(tmp_path)
+def test_a_search_that_fails_is_made_again(small_run, library, monkeypatch):
     turns = []
 
     def is_worth_showing(*_):
@@ -419,9 +404,8 @@ def test_a_search_that_fails_is_made_again(tmp_path, monkeypatch):
     _until(library.is_active)
 
 
-def test_a_process_without_room_for_a_thread_is_asked_again(tmp_path, monkeypatch):
+def test_a_process_without_room_for_a_thread_is_asked_again(tmp_path, library, monkeypatch):
     (tmp_path / "events.out.tfevents.1000.worker0").touch()
-    library = Library(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", _no_thread)
         assert library.is_active() is False
@@ -433,10 +417,9 @@ def _no_thread(thread):
     raise RuntimeError("can't start new thread")
 
 
-def test_asking_whether_it_is_active_takes_milliseconds(tmp_path):
+def test_asking_whether_it_is_active_takes_milliseconds(tmp_path, library):
     for n in range(300):
         (tmp_path / f"run{n}").mkdir()
-    library = Library(tmp_path)
     library.is_active()
     begin = time.perf_counter()
     for _ in range(10):

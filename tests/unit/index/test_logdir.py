@@ -8,11 +8,10 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tb_debugger_plugin.cli.main import main
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.logdir import one_folder, several_folders
 from tb_debugger_plugin.index.run_library import Library
@@ -25,7 +24,7 @@ def _locked(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let nobody list a folder, whoever runs this test."""
     scandir = os.scandir
 
-    def refuse(path: Any = ".") -> Iterator[Any]:
+    def refuse(path: str | os.PathLike[str] = ".") -> Iterator[os.DirEntry[str]]:
         if os.fspath(path) == str(folder):
             raise PermissionError(13, "Permission denied", str(folder))
         return scandir(path)
@@ -38,7 +37,7 @@ def _found(logdir: Path) -> tuple[list[str], list[Problem]]:
     return [run.name for run in find_runs(logdir, problems.append)], problems
 
 
-def _asked(logdir: str = "", spec: str = "") -> tuple[bool, dict[str, str], dict[str, Any]]:
+def _asked(logdir: str = "", spec: str = "") -> tuple[bool, dict[str, str], Json]:
     """Whether the tab is active, titles of runs by name, and the answer of the route ``logdir``."""
     with Asker(logdir, flags=argparse.Namespace(logdir_spec=spec)) as asker:
         runs = {name: run["title"] for name, run in asker.json("/runs", {}).items()}
@@ -53,12 +52,11 @@ def test_a_folder_that_may_not_be_read_is_named_and_hides_no_other(tmp_path, mon
     assert _found(tmp_path) == (["a", "c"], [Problem(str(tmp_path / "b"), message)])
 
 
-def test_the_command_line_names_it_beside_the_other_runs(tmp_path, monkeypatch, capsys):
+def test_the_command_line_names_it_beside_the_other_runs(tmp_path, monkeypatch, tbdbg):
     for name in ("a", "b"):
         small_program(tmp_path / name).close()
     _locked(monkeypatch, tmp_path / "b")
-    assert main(["info", str(tmp_path), "--json"]) == 0
-    said = capsys.readouterr()
+    said = tbdbg.said("info", tmp_path, "--json", code=0)
     assert list(json.loads(said.out)) == ["a"]
     assert said.err == f"tbdbg: {tmp_path / 'b'} cannot be read: Permission denied.\n"
 

@@ -22,7 +22,7 @@ from tb_debugger_plugin.index.stored_tensor import (
     message_in,
     record_at,
 )
-from tests.support.events import whole
+from tests.support.events import shaped, whole
 
 _KINDS = {
     "float16": np.float16,
@@ -55,8 +55,7 @@ def test_ranges_of_each_dtype_come_back_as_they_were(name):
 
 
 def test_elements_of_fields_are_read_and_the_last_one_stands_for_the_rest():
-    proto = TensorProto(dtype=NUMBER_OF["float32"], float_val=[1.0, 2.0])
-    proto.tensor_shape.dim.add(size=10**7)
+    proto = shaped(10**7, dtype=NUMBER_OF["float32"], float_val=[1.0, 2.0])
     actual = _elements(proto)
     assert actual.shape == (10**7,)
     assert actual.read(0, 4).tolist() == [1, 2, 2, 2]
@@ -64,15 +63,13 @@ def test_elements_of_fields_are_read_and_the_last_one_stands_for_the_rest():
 
 
 def test_strings_are_bytes():
-    proto = TensorProto(dtype=NUMBER_OF["string"], string_val=[b"a", b"\xff", b""])
-    proto.tensor_shape.dim.add(size=3)
+    proto = shaped(3, dtype=NUMBER_OF["string"], string_val=[b"a", b"\xff", b""])
     assert _elements(proto).read(1, 3).tolist() == [b"\xff", b""]
 
 
 def test_strings_that_tensorflows_own_ops_write_begin_with_their_lengths():
     long = b"x" * 300
-    proto = TensorProto(dtype=NUMBER_OF["string"], tensor_content=b"\x01\xac\x02\x00" + b"a" + long)
-    proto.tensor_shape.dim.add(size=3)
+    proto = shaped(3, dtype=NUMBER_OF["string"], tensor_content=b"\x01\xac\x02\x00" + b"a" + long)
     assert _elements(proto).read(0, 3).tolist() == [b"a", long, b""]
 
 
@@ -82,30 +79,23 @@ def test_an_empty_tensor_and_a_scalar_are_read():
     assert _elements(whole(np.float64(2.5), NUMBER_OF["float64"])).read(0, 1).tolist() == [2.5]
 
 
-def _shaped(*dims, **fields):
-    proto = TensorProto(**{"dtype": NUMBER_OF["float32"], **fields})
-    for size in dims:
-        proto.tensor_shape.dim.add(size=size)
-    return proto
-
-
 @pytest.mark.parametrize(
     ("proto", "said"),
     [
-        (_shaped(10, tensor_content=b"1234"), "its record holds 4 bytes, but its shape needs 40"),
-        (_shaped(1 << 40, 1 << 40, tensor_content=b"1234"), "its shape is impossible"),
-        (_shaped(-1, tensor_content=b"1234"), "its shape is impossible"),
-        (_shaped(*[1] * 255, tensor_content=b"1234"), "its shape is impossible"),
-        (_shaped(*[1] * 9000, tensor_content=b"1234"), "its shape is impossible"),
-        (_shaped(1 << 45), "does not hold as many elements as its shape says"),
-        (_shaped(10**6, 10**6, float_val=[1.0]), "stands for 999,999,999,999 more"),
-        (_shaped(10**6, 10**6, dtype=7, string_val=[b"a"]), "stands for 999,999,999,999 more"),
-        (_shaped(2, float_val=[1.0] * 5), "does not hold as many elements as its shape says"),
-        (_shaped(2, dtype=7, string_val=[b"a"] * 5), "does not hold as many elements as its shape says"),
-        (_shaped(2, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
-        (_shaped(1 << 40, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
-        (_shaped(2, dtype=20, tensor_content=b"1234"), "NumPy has no arrays of resource"),
-        (_shaped(2, dtype=99, tensor_content=b"1234"), "NumPy has no arrays of its dtype"),
+        (shaped(10, tensor_content=b"1234"), "its record holds 4 bytes, but its shape needs 40"),
+        (shaped(1 << 40, 1 << 40, tensor_content=b"1234"), "its shape is impossible"),
+        (shaped(-1, tensor_content=b"1234"), "its shape is impossible"),
+        (shaped(*[1] * 255, tensor_content=b"1234"), "its shape is impossible"),
+        (shaped(*[1] * 9000, tensor_content=b"1234"), "its shape is impossible"),
+        (shaped(1 << 45), "does not hold as many elements as its shape says"),
+        (shaped(10**6, 10**6, float_val=[1.0]), "stands for 999,999,999,999 more"),
+        (shaped(10**6, 10**6, dtype=7, string_val=[b"a"]), "stands for 999,999,999,999 more"),
+        (shaped(2, float_val=[1.0] * 5), "does not hold as many elements as its shape says"),
+        (shaped(2, dtype=7, string_val=[b"a"] * 5), "does not hold as many elements as its shape says"),
+        (shaped(2, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
+        (shaped(1 << 40, dtype=7, tensor_content=b"\x05\x01ab"), "does not hold as many elements"),
+        (shaped(2, dtype=20, tensor_content=b"1234"), "NumPy has no arrays of resource"),
+        (shaped(2, dtype=99, tensor_content=b"1234"), "NumPy has no arrays of its dtype"),
         (b"\x0a\xff\xff\xff\xff\x0f", "its record is not a message: The field at byte 106 does not end"),
         (b"\x0b", "its record is not a message: Byte"),
         (b"\xff" * 20, "its record is not a message"),

@@ -14,8 +14,10 @@ from tb_debugger_plugin.events.numbers import count_values
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED, summarize
 from tests.support import twin
 from tests.support.arrays import whole_tensor
-from tests.support.events import full_health, vector, whole
+from tests.support.events import full_health, shaped, vector, whole
 
+#: Of SPECIAL below.
+SPECIAL_COUNTS = {**dict.fromkeys(("neg_inf", "pos_inf", "nan", "negative"), 1), "zero": 2, "positive": 2}
 SPECIAL = [-math.inf, math.inf, math.nan, -2.0, -0.0, 0.0, 3.0, 4.0]
 
 
@@ -44,14 +46,7 @@ def test_full_health_has_every_column():
     row = _one(TensorDebugMode.FULL_HEALTH, full_health([SPECIAL], 5))
     assert row["health"] == BAD
     assert (row["tensor_id"], row["dtype"], row["rank"], row["size"]) == (5, 1, 2, 8)
-    assert [row[k] for k in ("neg_inf", "pos_inf", "nan", "negative", "zero", "positive")] == [
-        1,
-        1,
-        1,
-        1,
-        2,
-        2,
-    ]
+    assert {name: row[name] for name in SPECIAL_COUNTS} == SPECIAL_COUNTS
 
 
 @pytest.mark.parametrize(
@@ -92,8 +87,7 @@ def test_a_summary_in_place_of_a_tensor_too_large_to_keep_is_read_as_what_it_is(
 
 
 def test_a_summary_written_element_by_element_is_read_too():
-    proto = TensorProto(dtype=2, double_val=[3.0, 1.0])
-    proto.tensor_shape.dim.add(size=2)
+    proto = shaped(2, dtype=2, double_val=[3.0, 1.0])
     assert _one(TensorDebugMode.CURT_HEALTH, proto)["health"] == BAD
 
 
@@ -105,14 +99,7 @@ def test_a_whole_tensor_is_counted_like_a_summary(dtype):
         raw = np.array(SPECIAL, dtype)
     row = _one(TensorDebugMode.FULL_TENSOR, whole(raw.reshape(2, 4), NUMBER_OF[dtype]))
     assert row["health"] == BAD and row["shape"] == "[2, 4]" and row["rank"] == 2
-    assert [row[k] for k in ("neg_inf", "pos_inf", "nan", "negative", "zero", "positive")] == [
-        1,
-        1,
-        1,
-        1,
-        2,
-        2,
-    ]
+    assert {name: row[name] for name in SPECIAL_COUNTS} == SPECIAL_COUNTS
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
@@ -140,8 +127,7 @@ def test_a_whole_tensor_has_the_statistics_of_a_summary(dtype, values):
 
 
 def test_a_value_that_stands_for_many_counts_as_often_in_the_statistics():
-    proto = TensorProto(dtype=2, double_val=[1.0, math.nan, 4.0])
-    proto.tensor_shape.dim.add(size=6)
+    proto = shaped(6, dtype=2, double_val=[1.0, math.nan, 4.0])
     row = _one(TensorDebugMode.FULL_TENSOR, proto)
     finite = np.array([1.0, 4, 4, 4, 4])
     assert (row["min"], row["max"], row["nan"], row["positive"]) == (1, 4, 1, 5)
@@ -159,8 +145,7 @@ def test_an_output_beside_one_that_is_kept_has_the_mode_of_its_summary():
     proto.summary_mode = TensorDebugMode.CURT_HEALTH
     row = _one(TensorDebugMode.FULL_TENSOR, proto)
     assert (row["mode"], row["health"], row["dtype"]) == (2, GOOD, 0)
-    nothing = TensorProto(dtype=1, summary_mode=TensorDebugMode.NO_TENSOR)
-    nothing.tensor_shape.dim.add(size=0)
+    nothing = shaped(0, summary_mode=TensorDebugMode.NO_TENSOR)
     row = _one(TensorDebugMode.FULL_TENSOR, nothing)
     assert (row["mode"], row["health"]) == (1, NOT_MEASURED)
 
@@ -175,15 +160,13 @@ def test_whole_integers_bools_and_complex_numbers_are_counted():
 
 
 def test_strings_have_a_shape_but_no_numbers():
-    proto = TensorProto(dtype=7, string_val=[b"a", b"b"])
-    proto.tensor_shape.dim.add(size=2)
+    proto = shaped(2, dtype=7, string_val=[b"a", b"b"])
     row = _one(TensorDebugMode.FULL_TENSOR, proto)
     assert (row["health"], row["shape"], row["size"]) == (NOT_MEASURED, "[2]", 2)
 
 
 def test_a_last_value_stands_for_all_that_follow():
-    proto = TensorProto(dtype=1, float_val=[1.0, -1.0])
-    proto.tensor_shape.dim.add(size=5)
+    proto = shaped(5, float_val=[1.0, -1.0])
     assert whole_tensor(proto).tolist() == [1, -1, -1, -1, -1]
 
 
@@ -201,8 +184,7 @@ def test_values_in_a_field_of_another_type_warn_of_nothing(dtype):
 
 
 def test_an_empty_tensor_is_counted_as_one_of_no_elements():
-    proto = TensorProto(dtype=1)
-    proto.tensor_shape.dim.add(size=0)
+    proto = shaped(0)
     row = _one(TensorDebugMode.FULL_TENSOR, proto)
     assert (row["size"], row["health"], row["shape"]) == (0, GOOD, "[0]")
 
@@ -229,17 +211,14 @@ def test_a_vector_of_another_length_than_the_modes_is_not_measured(mode):
 
 
 def test_a_shape_alone_costs_no_memory():
-    proto = TensorProto(dtype=1, float_val=[1.0])
-    for size in (2**40, 2**40):
-        proto.tensor_shape.dim.add(size=size)
+    proto = shaped(*(2**40, 2**40), float_val=[1.0])
     assert whole_tensor(proto) is None
     proto.ClearField("float_val")
     assert whole_tensor(proto) is None
 
 
 def test_few_values_that_stand_for_a_huge_tensor_are_counted_without_making_it():
-    proto = TensorProto(dtype=1, float_val=[1.0, 0.0, math.nan])
-    proto.tensor_shape.dim.add(size=2**40)
+    proto = shaped(2**40, float_val=[1.0, 0.0, math.nan])
     row = _one(TensorDebugMode.FULL_TENSOR, proto)
     assert (row["size"], row["positive"], row["zero"], row["nan"]) == (2**40, 1, 1, 2**40 - 2)
     assert row["health"] == BAD
@@ -247,9 +226,7 @@ def test_few_values_that_stand_for_a_huge_tensor_are_counted_without_making_it()
 
 @pytest.mark.parametrize("dims", [[2**62] * 40, [2**53], [1] * 300])
 def test_a_shape_that_no_tensor_has_is_not_measured(dims):
-    proto = TensorProto(dtype=1, float_val=[1.0])
-    for size in dims:
-        proto.tensor_shape.dim.add(size=size)
+    proto = shaped(*dims, float_val=[1.0])
     assert _one(TensorDebugMode.FULL_TENSOR, proto)["health"] == NOT_MEASURED
 
 

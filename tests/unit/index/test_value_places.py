@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -81,28 +83,29 @@ def test_a_trace_is_read_from_a_ring_until_it_is_overwritten(recording):
         _read(recording, GRAPH_EXECUTION_TRACES, second)
 
 
-def test_a_record_that_was_damaged_since_is_refused(recording):
-    recording.writer.write(GRAPH_EXECUTION_TRACES, _trace(recording, 0))
-    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+def _damage(path):
     content = bytearray(path.read_bytes())
     content[-6] ^= 1
     path.write_bytes(content)
-    with pytest.raises(FormatError, match="the checksum of its record is wrong"):
-        _read(recording, GRAPH_EXECUTION_TRACES, 0)
 
 
-def test_a_file_that_was_cut_since_is_refused(recording):
-    recording.writer.write(GRAPH_EXECUTION_TRACES, _trace(recording, 0))
-    path = recording.files.path(GRAPH_EXECUTION_TRACES)
+def _cut(path):
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(FormatError, match="its record is cut off"):
-        _read(recording, GRAPH_EXECUTION_TRACES, 0)
 
 
-def test_a_file_that_is_gone_is_an_error_of_the_system(recording):
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (_damage, FormatError, "the checksum of its record is wrong"),
+        (_cut, FormatError, "its record is cut off"),
+        (Path.unlink, FileNotFoundError, "No such file"),
+    ],
+    ids=["damaged", "cut", "gone"],
+)
+def test_a_file_that_has_changed_since_is_refused(recording, change, error, said):
     recording.writer.write(GRAPH_EXECUTION_TRACES, _trace(recording, 0))
-    recording.files.path(GRAPH_EXECUTION_TRACES).unlink()
-    with pytest.raises(FileNotFoundError):
+    change(recording.files.path(GRAPH_EXECUTION_TRACES))
+    with pytest.raises(error, match=said):
         _read(recording, GRAPH_EXECUTION_TRACES, 0)
 
 

@@ -9,17 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
-import fsspec
 import pytest
 from distributed.core import Status
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
-from tb_debugger_plugin.events import locations
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
@@ -28,7 +26,7 @@ from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import cluster
 from tb_debugger_plugin.pipeline.survey import walk
 from tests.support.answers import answers_of
-from tests.support.buckets import new_bucket, object_store, upload, use_store
+from tests.support.buckets import forgotten, new_bucket, object_store, upload, use_store
 from tests.support.disks import with_disks
 from tests.support.events import small_program
 from tests.support.jobs import write_job
@@ -184,17 +182,17 @@ def test_workers_without_this_version_are_named(client, monkeypatch):
         cluster._check_workers(client)
 
 
-def test_the_verb_asks_a_scheduler_and_names_the_folders_of_all_runs(tmp_path, client, capsys, monkeypatch):
+def test_the_verb_asks_a_scheduler_and_names_the_folders_of_all_runs(tmp_path, client, tbdbg, monkeypatch):
     for name in ("a", "b"):
         small_program(tmp_path / "logs" / name).close()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "Client", lambda address, timeout: _Lent(client))
-    assert main(["index", "logs", "--to", "out", "--scheduler", "tcp://head:8786", "--json"]) == 0
-    actual = json.loads(capsys.readouterr().out)
+    actual = tbdbg.json("index", "logs", "--to", "out", "--scheduler", "tcp://head:8786")
     assert [actual[name]["folder"] for name in "ab"] == [str(tmp_path / "out" / name) for name in "ab"]
     assert [run.name for run in find_runs(tmp_path / "out")] == ["a", "b"]
-    assert main(["index", "out", "--to", "again", "--scheduler", "tcp://head:8786"]) == 1
-    assert "holds tables already" in capsys.readouterr().err
+    assert "holds tables already" in tbdbg.error(
+        "index", "out", "--to", "again", "--scheduler", "tcp://head:8786"
+    )
 
 
 class _Lent:
@@ -210,23 +208,21 @@ class _Lent:
         pass
 
 
-def test_a_scheduler_that_does_not_answer_is_named(tmp_path, capsys, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path, tbdbg, monkeypatch):
     small_program(tmp_path / "run").close()
     monkeypatch.setattr(cluster, "CONNECT_S", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
-    assert main(["index", str(tmp_path), "--to", str(tmp_path / "out"), "--scheduler", address]) == 1
-    said = capsys.readouterr().err
+    said = tbdbg.error("index", tmp_path, "--to", tmp_path / "out", "--scheduler", address)
     assert f"No scheduler of Dask answers at {address}" in said and said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_without_dask_the_verb_says_what_to_install(tmp_path, monkeypatch, capsys):
+def test_without_dask_the_verb_says_what_to_install(tmp_path, monkeypatch, tbdbg):
     small_program(tmp_path / "run").close()
     monkeypatch.delitem(sys.modules, "tb_debugger_plugin.pipeline.cluster")
     monkeypatch.delattr("tb_debugger_plugin.pipeline.cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert main(["index", str(tmp_path / "run"), "--to", str(tmp_path / "out")]) == 1
-    assert "tb-debugger-plugin[cluster]" in capsys.readouterr().err
+    assert "tb-debugger-plugin[cluster]" in tbdbg.error("index", tmp_path / "run", "--to", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -243,9 +239,8 @@ def test_a_wrong_command_line_says_what_is_wrong(tmp_path, capsys, words, senten
     assert exit_.value.code == 2 and sentence in capsys.readouterr().err
 
 
-def test_beam_says_what_to_use_instead(capsys):
-    assert main(["beam", "logs", "out", "--", "--runner=DirectRunner"]) == 2
-    said = capsys.readouterr().err
+def test_beam_says_what_to_use_instead(tbdbg):
+    said = tbdbg.error("beam", "logs", "out", "--", "--runner=DirectRunner", code=2)
     assert "tbdbg index LOGDIR --to OUT" in said and said.count("\n") == 1
 
 
@@ -320,10 +315,9 @@ def test_ctrl_c_is_answered_in_one_sentence_and_leaves_no_process(tmp_path, when
 @pytest.mark.long
 def test_a_dump_in_a_bucket_becomes_tables_in_a_bucket(tmp_path, monkeypatch):
     write_job(tmp_path / "job")
-    with object_store("s3", tmp_path / "log") as address:
+    with ExitStack() as stack, object_store("s3", tmp_path / "log") as address:
         use_store(monkeypatch, "s3", address)
-        locations._file_system.cache_clear()
-        fsspec.filesystem("s3").clear_instance_cache()
+        stack.enter_context(forgotten("s3"))
         bucket = new_bucket("s3")
         upload(tmp_path / "job", f"{bucket}/job")
         command = [*_TBDBG, "index", f"{bucket}/job", "--to", f"{bucket}/out", "--workers", "2", "--json"]
@@ -337,5 +331,3 @@ def test_a_dump_in_a_bucket_becomes_tables_in_a_bucket(tmp_path, monkeypatch):
             actual = answers_of(location(f"{bucket}/{folder}"))
             assert actual["graph_executions"] == expected["graph_executions"]
             assert actual["executions"] == expected["executions"]
-    locations._file_system.cache_clear()
-    fsspec.filesystem("s3").clear_instance_cache()

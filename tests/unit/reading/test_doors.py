@@ -13,12 +13,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tb_debugger_plugin
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -28,6 +28,9 @@ from tb_debugger_plugin.reading import bad_value
 from tests.support.asking import Asker
 from tests.support.events import Recording, full_health, small_program, values_program
 from tests.support.numerics import training
+
+#: What each door answers.
+Answers = dict[str, object]
 
 OWN = {"recorder_version": "0.1.0"}
 MASK = [-math.inf, 0.0]
@@ -43,7 +46,7 @@ def with_op(recording: Recording, name: str, op_type: str, value: list[float], *
     recording.trace("g1", name, full_health(value))
 
 
-def whole(folder: Path, *, mask: bool = False, **options: Any) -> Recording:
+def whole(folder: Path, *, mask: bool = False, **options: object) -> Recording:
     """A program of one call that computes what is finite, and perhaps a mask of −∞."""
     recording = small_program(folder, steps=0, **OWN, **options)
     with_op(recording, "Exp", "Exp", [1.0, 2.0])
@@ -51,14 +54,6 @@ def whole(folder: Path, *, mask: bool = False, **options: Any) -> Recording:
         with_op(recording, "mask", "Const", MASK)
     recording.execution("__inference_loss_7", [full_health([1.0])], graph_id="g1")
     return recording
-
-
-def bad(folder: Path) -> None:
-    ended(small_program(folder, **OWN), 4, 8)
-
-
-def values(folder: Path) -> None:
-    values_program(folder).close()
 
 
 def swallowed(folder: Path) -> None:
@@ -70,38 +65,14 @@ def swallowed(folder: Path) -> None:
     ended(recording, 1, 1)
 
 
-def healthy(folder: Path) -> None:
-    ended(whole(folder), 1, 1)
-
-
-def mask(folder: Path) -> None:
-    ended(whole(folder, mask=True), 1, 2)
-
-
-def running(folder: Path) -> None:
-    whole(folder).close()
-
-
 def filtered(folder: Path) -> None:
     recording = whole(folder)
     recording.not_recorded(NotRecordedReason.FILTERED, "The filter op_regex left these out.", "op_regex")
     ended(recording, 1, 1)
 
 
-def ring(folder: Path) -> None:
-    recording = whole(folder, circular_buffer_size=1)
-    ended(recording, 7, 9)
-
-
-def shapes(folder: Path) -> None:
-    recording = small_program(folder, steps=0, tensor_debug_mode=TensorDebugMode.SHAPE, **OWN)
-    recording.counts(0, 0, finished=True)
-    recording.close()
-
-
-def nothing(folder: Path) -> None:
-    recording = small_program(folder, steps=0, tensor_debug_mode=TensorDebugMode.FULL_HEALTH, **OWN)
-    ended(recording, 0, 0)
+def of_mode(folder: Path, mode: TensorDebugMode) -> None:
+    ended(small_program(folder, steps=0, tensor_debug_mode=mode, **OWN), 0, 0)
 
 
 def dead(folder: Path) -> None:
@@ -114,25 +85,37 @@ def meant(folder: Path) -> None:
     (folder / "tbdbg_allow.toml").write_text(entry)
 
 
-def exploding(folder: Path) -> None:
-    ended(training(folder, [{"MatMul": [1.0, 1e20]}] * 2), 2, 2)
-
-
+#: Writes each recording into a folder.
+MADE: dict[str, Callable[[Path], object]] = {
+    "bad": lambda folder: ended(small_program(folder, **OWN), 4, 8),
+    "values": lambda folder: values_program(folder).close(),
+    "swallowed": swallowed,
+    "healthy": lambda folder: ended(whole(folder), 1, 1),
+    "mask": lambda folder: ended(whole(folder, mask=True), 1, 2),
+    "running": lambda folder: whole(folder).close(),
+    "filtered": filtered,
+    "ring": lambda folder: ended(whole(folder, circular_buffer_size=1), 7, 9),
+    "shapes": lambda folder: of_mode(folder, TensorDebugMode.SHAPE),
+    "nothing": lambda folder: of_mode(folder, TensorDebugMode.FULL_HEALTH),
+    "dead": dead,
+    "meant": meant,
+    "exploding": lambda folder: ended(training(folder, [{"MatMul": [1.0, 1e20]}] * 2), 2, 2),
+}
 #: What is said of each recording.
-SAID: dict[Callable[[Path], None], tuple[str, str, bool]] = {
-    bad: ("bad", "First bad value: Log in loss, train.py:3", False),
-    values: ("bad", "First bad value: Log in loss, train.py:2", False),
-    swallowed: ("bad", "First bad value: Sqrt", False),
-    healthy: ("nothing", "No NaN and no infinity", True),
-    mask: ("expected", "All bad values are expected", True),
-    running: ("nothing", "No NaN and no infinity so far", True),
-    filtered: ("nothing", "No NaN and no infinity in what was recorded", False),
-    ring: ("nothing", "No NaN and no infinity in what was recorded", False),
-    shapes: ("unmeasured", "NaN and infinity were not measured", False),
-    nothing: ("empty", "Nothing is on record", False),
-    dead: ("rules", "Alert rules found 1 alert above low", False),
-    meant: ("nothing", "No NaN and no infinity in what was recorded", False),
-    exploding: ("rules", "Alert rules found 3 alerts above low", False),
+SAID: dict[str, tuple[str, str, bool]] = {
+    "bad": ("bad", "First bad value: Log in loss, train.py:3", False),
+    "values": ("bad", "First bad value: Log in loss, train.py:2", False),
+    "swallowed": ("bad", "First bad value: Sqrt", False),
+    "healthy": ("nothing", "No NaN and no infinity", True),
+    "mask": ("expected", "All bad values are expected", True),
+    "running": ("nothing", "No NaN and no infinity so far", True),
+    "filtered": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "ring": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "shapes": ("unmeasured", "NaN and infinity were not measured", False),
+    "nothing": ("empty", "Nothing is on record", False),
+    "dead": ("rules", "Alert rules found 1 alert above low", False),
+    "meant": ("nothing", "No NaN and no infinity in what was recorded", False),
+    "exploding": ("rules", "Alert rules found 3 alerts above low", False),
 }
 
 
@@ -144,10 +127,10 @@ class Doors:
         self.run = stack.enter_context(tb_debugger_plugin.open_run(folder))
         self._page = stack.enter_context(Asker(folder))
 
-    def page(self, route: str, **query: object) -> Any:
+    def page(self, route: str, **query: object) -> Json | None:
         return self._page.get(f"/{route}", run=".", **query).json
 
-    def tbdbg(self, verb: str, *more: str) -> Any:
+    def tbdbg(self, verb: str, *more: str) -> Json:
         """What a verb answers of the run as JSON."""
         said = self.said(verb, str(self.folder), *more, "--json")
         answer = json.loads(said)
@@ -163,27 +146,28 @@ class Doors:
             main(words)
         return out.getvalue() or err.getvalue()
 
-    def log(self) -> dict[str, Any]:
+    def log(self) -> Json:
         """The verdict that the end of a recording asks for."""
         ((files,),) = [found.file_sets for found in find_runs(self.folder)]
         out = io.StringIO()
         with redirect_stdout(out):
             bad_value.main(str(self.folder), files.prefix)
-        answer: dict[str, Any] = json.loads(out.getvalue())
+        answer: Json = json.loads(out.getvalue())
         return answer
 
 
-@pytest.fixture(scope="module", params=SAID, ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=SAID)
 def asked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Callable[[Path], None], Doors]]:
-    folder = tmp_path_factory.mktemp(request.param.__name__)
-    request.param(folder)
+) -> Iterator[tuple[str, Doors]]:
+    """The name of a recording, and its doors."""
+    folder = tmp_path_factory.mktemp(request.param)
+    MADE[request.param](folder)
     with ExitStack() as stack:
         yield request.param, Doors(folder, stack)
 
 
-def verdict(doors: Doors) -> dict[str, Any]:
+def verdict(doors: Doors) -> Answers:
     found = doors.run.verdict()
     answers = {
         "Python": found.to_json(),
@@ -196,7 +180,7 @@ def verdict(doors: Doors) -> dict[str, Any]:
     return answers
 
 
-def headline(doors: Doors) -> dict[str, Any]:
+def headline(doors: Doors) -> Answers:
     said = doors.run.verdict().headline
     # The report begins with the name and the size of the run; markup is escaped.
     report = doors.run.report("markdown").replace("\\", "")
@@ -211,7 +195,7 @@ def headline(doors: Doors) -> dict[str, Any]:
     }
 
 
-def first_cause(doors: Doors) -> dict[str, Any]:
+def first_cause(doors: Doors) -> Answers:
     reason = doors.run.why()
     return {
         "Python": reason and reason.facts,
@@ -220,13 +204,13 @@ def first_cause(doors: Doors) -> dict[str, Any]:
     }
 
 
-def sentences(doors: Doors) -> dict[str, Any]:
+def sentences(doors: Doors) -> Answers:
     said, reason = doors.run.verdict(), doors.run.why()
     expected = reason.sentences if reason and said.kind == "bad" else [*said.sentences, *said.doubts]
     return {"Python": expected, "tbdbg": doors.tbdbg("why")["sentences"][: len(expected)]}
 
 
-def origins(doors: Doors) -> dict[str, Any]:
+def origins(doors: Doors) -> Answers:
     return {
         "Python": [one.to_json() for one in doors.run.origins()],
         "tbdbg": doors.tbdbg("origins")["origins"],
@@ -234,7 +218,7 @@ def origins(doors: Doors) -> dict[str, Any]:
     }
 
 
-def counts(doors: Doors) -> dict[str, Any]:
+def counts(doors: Doors) -> Answers:
     info, status = doors.tbdbg("info"), doors.page("status")
     index = doors.tbdbg("index")
     rows = doors.run.sql(
@@ -249,7 +233,7 @@ def counts(doors: Doors) -> dict[str, Any]:
     }
 
 
-def listed_alerts(doors: Doors) -> dict[str, Any]:
+def listed_alerts(doors: Doors) -> Answers:
     (line,) = [line for line in doors.shell("la") if " value(s) that are bad or explode" in line]
     return {
         "Python": len(doors.run.alerts()),
@@ -260,7 +244,7 @@ def listed_alerts(doors: Doors) -> dict[str, Any]:
     }
 
 
-def rules(doors: Doors) -> dict[str, Any]:
+def rules(doors: Doors) -> Answers:
     return {
         "Python": [one.facts for one in doors.run.alerts(rule="recommended")],
         "tbdbg": doors.tbdbg("alerts")["alerts"],
@@ -268,7 +252,7 @@ def rules(doors: Doors) -> dict[str, Any]:
     }
 
 
-def not_recorded(doors: Doors) -> dict[str, Any]:
+def not_recorded(doors: Doors) -> Answers:
     return {
         "Python": doors.run.status()["not_recorded"],
         "tbdbg why": doors.tbdbg("why")["not_recorded"],
@@ -277,7 +261,7 @@ def not_recorded(doors: Doors) -> dict[str, Any]:
     }
 
 
-def precision(doors: Doors) -> dict[str, Any]:
+def precision(doors: Doors) -> Answers:
     return {
         "Python": doors.run.precision("bfloat16").to_json(),
         "tbdbg": doors.tbdbg("precision", "--dtype", "bfloat16"),
@@ -285,7 +269,7 @@ def precision(doors: Doors) -> dict[str, Any]:
     }
 
 
-def comparison(doors: Doors) -> dict[str, Any]:
+def comparison(doors: Doors) -> Answers:
     folder = str(doors.folder)
     return {
         "Python": doors.run.compare(doors.run).to_json(),
@@ -294,7 +278,7 @@ def comparison(doors: Doors) -> dict[str, Any]:
     }
 
 
-def what_is_not_there(doors: Doors) -> dict[str, Any]:
+def what_is_not_there(doors: Doors) -> Answers:
     """The sentence that refuses a misspelt name."""
     with pytest.raises(DebuggerError) as refused:
         doors.run.value("Lgo:0")
@@ -314,7 +298,7 @@ QUESTIONS = (
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.__name__)
 def test_a_question_has_the_same_answer_through_every_door(
-    asked: tuple[Callable[[Path], None], Doors], question: Callable[[Doors], dict[str, Any]]
+    asked: tuple[str, Doors], question: Callable[[Doors], Answers]
 ) -> None:
     answers = question(asked[1])
     first = json.loads(json.dumps(answers["Python"]))
@@ -322,14 +306,14 @@ def test_a_question_has_the_same_answer_through_every_door(
         assert json.loads(json.dumps(answer)) == first, door
 
 
-def test_a_recording_has_its_verdict(asked: tuple[Callable[[Path], None], Doors]) -> None:
-    make, doors = asked
+def test_a_recording_has_its_verdict(asked: tuple[str, Doors]) -> None:
+    name, doors = asked
     found = doors.run.verdict()
-    assert (found.kind, found.headline, found.is_good) == SAID[make]
+    assert (found.kind, found.headline, found.is_good) == SAID[name]
 
 
 def test_a_value_is_the_same_through_every_door(tmp_path: Path) -> None:
-    values(tmp_path)
+    values_program(tmp_path).close()
     with ExitStack() as stack:
         doors = Doors(tmp_path, stack)
         value = doors.run.value("Log:0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,7 @@ def asked(rules: RulesOfRecording) -> list[BrokenRule]:
 def test_a_recording_that_grows_is_asked_about_what_is_new(tmp_path):
     before = set(cache_folder().glob("*.duckdb"))
     recording = training(tmp_path, [{"gradient_tape/MatMul": [1.0, -9.0]}])
-    rules = rules_of(tmp_path, _RULE)
-    try:
+    with recording, closing(rules_of(tmp_path, _RULE)) as rules:
         assert asked(rules) == []
         recording.trace("g1", "gradient_tape/MatMul", numerics([11.0, 0.0]))
         (broken,) = asked(rules)
@@ -51,9 +51,6 @@ def test_a_recording_that_grows_is_asked_about_what_is_new(tmp_path):
         recording.trace("g1", "gradient_tape/out", numerics([12.0, 0.0]))
         assert [one.op_name for one in asked(rules)] == ["gradient_tape/out"]
         assert asked(rules) == []
-    finally:
-        rules.close()
-        recording.close()
     assert "The limit is 10." in str(broken)  # also after the end
     assert set(cache_folder().glob("*.duckdb")) <= before
 
@@ -61,52 +58,37 @@ def test_a_recording_that_grows_is_asked_about_what_is_new(tmp_path):
 def test_the_most_urgent_comes_first_and_bad_values_do_not_come(tmp_path):
     steps = [{"gradient_tape/MatMul": [11.0, 0.0], "x": [1e11], "Tanh": [float("nan"), 1.0]}]
     training(tmp_path, steps).close()
-    rules = rules_of(tmp_path, "ExplodingAlert", _RULE, "InfNanAlert")
-    try:
+    with closing(rules_of(tmp_path, "ExplodingAlert", _RULE, "InfNanAlert")) as rules:
         assert [(one.rule, one.severity) for one in asked(rules)] == [
             ("ExplodingAlert", "high"),
             ("LargeGradientAlert", "medium"),
         ]
         assert rules.unanswered() == []
-    finally:
-        rules.close()
 
 
 def test_what_is_meant_does_not_come(tmp_path):
     steps = [{"gradient_tape/MatMul": [11.0], "gradient_tape/out": [12.0], "x": [1e11], "Mul": [1e12]}]
     training(tmp_path, steps).close()
     (tmp_path / "tbdbg_allow.toml").write_text('[[allow]]\nop_name = "*/out"\nreason = "It is large."\n')
-    rules = rules_of(
-        tmp_path, _RULE, "ExplodingAlert", is_meant=lambda op_type, name: (op_type, name) == ("Mul", "Mul")
-    )
-    try:
+    asks = {"is_meant": lambda op_type, name: (op_type, name) == ("Mul", "Mul")}
+    with closing(rules_of(tmp_path, _RULE, "ExplodingAlert", **asks)) as rules:
         assert sorted(str(one.op_name) for one in asked(rules)) == ["gradient_tape/MatMul", "x"]
-    finally:
-        rules.close()
 
 
 def test_a_named_rule_that_has_nothing_to_be_asked_of_is_named(tmp_path):
     training(tmp_path, [{"x": [1.0]}]).close()
-    rules = rules_of(tmp_path, _RULE)
-    try:
+    with closing(rules_of(tmp_path, _RULE)) as rules:
         assert asked(rules) == []
         assert rules.unanswered() == ["LargeGradientAlert: No gradients of variables are on record."]
-    finally:
-        rules.close()
 
 
 def test_the_file_sets_of_other_processes_are_not_asked(tmp_path):
-    first = training(tmp_path, [{"gradient_tape/MatMul": [11.0]}])
-    rules = rules_of(tmp_path, _RULE)
-    other = training(tmp_path / "other", [{"gradient_tape/out": [11.0]}]).close()
-    for path in other.iterdir():
-        path.rename(tmp_path / path.name.replace(".1000.", ".1001."))
-    assert len(find_file_sets(tmp_path)) == 2
-    try:
+    with training(tmp_path, [{"gradient_tape/MatMul": [11.0]}]), closing(rules_of(tmp_path, _RULE)) as rules:
+        other = training(tmp_path / "other", [{"gradient_tape/out": [11.0]}]).close()
+        for path in other.iterdir():
+            path.rename(tmp_path / path.name.replace(".1000.", ".1001."))
+        assert len(find_file_sets(tmp_path)) == 2
         assert [one.op_name for one in asked(rules)] == ["gradient_tape/MatMul"]
-    finally:
-        rules.close()
-        first.close()
 
 
 def test_a_mode_that_does_not_measure_a_named_rule_is_refused_and_of_a_set_it_is_named(tmp_path):

@@ -6,6 +6,7 @@ import argparse
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,6 +29,12 @@ def logdir(tmp_path: Path) -> Path:
     """A run."""
     small_program(tmp_path / "logs").close()
     return tmp_path / "logs"
+
+
+@pytest.fixture
+def page(logdir: Path) -> Iterator[Asker]:
+    with Asker(logdir) as page:
+        yield page
 
 
 @pytest.fixture
@@ -100,13 +107,12 @@ def test_a_notebook_is_told_the_key_and_a_terminal_is_not(monkeypatch):
 
 
 @pytest.mark.parametrize("path", list(FITTING))
-def test_under_a_name_that_another_site_may_have_nothing_is_told(logdir, path):
-    with Asker(logdir) as page:
-        query = {"run": ".", **FITTING[path](Facts("."))}
-        response = page.get(path, query, headers=_UNKNOWN)
-        assert (response.status_code, HOSTS_VARIABLE in response.json["error"]) == (403, True)
-        assert page.get(path, query, headers={**_UNKNOWN, KEY_HEADER: "wrong"}).status_code == 403
-        assert page.get(path, query, headers={**_UNKNOWN, KEY_HEADER: KEY}).status_code != 403
+def test_under_a_name_that_another_site_may_have_nothing_is_told(page, path):
+    query = {"run": ".", **FITTING[path](Facts("."))}
+    response = page.get(path, query, headers=_UNKNOWN)
+    assert (response.status_code, HOSTS_VARIABLE in response.json["error"]) == (403, True)
+    assert page.get(path, query, headers={**_UNKNOWN, KEY_HEADER: "wrong"}).status_code == 403
+    assert page.get(path, query, headers={**_UNKNOWN, KEY_HEADER: KEY}).status_code != 403
 
 
 @pytest.mark.parametrize(
@@ -116,10 +122,9 @@ def test_under_a_name_that_another_site_may_have_nothing_is_told(logdir, path):
         *(f"{os.uname().nodename}:80", "proxy.example", "PROXY.example:443"),
     ],
 )
-def test_known_names_are_answered(logdir, host, monkeypatch):
+def test_known_names_are_answered(page, host, monkeypatch):
     monkeypatch.setenv(HOSTS_VARIABLE, "other.example, Proxy.example")
-    with Asker(logdir) as page:
-        assert page.get("/runs", headers={"Host": host}).status_code == 200
+    assert page.get("/runs", headers={"Host": host}).status_code == 200
 
 
 def test_the_host_that_tensorboard_listens_at_is_known(logdir):
@@ -127,27 +132,24 @@ def test_the_host_that_tensorboard_listens_at_is_known(logdir):
         assert page.get("/runs", headers={"Host": "board.example:6006"}).status_code == 200
 
 
-def test_the_files_of_the_page_are_there_under_any_name_so_that_it_can_say_what_is_wrong(logdir):
-    with Asker(logdir) as page:
-        assert page.get("/index.js", headers=_UNKNOWN).status_code == 200
+def test_the_files_of_the_page_are_there_under_any_name_so_that_it_can_say_what_is_wrong(page):
+    assert page.get("/index.js", headers=_UNKNOWN).status_code == 200
 
 
 # Who may command.
 
 
-def test_no_answer_has_the_key(logdir):
-    with Asker(logdir) as page:
-        for path, make in FITTING.items():
-            assert KEY.encode() not in page.get(path, {"run": ".", **make(Facts("."))}).data
+def test_no_answer_has_the_key(page):
+    for path, make in FITTING.items():
+        assert KEY.encode() not in page.get(path, {"run": ".", **make(Facts("."))}).data
 
 
 @pytest.mark.parametrize("key", ["", "wrong", KEY[:-1], f"{KEY}x", "é"])
-def test_without_the_key_nothing_is_changed_and_the_answer_says_that_it_is_needed(logdir, key):
-    with Asker(logdir) as page:
-        response = page.post("/alerts/allow", _MEANT, key=key)
-        assert (response.status_code, response.json["needs_key"]) == (403, True)
-        assert not list(logdir.glob("*.toml"))
-        assert page.post("/alerts/allow", _MEANT).status_code == 200
+def test_without_the_key_nothing_is_changed_and_the_answer_says_that_it_is_needed(logdir, page, key):
+    response = page.post("/alerts/allow", _MEANT, key=key)
+    assert (response.status_code, response.json["needs_key"]) == (403, True)
+    assert not list(logdir.glob("*.toml"))
+    assert page.post("/alerts/allow", _MEANT).status_code == 200
 
 
 @pytest.mark.parametrize(

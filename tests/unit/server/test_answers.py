@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 from build_steps.answers import shapes
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.server.answers import CONTENT_TYPE
 from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker, decoded, facts_of, fitting
@@ -62,7 +63,7 @@ def _class(name: str) -> type:
     return shape
 
 
-def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
+def misfits(value: object, kind: object, where: str = "") -> Iterator[str]:
     """Yields where a value is not as a type says, with the reason."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
@@ -81,7 +82,7 @@ def misfits(value: Any, kind: Any, where: str = "") -> Iterator[str]:
         yield f"{where}: {value!r} is no {kind.__name__}"
 
 
-def _misfits_of_items(value: Any, kind: type, items: tuple[Any, ...], where: str) -> Iterator[str]:
+def _misfits_of_items(value: object, kind: type, items: tuple[object, ...], where: str) -> Iterator[str]:
     if not isinstance(value, kind):
         yield f"{where}: {value!r} is no {kind.__name__}"
         return
@@ -94,7 +95,7 @@ def _misfits_of_items(value: Any, kind: type, items: tuple[Any, ...], where: str
         yield from misfits(item, each, f"{where}[{key}]")
 
 
-def _misfits_of_object(value: Any, kind: Any, where: str) -> Iterator[str]:
+def _misfits_of_object(value: object, kind: object, where: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{where}: {value!r} is no object"
         return
@@ -106,7 +107,7 @@ def _misfits_of_object(value: Any, kind: Any, where: str) -> Iterator[str]:
         yield from misfits(value[name], hints[name], f"{where}.{name}")
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(kind: object) -> dict[str, object]:
     hints = get_type_hints(kind, include_extras=True)
     if not is_dataclass(kind):
         return hints
@@ -127,7 +128,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
         yield asker
 
 
-def _members(answer: dict[str, Any]) -> list[Any]:
+def _members(answer: Json) -> list[object]:
     lists = [value for value in answer.values() if isinstance(value, list)]
     return lists[0] if lists else list(answer.values())
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tb_debugger_plugin.analysis.precision.precision import Precision
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.server import heavy, routes
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, Recording, full_health, small_program
+from tests.support.processes import wait_until
 
 _THREADS = 16
 _PRECISION = "/precision"
@@ -25,7 +25,7 @@ _PRECISION = "/precision"
 class _Slow:
     """Stands before `precision`: counts calls, and holds them until it is released."""
 
-    def __init__(self, real: Callable[..., Any]) -> None:
+    def __init__(self, real: Callable[..., Precision]) -> None:
         self._real = real
         self._lock = threading.Lock()
         self._running = 0
@@ -36,7 +36,7 @@ class _Slow:
         self.may_end = threading.Event()
         self.may_end.set()
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Precision:
         with self._lock:
             self.calls += 1
             self._running += 1
@@ -66,10 +66,7 @@ class _Page:
     def grow(self) -> None:
         before = self.generation()
         self.recording.trace("g1", "Log", full_health([math.nan]))
-        deadline = time.monotonic() + PATIENCE_S
-        while self.generation() == before:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        assert wait_until(lambda: self.generation() != before, PATIENCE_S)
 
     def precision(self, dtype: str = "float16") -> int:
         return self.asker.get(_PRECISION, run=".", dtype=dtype).status_code
@@ -86,7 +83,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Page]:
 
 
 @contextlib.contextmanager
-def _held(page: _Page, questions: list[Callable[[], Any]]) -> Iterator[list[Future[Any]]]:
+def _held(page: _Page, questions: list[Callable[[], object]]) -> Iterator[list[Future[object]]]:
     """Asks in threads, and lets `precision` begin but not end before the end of the block."""
     page.slow.may_end.clear()
     with ThreadPoolExecutor(len(questions)) as pool:

@@ -1,4 +1,7 @@
-"""`server/routes.py`: every route over HTTP, with right and wrong requests of TensorBoard's clients."""
+"""`server/routes.py`: every route over HTTP, with right and wrong requests of TensorBoard's clients.
+
+`tests/unit/docs/test_http_examples.py` compares whole answers of each route.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker
@@ -28,30 +30,22 @@ def page_of_numerics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker
     recording.trace("g1", "mul", vector([*health, -3.5, 2.5, 0.25, 4.5]))
     recording.execution("Mul", [vector([*health, -1e300, 1e300, 0.0, math.inf])], ids=[1])
     recording.close()
-    asker = Asker(logdir)
-    yield asker
-    asker.plugin.close()
+    with Asker(logdir) as asker:
+        yield asker
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     logdir = tmp_path_factory.mktemp("logdir")
     small_program(logdir / "a" / "b").close()
-    asker = Asker(logdir)
-    yield asker
-    asker.plugin.close()
+    with Asker(logdir) as asker:
+        yield asker
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Asker]:
-    asker = Asker(tmp_path / "absent")
-    yield asker
-    asker.plugin.close()
-
-
-def test_runs_are_listed_with_their_start(page):
-    run = {"start_time": pytest.approx(1000.001), "title": "a/b", "verdict": None}
-    assert page.json("/runs") == {"a/b": run}
+    with Asker(tmp_path / "absent") as asker:
+        yield asker
 
 
 def test_no_runs_are_an_empty_object_and_a_tab_that_waits(empty):
@@ -66,40 +60,6 @@ def test_the_tab_is_active_and_named(page):
     assert page.plugin.plugin_name == "debugger"
 
 
-def test_alerts(page):
-    answer = page.json("/alerts", **_RUN, begin=0, end=2)
-    assert {k: v for k, v in answer.items() if k != "alerts"} == {
-        "begin": 0,
-        "end": 2,
-        "alert_type": None,
-        "num_alerts": 8,
-        "alerts_breakdown": {"InfNanAlert": 8},
-        "per_type_alert_limit": None,
-        "first_cause": 0,
-        "rules": [
-            {
-                "alert_type": rule.id,
-                "title": rule.title,
-                "severity": rule.severity.name.lower(),
-                "description": rule.description,
-            }
-            for rule in LISTED
-        ],
-    }
-    first = answer["alerts"][0]
-    assert set(first) == {
-        *("alert_type", "op_type", "output_slot", "size", "num_neg_inf", "num_pos_inf", "num_nan"),
-        *("execution_index", "graph_execution_trace_index", "op_name", "graph_id", "graph_name"),
-        *("wall_time", "owner_execution_index", "layer", "variable", "gradient_of"),
-        *("measured", "bad", "process"),
-    }
-    assert (first["op_name"], first["graph_execution_trace_index"], first["execution_index"]) == (
-        "Log",
-        1,
-        None,
-    )
-
-
 def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
     assert page.json("/alerts", **_RUN, end=50)["end"] == page.json("/alerts", **_RUN)["num_alerts"] < 50
     assert page.json("/alerts/found", **_RUN, end=50)["end"] < 50
@@ -108,53 +68,9 @@ def test_alerts_begin_0_end_0_is_an_empty_page_with_the_counts(page):
     assert (answer["alerts"], answer["num_alerts"], answer["alert_type"]) == ([], 8, "InfNanAlert")
 
 
-def test_execution_digests(page):
-    answer = page.json("/execution/digests", **_RUN, begin=1, end=2)
-    assert answer == {
-        "begin": 1,
-        "end": 2,
-        "num_digests": 4,
-        "execution_digests": [
-            {
-                "wall_time": pytest.approx(1000.0, abs=1),
-                "op_type": "__inference_loss_7",
-                "output_tensor_device_ids": [1],
-            }
-        ],
-    }
-
-
-def test_execution_data(page):
-    answer = page.json("/execution/data", **_RUN, begin=1, end=2)
-    (execution,) = answer["executions"]
-    assert execution["op_type"] == "__inference_loss_7" and execution["graph_id"] == "g1"
-    assert (execution["host_name"], execution["stack_frame_ids"]) == ("worker0", ["f1"])
-    assert execution["debug_tensor_values"] == [[-1, -1, 1, 0, 1, 0, 0, 1, 0, 0, 0]]
-    assert execution["device_names"] == ["/device:CPU:0"]
-    assert page.json("/execution/data", **_RUN, begin=0, end=0)["executions"] == []
-
-
-def test_graph_execution_digests(page):
-    answer = page.json("/graph_execution/digests", **_RUN, begin=0, end=1)
-    assert answer["num_digests"] == 8
-    assert answer["graph_execution_digests"] == [
-        {
-            "wall_time": pytest.approx(1000.0, abs=1),
-            "op_type": "Placeholder",
-            "op_name": "x",
-            "output_slot": 0,
-            "graph_id": "g1",
-        }
-    ]
-
-
-def test_graph_execution_data(page):
-    answer = page.json("/graph_execution/data", **_RUN, begin=1, end=2)
-    (trace,) = answer["graph_executions"]
-    assert (trace["index"], trace["graph_ids"], trace["owner_execution_index"]) == (1, ["g0", "g1"], 1)
-    assert trace["debug_tensor_value"] == [11, -1, 1, 2, 2, 1, 0, 0, 0, 1, 0]
-    assert trace["device_name"] == "/device:CPU:0"
-    assert page.json("/graph_execution/data", **_RUN, begin=0, end=0)["graph_executions"] == []
+@pytest.mark.parametrize("kind", ["execution", "graph_execution"])
+def test_begin_0_end_0_is_an_empty_page_of_data(page, kind):
+    assert page.json(f"/{kind}/data", **_RUN, begin=0, end=0)[f"{kind}s"] == []
 
 
 def test_the_numbers_of_full_numerics_have_names(page_of_numerics):
@@ -180,25 +96,6 @@ def test_graph_info(page):
     }
 
 
-def test_op_info(page):
-    answer = page.json("/graphs/op_info", **_RUN, graph_id="g1", op_name="Log", at=1)
-    assert answer["op_type"] == "Log" and answer["num_outputs"] == 1
-    assert answer["outputs"][0]["health"]["neg_inf"] == 1
-
-
-def test_sources(page):
-    listed = page.json("/source_files/list", **_RUN)
-    assert listed[0] == ["worker0", "/home/me/train.py"] and len(listed) == 2
-    answer = page.json("/source_files/file", **_RUN, index=0)
-    assert answer["file_path"] == "/home/me/train.py" and len(answer["lines"]) == 3
-
-
-def test_stack_frames(page):
-    answer = page.json("/stack_frames/stack_frames", **_RUN, stack_frame_ids="f1,f2")
-    assert [frame[3] for frame in answer["stack_frames"]] == ["loss", "log"]
-    assert [detail["origin"] for detail in answer["details"]] == ["user", "library"]
-
-
 def test_status(page):
     answer = page.json("/status", **_RUN)
     assert (answer["num_executions"], answer["num_graph_executions"], answer["num_alerts"]) == (4, 8, 8)
@@ -206,27 +103,13 @@ def test_status(page):
 
 
 def test_status_names_a_damaged_file_and_the_place(tmp_path):
-    recording = small_program(tmp_path)
-    recording.close()
-    path = recording.files.path("graph_execution_traces")
+    with small_program(tmp_path) as recording:
+        path = recording.files.path("graph_execution_traces")
     path.write_bytes(path.read_bytes() + b"damaged, and more than a header long")
-    asker = Asker(tmp_path)
-    (notice,) = asker.json("/status", run=".")["notices"]
-    asker.plugin.close()
+    with Asker(tmp_path) as asker:
+        (notice,) = asker.json("/status", run=".")["notices"]
     assert notice["file"] == path.name and notice["severity"] == "warning"
     assert notice["offset"] == path.stat().st_size - 36
-
-
-def test_columns_of_executions(page):
-    assert page.get("/columns/executions", **_RUN).mimetype == "application/octet-stream"
-    header, columns = page.columns("/columns/executions", **_RUN)
-    assert (header["begin"], header["end"], header["total"]) == (0, 4, 4)
-    names = header["dictionaries"]["op_type"]
-    assert [names[code] for code in columns["op_type"]] == ["Fill", "__inference_loss_7"] * 2
-    assert list(columns) == [
-        *("wall_time", "op_type", "is_function", "health", "call_health", "graph_id"),
-        *("num_inputs", "num_outputs", "host"),
-    ]
 
 
 def test_columns_of_graph_executions(page):
@@ -239,26 +122,6 @@ def test_columns_of_graph_executions(page):
     }
     header, columns = page.columns("/columns/graph_executions", **_RUN, only="bad", end=4)
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6
-
-
-def test_overview(page):
-    answer = page.json("/overview", **_RUN, list="graph_executions", buckets=2)
-    assert answer == {"total": 8, "bad": [3, 3], "measured": [4, 4]}
-    assert page.json("/overview", **_RUN, list="executions", buckets=1)["bad"] == [2]
-
-
-def test_locate(page):
-    assert page.json("/locate", **_RUN, graph_execution=5)["execution_index"] == 3
-    answer = page.json("/locate", **_RUN, graph_execution=5)
-    assert (answer["bad_before"], answer["before"]) == (3, 5)
-    assert page.json("/locate", **_RUN, graph_execution=5, op_name="Log")["before"] == 1
-    answer = page.json("/locate", **_RUN, execution=3)
-    assert (answer["graph_execution_begin"], answer["graph_execution_end"]) == (4, 8)
-
-
-def test_inputs_of(page):
-    answer = page.json("/inputs_of", **_RUN, graph_execution=1)["inputs"]
-    assert [(i["op_name"], i["graph_execution_index"], i["health"]["zero"]) for i in answer] == [("x", 0, 1)]
 
 
 _RANGED = (
@@ -341,26 +204,6 @@ def test_filters_that_make_no_sense_are_bad_requests(page, query):
     assert code == 400 and sentence.endswith(".")
 
 
-def test_neighbours_and_search_over_http(page):
-    answer = page.json("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=1, at=2)
-    assert {op["op_name"]: op["distance"] for op in answer["ops"]} == {
-        "mul": 0,
-        "x": -1,
-        "Log": -1,
-        "Mean": 1,
-    }
-    assert set(answer["ops"][0]) == {
-        *("graph_id", "graph_name", "op_name", "op_type", "device_name", "layer", "variable"),
-        *("distance", "outputs"),
-    }
-    assert [edge["call"] for edge in answer["edges"]] == [None] * len(answer["edges"])
-    assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="mul", hops=99)[0] == 400
-    assert page.refusal("/neighbours", **_RUN, graph_id="g1", op_name="nobody")[0] == 404
-    answer = page.json("/find", **_RUN, text="tf.math.log")
-    assert [line["line"] for line in answer["lines"]] == [3]
-    assert page.refusal("/find", **_RUN)[0] == 400
-
-
 @pytest.mark.parametrize("path", sorted(set(ROUTES) - _OF_NO_RUN))
 def test_a_run_is_needed_and_must_exist(page, path):
     assert page.refusal(path) == (400, "The parameter run is missing.")
@@ -403,6 +246,9 @@ def test_a_run_is_needed_and_must_exist(page, path):
         ("/locate", {"execution": -1}, 400),
         ("/locate", {"execution": 4}, 400),
         ("/locate", {"graph_execution": 8}, 400),
+        ("/neighbours", {"graph_id": "g1", "op_name": "mul", "hops": 99}, 400),
+        ("/neighbours", {"graph_id": "g1", "op_name": "nobody"}, 404),
+        ("/find", {}, 400),
         ("/inputs_of", {}, 400),
         ("/inputs_of", {"graph_execution": -1}, 400),
         ("/inputs_of", {"graph_execution": 8}, 400),
@@ -421,10 +267,8 @@ def long_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     recording = Recording(folder)
     event = recording.trace_event("g", "x", full_health([math.nan]))
     recording.writer.write("graph_execution_traces", *[event] * 10_001)
-    recording.close()
-    asker = Asker(folder)
-    yield asker
-    asker.plugin.close()
+    with Asker(recording.close()) as asker:
+        yield asker
 
 
 def test_a_page_that_is_too_long_is_refused_with_the_limit(long_page):

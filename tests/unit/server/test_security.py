@@ -11,7 +11,6 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tensorboard.backend import security_validator
@@ -27,7 +26,7 @@ _SCRIPT = "<script>alert(1)</script>"
 _opened: list[str] = []
 
 
-def _note_open(event: str, arguments: tuple[Any, ...]) -> None:
+def _note_open(event: str, arguments: tuple[object, ...]) -> None:
     if event == "open":
         _opened.append(str(arguments[0]))
 

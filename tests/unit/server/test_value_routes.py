@@ -10,7 +10,7 @@ import pytest
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.asking import Asker, decoded
-from tests.support.events import Recording, values_program
+from tests.support.events import Recording, shaped, values_program
 
 with np.errstate(all="ignore"):
     _LOGS = [np.log(np.array([[1, 0, -1], [4, step, 2]], np.float32)) for step in range(3)]
@@ -120,21 +120,14 @@ def test_a_tensor_that_was_too_large_has_its_summary(asker):
     assert info["reason"].startswith("The value has 24 bytes, which is more")
 
 
-def _shaped(*dims, **fields):
-    proto = TensorProto(**{"dtype": 1, **fields})
-    for size in dims:
-        proto.tensor_shape.dim.add(size=size)
-    return proto
-
-
 _HOSTILE = {
-    "highest_rank": _shaped(*[1] * 254, tensor_content=b"1234"),
-    "product_overflows": _shaped(1 << 40, 1 << 40, tensor_content=b"1234"),
-    "fewer_bytes": _shaped(100, 100, tensor_content=b"1234"),
-    "negative": _shaped(-5, tensor_content=b"1234"),
-    "one_for_a_million_millions": _shaped(10**6, 10**6, float_val=[1.0]),
-    "long_strings": _shaped(2, dtype=7, string_val=[b"\xff\0", b"x" * 100_000]),
-    "no_elements": _shaped(2, dtype=20, tensor_content=b"1234"),
+    "highest_rank": shaped(*[1] * 254, tensor_content=b"1234"),
+    "product_overflows": shaped(1 << 40, 1 << 40, tensor_content=b"1234"),
+    "fewer_bytes": shaped(100, 100, tensor_content=b"1234"),
+    "negative": shaped(-5, tensor_content=b"1234"),
+    "one_for_a_million_millions": shaped(10**6, 10**6, float_val=[1.0]),
+    "long_strings": shaped(2, dtype=7, string_val=[b"\xff\0", b"x" * 100_000]),
+    "no_elements": shaped(2, dtype=20, tensor_content=b"1234"),
     "nothing": TensorProto(),
 }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING
@@ -15,7 +15,6 @@ from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.findings import verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, make_settings
-from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.events import Recording, snapshot_of
 from tests.support.numerics import numerics, training
@@ -24,7 +23,11 @@ _KERNEL = np.array([[1.0, -2.0], [3.0, 0.5]])
 _FLOAT16, _INT64 = 19, 9
 
 #: A step of a program: the value of some tensors, by name.
-_Step = Mapping[str, Any]
+_Step = Mapping[str, npt.ArrayLike]
+
+
+#: Severity and the first words of the remark, by op.
+_Found = dict[str, tuple[str, str]]
 
 
 class _Op(NamedTuple):
@@ -33,7 +36,7 @@ class _Op(NamedTuple):
     name: str
     type: str
     inputs: Sequence[str] = ()
-    names: Mapping[str, Any] = {}
+    names: Mapping[str, object] = {}
     dtype: int = 1
 
 
@@ -51,16 +54,9 @@ def program(folder: Path, ops: Sequence[_Op], steps: Sequence[_Step]) -> None:
     recording.close()
 
 
-@contextlib.contextmanager
-def opened(folder: Path) -> Iterator[Snapshot]:
-    """The run of a folder."""
-    with snapshot_of(folder) as snapshot:
-        yield snapshot
-
-
-def found(folder: Path, rule_id: str, **values: object) -> dict[str, tuple[str, str]]:
+def found(folder: Path, rule_id: str, **values: object) -> _Found:
     """The severity of each alert of a rule and the first words of its remark, by its first tensor."""
-    with opened(folder) as snapshot:
+    with snapshot_of(folder) as snapshot:
         settings = make_settings([(rule_id, name, value) for name, value in values.items()])
         findings = verdict(snapshot, settings, DEFAULTS.rule(rule_id)).findings
         alerts = findings_json(snapshot, findings)
@@ -69,7 +65,7 @@ def found(folder: Path, rule_id: str, **values: object) -> dict[str, tuple[str, 
     return {one["op_name"]: (one["severity"], " ".join((one["remark"] or "").split()[:4])) for one in alerts}
 
 
-def of_training(folder: Path, rule_id: str, steps: Sequence[_Step], **values: object) -> dict[str, Any]:
+def of_training(folder: Path, rule_id: str, steps: Sequence[_Step], **values: object) -> _Found:
     """What a rule finds in a training."""
     training(folder, steps).close()
     return found(folder, rule_id, **values)
@@ -92,7 +88,7 @@ def test_a_mask_is_not_exploding_and_the_values_beside_it_are(tmp_path):
     program(tmp_path / "large", _MASKED, large)
     assert found(tmp_path / "large", "ExplodingAlert") == {"scores": ("high", "")}
     for name, count in (("mask", 0), ("large", 1)):
-        with opened(tmp_path / name) as snapshot:
+        with snapshot_of(tmp_path / name) as snapshot:
             assert alert_list(snapshot, DEFAULTS).count(EXPLODING) == count
 
 
@@ -220,8 +216,7 @@ def test_a_layer_that_is_frozen_in_this_graph_does_not_count_as_unchanged(tmp_pa
     for number in range(5):
         recording.trace("g1", "read", numerics(_KERNEL * (number + 1)))
         recording.trace("g2", "read", numerics(_KERNEL * 5))
-    recording.close()
-    assert found(tmp_path, "UnchangedAlert") == {}
+    assert found(recording.close(), "UnchangedAlert") == {}
 
 
 @pytest.mark.parametrize(
@@ -246,13 +241,13 @@ def test_a_variable_that_starts_at_zero_is_measured_by_what_becomes_of_it(tmp_pa
 
 def test_an_update_names_its_variable_and_layer(tmp_path):
     training(tmp_path, [{"read": _KERNEL, "Mul": _KERNEL * 2}]).close()
-    with opened(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         findings = verdict(snapshot, DEFAULTS, DEFAULTS.rule("LargeUpdateAlert")).findings
         (alert,) = findings_json(snapshot, findings)
     assert (alert["op_name"], alert["variable"], alert["layer"]) == ("Mul", "dense/kernel", "dense")
 
 
-def scaled(folder: Path, values: Mapping[str, Any], dtype: int) -> None:
+def scaled(folder: Path, values: _Step, dtype: int) -> None:
     """Records a gradient that is divided by the scale of the loss, and another tensor."""
     recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
     recording.device(1)
@@ -299,7 +294,7 @@ def test_the_tensors_of_a_layer_are_one_alert(tmp_path):
     )
     gradients = [op.name for op in ops[2:]]
     program(tmp_path, ops, [{name: [0.0, 0.0] for name in gradients}] * 4)
-    with opened(tmp_path) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         judged = verdict(snapshot, DEFAULTS, DEFAULTS.rule("AllZeroAlert"))
         together, alone = findings_json(snapshot, judged.findings)
     assert (together["num_tensors"], together["count"]) == (2, 8)

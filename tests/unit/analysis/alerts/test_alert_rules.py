@@ -12,36 +12,20 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import EXPLODING, LISTED, NA
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.asking import Asker
-from tests.support.events import Recording, small_program, vector
-from tests.support.numerics import training
+from tests.support.events import Recording, small_program
+from tests.support.numerics import numerics, training
 
 _RUN = {"run": "."}
-
-
-def numerics(*values: float) -> object:
-    """The FULL_NUMERICS summary of a vector."""
-    finite = [x for x in values if math.isfinite(x)]
-    kinds = (
-        values.count(-math.inf),
-        values.count(math.inf),
-        sum(map(math.isnan, values)),
-        sum(x < 0 for x in finite),
-        sum(x == 0 for x in finite),
-        sum(x > 0 for x in finite),
-    )
-    mean = sum(finite) / len(finite) if finite else math.nan
-    ends = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-    return vector([-1, -1, 1, 1, len(values), *kinds, *ends, mean, 0.0])
 
 
 def exploding_program(folder: Path) -> Recording:
     """A weight grows, then overflows."""
     recording = small_program(folder, steps=0, mode=TensorDebugMode.FULL_NUMERICS)
-    recording.trace("g1", "x", numerics(1.0, -2e9))
-    recording.trace("g1", "Log", numerics(1.0, -2e10))
-    recording.trace("g1", "mul", numerics(5e12, 0.0))
-    recording.execution("Square", [numerics(3e20)], ids=[1], stack=["f1"])
-    recording.trace("g1", "Mean", numerics(math.inf, 1e30))
+    recording.trace("g1", "x", numerics([1.0, -2e9]))
+    recording.trace("g1", "Log", numerics([1.0, -2e10]))
+    recording.trace("g1", "mul", numerics([5e12, 0.0]))
+    recording.execution("Square", [numerics([3e20])], ids=[1], stack=["f1"])
+    recording.trace("g1", "Mean", numerics([math.inf, 1e30]))
     return recording
 
 
@@ -111,11 +95,10 @@ def test_an_op_and_an_execution_are_explained_by_the_rule_of_their_alert(page: A
 
 def test_a_run_with_exploding_values_only_begins_with_the_first_one(tmp_path: Path) -> None:
     recording = small_program(tmp_path, steps=0, mode=TensorDebugMode.FULL_NUMERICS)
-    recording.trace("g1", "x", numerics(2.0))
-    recording.trace("g1", "Log", numerics(1e11))
-    recording.trace("g1", "mul", numerics(1e12))
-    recording.close()
-    with Asker(tmp_path) as page:
+    recording.trace("g1", "x", numerics([2.0]))
+    recording.trace("g1", "Log", numerics([1e11]))
+    recording.trace("g1", "mul", numerics([1e12]))
+    with Asker(recording.close()) as page:
         answer = page.json("/alerts", _RUN)
         assert (answer["first_cause"], answer["alerts_breakdown"]) == (0, {"ExplodingAlert": 2})
         assert page.json("/diagnosis", _RUN)["diagnosis"]["headline"] == "Log in loss, train.py:3"
@@ -125,7 +108,7 @@ def test_a_tensor_that_is_recorded_later_has_its_role(tmp_path):
     recording = training(tmp_path, [{"gradient_tape/MatMul": [11.0]}])
     with open_run(tmp_path) as run:
         assert len(run.alerts(rule="LargeGradientAlert", limit=10)) == 1
-        recording.trace("g1", "gradient_tape/out", numerics(12.0))
+        recording.trace("g1", "gradient_tape/out", numerics([12.0]))
         assert run._loader.catch_up(60.0)
         names = [alert.op_name for alert in run.alerts(rule="LargeGradientAlert", limit=10)]
     recording.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.reading.run import open_run
 from tests.support.asking import Asker
+from tests.support.commands import Tbdbg
 from tests.support.events import small_program
 from tests.support.numerics import training
 
@@ -26,6 +28,7 @@ where = "op_name LIKE 'Re%' AND max > $limit"
 measured = "max"
 parameters = {limit = 2.5}
 """
+_MEANT = {"run": ".", "rule": "InfNanAlert", "reason": "x"}
 #: Makes the name of a file that of a subquery, elsewhere in a statement.
 _AS_CTE = 'WITH "S" AS (SELECT 1 AS z)'
 
@@ -37,21 +40,26 @@ def logdir(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(
-    logdir: Path, rule: str, capsys: pytest.CaptureFixture[str], *options: str
-) -> list[tuple[str, int]]:
-    assert main(["alerts", str(logdir), "--json", "--rule", rule, *options]) == 0
-    (facts,) = json.loads(capsys.readouterr().out).values()
+@pytest.fixture
+def page(small_run: Path) -> Iterator[Asker]:
+    """The viewer of a small program; it has written no file in the end."""
+    with Asker(small_run) as page:
+        yield page
+    assert not (small_run / ALLOW).exists()
+
+
+def found(tbdbg: Tbdbg, logdir: Path, rule: str, *options: str) -> list[tuple[str, int]]:
+    (facts,) = tbdbg.json("alerts", logdir, "--rule", rule, *options).values()
     assert "error" not in facts, facts
     return [(alert["op_name"] or alert["op_type"], alert["count"]) for alert in facts["alerts"]]
 
 
 @pytest.mark.parametrize("place", [".", "train"])
-def test_a_rule_in_sql_is_read_beside_the_run_and_above_it(logdir, capsys, place):
+def test_a_rule_in_sql_is_read_beside_the_run_and_above_it(logdir, tbdbg, place):
     (logdir / place / "tbdbg_rules.toml").write_text(_RULE)
-    assert found(logdir, "LossAlert", capsys) == [("Relu", 2)]
-    assert found(logdir, "LossAlert:limit=3.5", capsys) == [("Relu", 1)]
-    assert found(logdir, "recommended", capsys) == [("Relu", 2)]
+    assert found(tbdbg, logdir, "LossAlert") == [("Relu", 2)]
+    assert found(tbdbg, logdir, "LossAlert:limit=3.5") == [("Relu", 1)]
+    assert found(tbdbg, logdir, "recommended") == [("Relu", 2)]
     with Asker(logdir) as page:
         (rule,) = page.json("/alerts/rules", {"run": "train", "rule": "LossAlert", "LossAlert.limit": 1.5})[
             "rules"
@@ -59,18 +67,17 @@ def test_a_rule_in_sql_is_read_beside_the_run_and_above_it(logdir, capsys, place
     assert (rule["num_tensors"], rule["num_values"], rule["parameters"][0]["default"]) == (1, 3, 2.5)
 
 
-def test_a_rule_may_be_a_query_for_positions(logdir, capsys):
+def test_a_rule_may_be_a_query_for_positions(logdir, tbdbg):
     query = "SELECT idx FROM graph_executions JOIN sites USING (site) JOIN ops USING (op) WHERE type = 'Relu'"
     (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
-    assert found(logdir, "Q", capsys) == [("Relu", 4)]
+    assert found(tbdbg, logdir, "Q") == [("Relu", 4)]
 
 
-def test_a_rule_sees_eager_ops(tmp_path, capsys):
-    small_program(tmp_path).close()
-    (tmp_path / "tbdbg_rules.toml").write_text(
+def test_a_rule_sees_eager_ops(small_run, tbdbg):
+    (small_run / "tbdbg_rules.toml").write_text(
         '[[rule]]\nid = "Z"\nwhere = "zero > 0 AND op_type = \'Fill\'"\n'
     )
-    assert found(tmp_path, "Z", capsys) == [("Fill", 2)]
+    assert found(tbdbg, small_run, "Z") == [("Fill", 2)]
 
 
 @pytest.mark.parametrize(
@@ -105,29 +112,27 @@ def test_a_rule_sees_eager_ops(tmp_path, capsys):
         ),
     ],
 )
-def test_a_rule_that_reads_anything_but_the_tables_is_refused(logdir, capsys, key, sql):
+def test_a_rule_that_reads_anything_but_the_tables_is_refused(logdir, tbdbg, key, sql):
     (logdir / "secret.csv").write_text("x\n42\n")
     sql = json.dumps(sql.replace('"S"', f'"{logdir}/secret.csv"'))
     where = 'where = "true"\n' if key == "measured" else ""
     (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "R"\n{where}{key} = {sql}\n')
-    assert main(["alerts", str(logdir), "--rule", "R"]) == 1
-    said = capsys.readouterr()
+    said = tbdbg.said("alerts", logdir, "--rule", "R", code=1)
     assert "42" not in said.out
-    sentence = said.err
-    assert "rule" in sentence or "query" in sentence
-    assert "root:" not in sentence
+    assert "rule" in said.err or "query" in said.err
+    assert "root:" not in said.err
     with Asker(logdir) as page:
         assert page.get("/alerts/rules", {"run": "train", "rule": "R"}).status_code == 400
         assert page.json("/status", {"run": "train"})["num_graph_executions"] == 8
 
 
-def test_a_rule_may_name_a_subquery(logdir, capsys):
+def test_a_rule_may_name_a_subquery(logdir, tbdbg):
     query = "WITH large AS (SELECT idx FROM graph_executions WHERE max > 3.5) SELECT idx FROM large"
     (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
-    assert sorted(found(logdir, "Q", capsys)) == [("Relu", 1), ("x", 4)]
+    assert sorted(found(tbdbg, logdir, "Q")) == [("Relu", 1), ("x", 4)]
 
 
-def test_a_rule_that_takes_too_long_leaves_the_others_their_answers(logdir, capsys, monkeypatch):
+def test_a_rule_that_takes_too_long_leaves_the_others_their_answers(logdir, tbdbg, monkeypatch):
     monkeypatch.setattr(own_rules, "_MAX_SECONDS", 0.2)
     endless = "SELECT a AS idx FROM range(1000000000) x(a), range(1000000000) y(b) WHERE a + b < 0"
     (logdir / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Slow"\nquery = "{endless}"\n{_RULE}')
@@ -139,8 +144,7 @@ def test_a_rule_that_takes_too_long_leaves_the_others_their_answers(logdir, caps
             assert (rules["LossAlert"]["missing"], rules["LossAlert"]["num_tensors"]) == (None, 1)
             (alert,) = page.json("/alerts/found", query)["alerts"]
             assert alert["alert_type"] == "LossAlert"
-    assert main(["alerts", str(logdir), "--rule", "Slow", "--rule", "LossAlert"]) == 0
-    said = capsys.readouterr().out
+    said = tbdbg("alerts", logdir, "--rule", "Slow", "--rule", "LossAlert")
     assert "Loss: 3 in Relu:0" in said and "Slow: Its query takes more than 0.2 s" in said
 
 
@@ -164,10 +168,9 @@ def test_a_rule_that_takes_too_long_leaves_the_others_their_answers(logdir, caps
         ("id = ", "cannot be read"),
     ],
 )
-def test_a_wrong_file_is_refused_with_a_sentence(logdir, capsys, text, sentence):
+def test_a_wrong_file_is_refused_with_a_sentence(logdir, tbdbg, text, sentence):
     (logdir / "tbdbg_rules.toml").write_text(text)
-    assert main(["alerts", str(logdir)]) == 1
-    assert sentence in capsys.readouterr().err
+    assert sentence in tbdbg.error("alerts", logdir)
 
 
 _PYTHON = '''
@@ -182,10 +185,10 @@ def helper(x):
 '''
 
 
-def test_a_rule_in_python_is_run_when_the_user_names_its_file(logdir, capsys):
+def test_a_rule_in_python_is_run_when_the_user_names_its_file(logdir, tbdbg):
     (logdir / "mine.py").write_text(_PYTHON)
     named = ["--rules", str(logdir / "mine.py")]
-    assert found(logdir, "loss_is_large:limit=1.5", capsys, *named) == [("Relu", 3)]
+    assert found(tbdbg, logdir, "loss_is_large:limit=1.5", *named) == [("Relu", 3)]
     assert main(["alerts", str(logdir), *named, "--fail-on", "critical"]) == 3
     with open_run(logdir) as run:
         (alert,) = run.alerts(rule="loss_is_large", limit=3.5, rules_file=logdir / "mine.py")
@@ -193,7 +196,7 @@ def test_a_rule_in_python_is_run_when_the_user_names_its_file(logdir, capsys):
         assert "The loss is above the limit." in str(alert.why())
 
 
-def test_python_beside_a_recording_is_never_run_by_itself(logdir, capsys):
+def test_python_beside_a_recording_is_never_run_by_itself(logdir):
     trace = logdir / "ran"
     (logdir / "tbdbg_rules.py").write_text(f"open({str(trace)!r}, 'w')\n{_PYTHON}")
     assert main(["alerts", str(logdir), "--rule", "all"]) == 0
@@ -214,10 +217,9 @@ def test_python_beside_a_recording_is_never_run_by_itself(logdir, capsys):
         ("def r(rows): return rows['none']", "KeyError"),
     ],
 )
-def test_python_that_fails_is_an_error_with_a_sentence(logdir, capsys, text, sentence):
+def test_python_that_fails_is_an_error_with_a_sentence(logdir, tbdbg, text, sentence):
     (logdir / "mine.py").write_text(text)
-    assert main(["alerts", str(logdir), "--rules", str(logdir / "mine.py")]) == 1
-    assert sentence in capsys.readouterr().err
+    assert sentence in tbdbg.error("alerts", logdir, "--rules", logdir / "mine.py")
 
 
 @pytest.mark.parametrize(
@@ -235,13 +237,11 @@ def test_python_that_fails_is_an_error_with_a_sentence(logdir, capsys, text, sen
         ('rule = "InfNanAlert"\nop_name = "Exp"', False),
     ],
 )
-def test_an_allowed_alert_is_shown_with_its_reason_and_does_not_fail(tmp_path, capsys, entry, is_meant):
-    small_program(tmp_path).close()
-    (tmp_path / ALLOW).write_text(f'[[allow]]\n{entry}\nreason = "It is a mask."\n')
-    assert main(["alerts", str(tmp_path), "--fail-on", "critical"]) == (0 if is_meant else 3)
-    assert (
-        "allowed   NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times (It is a mask.)" in capsys.readouterr().out
-    ) == (is_meant)
+def test_an_allowed_alert_is_shown_with_its_reason_and_does_not_fail(small_run, tbdbg, entry, is_meant):
+    (small_run / ALLOW).write_text(f'[[allow]]\n{entry}\nreason = "It is a mask."\n')
+    said = tbdbg("alerts", small_run, "--fail-on", "critical", code=0 if is_meant else 3)
+    allowed = "allowed   NaN/∞: 1 −∞ in Log:0, train.py:3, 2 times (It is a mask.)"
+    assert (allowed in said) == is_meant
 
 
 def test_what_the_page_calls_meant_is_kept_in_a_file_that_toml_readers_read(tmp_path):
@@ -259,29 +259,24 @@ def test_what_the_page_calls_meant_is_kept_in_a_file_that_toml_readers_read(tmp_
 
 
 @pytest.mark.parametrize(
-    "headers, code",
+    "headers",
     [
-        ({"X-TB-Debugger-Key": "wrong"}, 403),
-        ({"Content-Type": "text/plain"}, 403),
-        ({"Sec-Fetch-Site": "cross-site"}, 403),
-        ({"Host": "evil.example"}, 403),
+        {"X-TB-Debugger-Key": "wrong"},
+        {"Content-Type": "text/plain"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Host": "evil.example"},
     ],
 )
-def test_a_request_that_may_be_forged_writes_nothing(tmp_path, headers, code):
-    small_program(tmp_path).close()
-    body = {"run": ".", "rule": "InfNanAlert", "reason": "x"}
-    with Asker(tmp_path) as page:
-        assert page.post("/alerts/allow", body, headers).status_code == code
-    assert not (tmp_path / ALLOW).exists()
+def test_a_request_that_may_be_forged_writes_nothing(page, headers):
+    assert page.post("/alerts/allow", _MEANT, headers).status_code == 403
 
 
-def test_a_viewer_that_is_read_only_writes_nothing(tmp_path, monkeypatch):
+def test_a_viewer_that_is_read_only_writes_nothing(small_run, monkeypatch):
     monkeypatch.setenv("TB_DEBUGGER_READ_ONLY", "1")
-    small_program(tmp_path).close()
-    with Asker(tmp_path) as page:
-        answer = page.post("/alerts/allow", {"run": ".", "rule": "InfNanAlert", "reason": "x"})
-        assert (answer.status_code, "read-only" in answer.json["error"]) == (403, True)
-    assert not (tmp_path / ALLOW).exists()
+    with Asker(small_run) as page:
+        answer = page.post("/alerts/allow", _MEANT)
+    assert (answer.status_code, "read-only" in answer.json["error"]) == (403, True)
+    assert not (small_run / ALLOW).exists()
 
 
 @pytest.mark.parametrize(
@@ -289,18 +284,15 @@ def test_a_viewer_that_is_read_only_writes_nothing(tmp_path, monkeypatch):
     [
         {"run": ".", "reason": "x"},
         {"run": ".", "rule": "InfNanAlert"},
-        {"run": ".", "rule": "InfNanAlert", "reason": 1},
-        {"run": ".", "rule": "InfNanAlert", "reason": "x" * 2000},
-        {"run": ".", "rule": "InfNanAlert", "reason": "x", "file": "/etc/passwd"},
+        {**_MEANT, "reason": 1},
+        {**_MEANT, "reason": "x" * 2000},
+        {**_MEANT, "file": "/etc/passwd"},
         {"rule": "InfNanAlert", "reason": "x"},
         [],
     ],
 )
-def test_a_wrong_entry_is_refused(tmp_path, body):
-    small_program(tmp_path).close()
-    with Asker(tmp_path) as page:
-        assert page.post("/alerts/allow", body).status_code == 400
-    assert not (tmp_path / ALLOW).exists()
+def test_a_wrong_entry_is_refused(page, body):
+    assert page.post("/alerts/allow", body).status_code == 400
 
 
 def test_a_file_that_is_no_allow_list_is_left_alone(tmp_path):

@@ -97,16 +97,17 @@ def test_the_elements_of_an_input_pipeline_may_come_in_any_order(
 
 
 def test_a_run_agrees_with_itself(tmp_path: Path) -> None:
-    values_program(tmp_path / "run").close()
-    with open_run(tmp_path / "run") as run:
+    with open_run(values_program(tmp_path / "run").close()) as run:
         found = run.compare(run)
         assert found.first_difference is None and not found.changes and found.num_compared > 5
 
 
 @pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf")])
 def test_a_tolerance_must_be_a_number_of_at_least_0(tmp_path: Path, wrong: float) -> None:
-    values_program(tmp_path / "run").close()
-    with open_run(tmp_path / "run") as run, pytest.raises(BadQueryError, match="at least 0"):
+    with (
+        open_run(values_program(tmp_path / "run").close()) as run,
+        pytest.raises(BadQueryError, match="at least 0"),
+    ):
         run.compare(run, tolerance=wrong)
 
 

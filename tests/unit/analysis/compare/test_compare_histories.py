@@ -87,8 +87,7 @@ def test_a_tensor_that_only_one_run_has_stands_alone(tmp_path: Path, runs: Runs)
         beyond = histories(first, short, graph_execution=3 + 5 * 6)
         assert (beyond.total, beyond.occurrence) == (2, None)
         assert beyond.second is not None and beyond.second.summary is None
-    small_program(tmp_path / "other").close()
-    with snapshot_of(tmp_path / "other") as third:
+    with snapshot_of(small_program(tmp_path / "other").close()) as third:
         alone = histories(first, third, graph_execution=3)
         assert (alone.second, alone.total, len(alone.columns["occurrence"])) == (None, 0, 0)
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from tb_debugger_plugin.analysis.graph.graphs import op_info
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, open_snapshot
-from tests.support.events import Recording, full_health, loaded
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tests.support.events import Recording, full_health, snapshot_of
 
 
 def _walked(snapshot: Snapshot, name: str, slot: int) -> str | None:
@@ -40,8 +40,7 @@ def test_an_input_names_the_tensor_that_a_walk_from_op_to_op_finds(tmp_path, see
         if kind == "Exp" or rng.random() < 0.1:
             recording.trace("g", name, full_health([1.0]))
     recording.op("g", "all", "Pack", [f"{name}:0" for name in names], ids=[99])
-    recording.close()
-    with open_snapshot(loader := loaded(tmp_path)) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         inputs = op_info(snapshot, "g", "all")["inputs"]
         found = {
             one["op_name"]: one["same"] and f"{one['same']['op_name']}:{one['same']['output_slot']}"
@@ -51,4 +50,3 @@ def test_an_input_names_the_tensor_that_a_walk_from_op_to_op_finds(tmp_path, see
         assert any(found.values()) and not all(found.values())
         passing = {one["op_name"] for one in inputs if one["data"]["passes_on"]}
         assert {name for name, same in found.items() if same} <= passing
-    loader.close()

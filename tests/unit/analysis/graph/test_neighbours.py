@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import pytest
 
 from tb_debugger_plugin.analysis.graph.neighbours import neighbours
 from tb_debugger_plugin.analysis.graph.search import find
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tests.support.events import Recording, full_health, snapshot_of
 
@@ -44,6 +46,14 @@ def _nested(folder) -> None:
     recording.close()
 
 
+@pytest.fixture
+def snapshot(tmp_path) -> Iterator[Snapshot]:
+    """The program whose function calls a function."""
+    _nested(tmp_path)
+    with snapshot_of(tmp_path) as snapshot:
+        yield snapshot
+
+
 def _hops(answer) -> dict[str, int]:
     return {op.op_name: op.distance for op in answer["ops"]}
 
@@ -53,11 +63,9 @@ def _edges(answer) -> set[tuple[str, str, str | None]]:
     return {(names[edge.source], names[edge.target], edge.call) for edge in answer["edges"]}
 
 
-def test_neighbours_reach_over_some_hops(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        assert _hops(neighbours(snapshot, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
-        far = neighbours(snapshot, "f", "Out", hops=3, limit=100)
+def test_neighbours_reach_over_some_hops(snapshot):
+    assert _hops(neighbours(snapshot, "f", "Out", hops=1, limit=100)) == {"Out": 0, "Mul": -1, "call": 1}
+    far = neighbours(snapshot, "f", "Out", hops=3, limit=100)
     assert _hops(far) == {
         **{"Out": 0, "Mul": -1, "a": -2, "b": -2, "Exp": -3, "w": -3},
         **{"call": 1, "Neg": 2},
@@ -65,35 +73,29 @@ def test_neighbours_reach_over_some_hops(tmp_path):
     assert far["truncated"] is False
 
 
-def test_what_went_into_a_function_is_found_at_its_caller(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        answer = neighbours(snapshot, "f", "a", hops=2, limit=100)
-        assert _edges(answer) == {
-            ("a", "Mul", None),
-            ("Mul", "Out", None),
-            ("Exp", "a", "into"),
-            ("x", "Exp", None),
-        }
-        answer = neighbours(snapshot, "s", "Exp", hops=2, limit=100)
-        assert ("Exp", "a", "into") in _edges(answer) and ("w", "b", "into") not in _edges(answer)
+def test_what_went_into_a_function_is_found_at_its_caller(snapshot):
+    answer = neighbours(snapshot, "f", "a", hops=2, limit=100)
+    assert _edges(answer) == {
+        ("a", "Mul", None),
+        ("Mul", "Out", None),
+        ("Exp", "a", "into"),
+        ("x", "Exp", None),
+    }
+    answer = neighbours(snapshot, "s", "Exp", hops=2, limit=100)
+    assert ("Exp", "a", "into") in _edges(answer) and ("w", "b", "into") not in _edges(answer)
 
 
-def test_what_takes_the_result_of_a_call_takes_it_from_inside(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        answer = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
+def test_what_takes_the_result_of_a_call_takes_it_from_inside(snapshot):
+    answer = neighbours(snapshot, "s", "Neg", hops=2, limit=100)
     assert _hops(answer) == {"Neg": 0, "call": -1, "Out": -1, "Exp": -2, "w": -2, "Mul": -2}
     assert ("Out", "Neg", "out") in _edges(answer)
 
 
-def test_loops_are_entered_by_the_names_of_their_graphs(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        answer = neighbours(snapshot, "s", "x", hops=2, limit=100)
-        assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(answer)
-        answer = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
-        assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(answer)
+def test_loops_are_entered_by_the_names_of_their_graphs(snapshot):
+    answer = neighbours(snapshot, "s", "x", hops=2, limit=100)
+    assert {("x", "i", "into"), ("x", "j", "into")} <= _edges(answer)
+    answer = neighbours(snapshot, "s", "Abs", hops=1, limit=100)
+    assert {("Add", "Abs", "out"), ("loop/while", "Abs", None)} <= _edges(answer)
 
 
 def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
@@ -108,18 +110,14 @@ def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
         assert _hops(neighbours(snapshot, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
 
 
-def test_neighbours_carry_their_health(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
-        bad = {
-            op.op_name: [slot.health and slot.health["bad"] for slot in op.outputs] for op in answer["ops"]
-        }
-        assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
-        with pytest.raises(BadQueryError):
-            neighbours(snapshot, "f", "Out", hops=1, limit=9, at=99)
-        with pytest.raises(NotFoundError):
-            neighbours(snapshot, "f", "nobody", hops=1, limit=9)
+def test_neighbours_carry_their_health(snapshot):
+    answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
+    bad = {op.op_name: [slot.health and slot.health["bad"] for slot in op.outputs] for op in answer["ops"]}
+    assert (bad["Mul"], bad["Exp"], bad["Out"]) == ([True], [False], [None])
+    with pytest.raises(BadQueryError):
+        neighbours(snapshot, "f", "Out", hops=1, limit=9, at=99)
+    with pytest.raises(NotFoundError):
+        neighbours(snapshot, "f", "nobody", hops=1, limit=9)
 
 
 def test_too_many_neighbours_are_cut_and_said_to_be(tmp_path):
@@ -142,19 +140,17 @@ def test_a_graph_with_cycles_has_an_end(tmp_path):
         assert _hops(neighbours(snapshot, "g", "a", hops=16, limit=1000)) == {"a": 0, "b": -1}
 
 
-def test_text_is_found_wherever_it_stands(tmp_path):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        answer = find(snapshot, "EXP", 10)
-        assert [op.op_name for op in answer["ops"]] == ["Exp"]
-        assert [op.op_name for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
-        assert [one.name for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
-        assert [one.file_path for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
-        assert [one.line for one in find(snapshot, "math.log", 10)["lines"]] == [2]
-        assert [one.text for one in find(snapshot, "train.py:1", 10)["lines"]] == ["import tensorflow as tf"]
-        (tensor,) = find(snapshot, "mul:0", 10)["tensors"]
-        assert (tensor.op_name, tensor.graph_name, tensor.output_slot) == ("Mul", "inner", 0)
-        assert find(snapshot, "mul:5", 10)["tensors"] == []
+def test_text_is_found_wherever_it_stands(snapshot):
+    answer = find(snapshot, "EXP", 10)
+    assert [op.op_name for op in answer["ops"]] == ["Exp"]
+    assert [op.op_name for op in find(snapshot, "loop", 10)["ops"]] == ["loop/while"]
+    assert [one.name for one in find(snapshot, "while_body", 10)["functions"]] == ["loop_while_body_3"]
+    assert [one.file_path for one in find(snapshot, "TRAIN", 10)["files"]] == ["/home/me/train.py"]
+    assert [one.line for one in find(snapshot, "math.log", 10)["lines"]] == [2]
+    assert [one.text for one in find(snapshot, "train.py:1", 10)["lines"]] == ["import tensorflow as tf"]
+    (tensor,) = find(snapshot, "mul:0", 10)["tensors"]
+    assert (tensor.op_name, tensor.graph_name, tensor.output_slot) == ("Mul", "inner", 0)
+    assert find(snapshot, "mul:5", 10)["tensors"] == []
 
 
 def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
@@ -167,7 +163,5 @@ def test_what_is_equal_is_found_first_and_no_more_than_wanted(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'", "\\", "(", "\0", ":1", "a:99999999999", "é"])
-def test_text_is_text_and_no_pattern(tmp_path, text):
-    _nested(tmp_path)
-    with snapshot_of(tmp_path) as snapshot:
-        assert all(text.casefold() in op.op_name.casefold() for op in find(snapshot, text, 10)["ops"])
+def test_text_is_text_and_no_pattern(snapshot, text):
+    assert all(text.casefold() in op.op_name.casefold() for op in find(snapshot, text, 10)["ops"])

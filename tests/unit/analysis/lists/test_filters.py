@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Iterator
@@ -13,9 +12,9 @@ import pytest
 from tb_debugger_plugin.analysis.lists import filters, orders, selection, tables
 from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons
 from tb_debugger_plugin.analysis.lists.selection import select, select_at
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot
 from tb_debugger_plugin.errors import BadQueryError
-from tests.support.events import Recording, full_health, loaded, snapshot_of
+from tests.support.events import Recording, full_health, snapshot_of
 
 _VALUES = ([1.0, 0.0], [math.nan], [[-math.inf, 2.0]], [], [0.0] * 5, None)
 
@@ -57,10 +56,8 @@ _OPS = (("g1", "layer_1/Log", "Log"), ("g1", "layer_2/MatMul", "MatMul"), ("g2",
 
 @pytest.fixture(scope="module")
 def snapshot(folder) -> Iterator[Snapshot]:
-    with contextlib.ExitStack() as stack:
-        loader = loaded(folder)
-        stack.callback(loader.close)
-        yield stack.enter_context(open_snapshot(loader))
+    with snapshot_of(folder) as snapshot:
+        yield snapshot
 
 
 def _words(page: tables.ColumnPage, name: str) -> list[str | None]:

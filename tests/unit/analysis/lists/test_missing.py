@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -112,8 +113,7 @@ def test_a_recording_that_stopped_early_says_that_alone(tmp_path):
 def test_what_a_circular_buffer_dropped_is_not_missing_but_what_it_kept_may_be(tmp_path):
     recording = small_program(tmp_path, steps=_STEPS, recorder_version="0.1", circular_buffer_size=15)
     recording.counts(1000, 1000, finished=True)
-    recording.close()
-    assert _not_recorded(tmp_path) == []
+    assert _not_recorded(recording.close()) == []
     _cut(recording.files, GRAPH_EXECUTION_TRACES, 7, 5)
     ((_, _, message),) = _not_recorded(tmp_path)
     assert message.startswith("7 of the last 15 graph executions are on record")
@@ -127,11 +127,10 @@ def test_of_several_hosts_the_one_is_named_of_which_something_is_missing(tmp_pat
     assert host == "small" and message.startswith("7 of 40 graph executions of small are on record")
 
 
-def test_exported_tables_and_the_command_line_say_it_too(tmp_path, capsys):
+def test_exported_tables_and_the_command_line_say_it_too(tmp_path, tbdbg):
     files = _recorded(tmp_path / "cut")
     _cut(files, GRAPH_EXECUTION_TRACES, 7, 5)
-    assert main(["info", str(tmp_path / "cut")]) == 0
-    assert "not recorded: 7 of 40 graph executions are on record" in capsys.readouterr().out
+    assert "not recorded: 7 of 40 graph executions are on record" in tbdbg("info", tmp_path / "cut")
     assert main(["export", str(tmp_path / "cut"), "--parquet", str(tmp_path / "tables")]) == 0
     assert _not_recorded(tmp_path / "tables") == _not_recorded(tmp_path / "cut") != []
 
@@ -148,13 +147,10 @@ def test_nothing_is_missing_of_tables_that_are_still_being_read(tmp_path, monkey
 
     monkeypatch.setattr(Importer, "advance", step_that_waits)
     (run,) = find_runs(tmp_path / "tables")
-    loader = RunLoader(run)
-    try:
+    with closing(RunLoader(run)) as loader, ExitStack() as stack:
+        stack.callback(may_go_on.set)
         with open_snapshot(loader) as snapshot:
             actual = status(snapshot)
-    finally:
-        may_go_on.set()
-        loader.close()
     assert (actual["num_graph_executions"], actual["not_recorded"]) == (0, [])
     assert actual["loading"] is not None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tests.support.asking import Asker
 from tests.support.events import small_program
 
@@ -19,10 +19,10 @@ def asker(tmp_path_factory: pytest.TempPathFactory):
         yield asker
 
 
-def _columns(asker: Asker, **query: object) -> dict[str, Any]:
+def _columns(asker: Asker, **query: object) -> Json:
     """The header, and the texts or numbers of each column."""
     header, columns = asker.columns("/graphs/ops", run="run", **query)
-    out: dict[str, Any] = {name: header[name] for name in ("begin", "end", "total")}
+    out: Json = {name: header[name] for name in ("begin", "end", "total")}
     for name, numbers in columns.items():
         texts = header["dictionaries"].get(name)
         out[name] = (

@@ -44,8 +44,7 @@ def test_runs_come_in_the_order_in_which_they_ended_and_share_requests(tmp_path)
     recording.session_run(1, 2, session=2, thread=2, error="InvalidArgumentError: no")
     recording.session_run(2, 1, thread=7)
     recording.session_run(3, 9)
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         assert session_runs.num_session_runs(snapshot) == 4
         answer = _data(snapshot, Range(0, 4))
         second = _data(snapshot, Range(1, 2))
@@ -147,8 +146,9 @@ def test_op_times_become_rows_also_when_a_list_is_too_short(tmp_path):
     damaged.op_times.op_names.extend(["c", "d"])
     damaged.op_times.start_micros.append(7)
     recording.writer.write(SESSION_RUNS, damaged)
-    recording.close()
-    rows = _rows(tmp_path, "SELECT run, device, op_name, start, op_start, op_time, all_time FROM op_times")
+    rows = _rows(
+        recording.close(), "SELECT run, device, op_name, start, op_start, op_time, all_time FROM op_times"
+    )
     assert rows == [(1, "CPU", "a", 5, 1, 2, 3), (1, "CPU", "b", 6, 1, 2, 3)]
 
 
@@ -158,8 +158,7 @@ def test_a_time_that_is_not_finite_counts_as_0(tmp_path, time):
     event = recording.session_run_event(1, 1)
     event.session_run.begin_time = time
     recording.writer.write(SESSION_RUNS, event)
-    recording.close()
-    assert _rows(tmp_path, "SELECT begin_time FROM session_runs") == [(0.0,)]
+    assert _rows(recording.close(), "SELECT begin_time FROM session_runs") == [(0.0,)]
 
 
 def test_each_call_of_a_session_root_is_a_run(tmp_path):

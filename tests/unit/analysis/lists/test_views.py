@@ -84,9 +84,8 @@ def test_a_row_of_calls_says_what_the_row_in_python_says(tmp_path, make):
             assert row["step"] == (_calls_before(expected, other) if other.is_function else None)
 
 
-def test_outputs_of_eager_ops_are_tensors_with_the_line_that_ran_them(tmp_path):
-    small_program(tmp_path).close()
-    with open_run(tmp_path) as run:
+def test_outputs_of_eager_ops_are_tensors_with_the_line_that_ran_them(small_run):
+    with open_run(small_run) as run:
         rows = _rows(run, "SELECT * FROM tensors WHERE is_eager AND op_type = 'Fill' ORDER BY idx")
         threads = run.sql("SELECT DISTINCT thread, line FROM calls").fetchall()
     assert [(row["idx"], row["slot"], row["line"], row["zero"], row["health"]) for row in rows] == [
@@ -103,27 +102,23 @@ def test_calls_after_a_long_pause_have_their_steps(tmp_path):
         recording.trace("g1", "Log", full_health([1.0]))
         recording.execution("__inference_loss_7", graph_id="g1", ids=[step])
     recording.trace("g1", "Log", full_health([1.0]))
-    recording.close()
-    with open_run(tmp_path) as run:
+    with open_run(recording.close()) as run:
         steps = run.sql("SELECT step FROM tensors WHERE op = 'Log' ORDER BY idx").fetchall()
     assert [step for (step,) in steps] == [*range(80), None]
 
 
-def test_the_views_are_made_where_they_are_asked_for_only(tmp_path, capsys):
-    small_program(tmp_path).close()
-    with closing(loaded(tmp_path)) as loader, loader.reading() as connection:
+def test_the_views_are_made_where_they_are_asked_for_only(small_run, tbdbg):
+    with closing(loaded(small_run)) as loader, loader.reading() as connection:
         assert connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [
             (0,)
         ]
-    assert main(["sql", str(tmp_path), "SHOW TABLES"]) == 0
-    listed = capsys.readouterr().out.split()
+    listed = tbdbg("sql", small_run, "SHOW TABLES").split()
     assert {*VIEWS, "graph_executions"} <= {*listed}
     assert not may_read_views("SELECT count(*) FROM graph_executions") and may_read_views("from Tensors")
 
 
-def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(tmp_path):
-    small_program(tmp_path).close()
-    with open_run(tmp_path) as run:
+def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(small_run):
+    with open_run(small_run) as run:
         count = "SELECT count(*) FROM tensors"
         before = run.sql(count).fetchall()
         with pytest.raises(duckdb.Error):
@@ -133,18 +128,15 @@ def test_a_query_that_fails_while_it_runs_does_not_end_the_next_ones(tmp_path):
         assert run.sql(count).fetchall() == before == [(12,)]
 
 
-def test_a_table_is_found_with_its_schema_and_by_its_old_name(tmp_path, capsys):
-    small_program(tmp_path).close()
+def test_a_table_is_found_with_its_schema_and_by_its_old_name(small_run, tbdbg):
     for name in ("graph_executions", "internal.graph_executions"):
-        assert main(["sql", str(tmp_path), f"SELECT count(*) AS n FROM {name}", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == [{"n": 8}]
+        assert tbdbg.json("sql", small_run, f"SELECT count(*) AS n FROM {name}") == [{"n": 8}]
 
 
 def test_views_are_data_frames_and_arrow(tmp_path):
     pytest.importorskip("pandas", reason="data frames need pandas")
     pytest.importorskip("pyarrow", reason="Arrow needs pyarrow")
-    small_program(tmp_path).close()
-    with open_run(tmp_path) as run:
+    with open_run(small_program(tmp_path).close()) as run:
         frame = run.sql("SELECT * FROM tensors").df()
         assert Counter(frame["op_type"])["Log"] == 2 and frame.groupby("op")["nan"].sum()["mul"] == 2
         table = run.sql("SELECT * FROM calls").arrow()
@@ -165,14 +157,12 @@ def test_an_export_has_the_views_beside_the_tables_and_stays_a_run(tmp_path):
                 assert connection.execute(read).fetchall() == rows
 
 
-def test_an_export_without_views_is_a_run(tmp_path, capsys):
+def test_an_export_without_views_is_a_run(tmp_path, tbdbg):
     small_program(tmp_path / "events").close()
     assert main(["export", str(tmp_path / "events"), "--parquet", str(tmp_path / "out")]) == 0
     for name in VIEWS:
         (tmp_path / "out" / f"{name}.parquet").unlink()
-    capsys.readouterr()
-    assert main(["sql", str(tmp_path / "out"), "SELECT count(*) AS n FROM tensors", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": 12}]
+    assert tbdbg.json("sql", tmp_path / "out", "SELECT count(*) AS n FROM tensors") == [{"n": 12}]
 
 
 @pytest.mark.parametrize(
@@ -187,9 +177,7 @@ def test_an_export_without_views_is_a_run(tmp_path, capsys):
         ),
     ],
 )
-def test_a_rule_may_read_the_views_or_give_their_names_to_subqueries(tmp_path, capsys, query, found):
-    small_program(tmp_path).close()
-    (tmp_path / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
-    assert main(["alerts", str(tmp_path), "--json", "--rule", "Q"]) == 0
-    (facts,) = json.loads(capsys.readouterr().out).values()
+def test_a_rule_may_read_the_views_or_give_their_names_to_subqueries(small_run, tbdbg, query, found):
+    (small_run / "tbdbg_rules.toml").write_text(f'[[rule]]\nid = "Q"\nquery = "{query}"\n')
+    (facts,) = json.loads(tbdbg("alerts", small_run, "--json", "--rule", "Q")).values()
     assert [(alert["op_name"], alert["count"]) for alert in facts["alerts"]] == found

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
 import pytest
 
 from tb_debugger_plugin.analysis.origins.expected import EXPECTED
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.checkout import ROOT
-from tests.support.events import vector
 from tests.unit.analysis.origins.test_origins import Program, ops_of
 
 NAN, INF = math.nan, math.inf
 _GUIDE = ROOT / "docs" / "guide" / "origins.md"
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
 
 
 def test_the_guide_lists_exactly_the_rows_of_the_table() -> None:
@@ -111,9 +103,7 @@ def test_a_tensor_that_is_compared_with_itself_is_asked_whether_it_is_nan(progra
         "x: Placeholder, sqrt: Sqrt(x), differs: NotEqual(sqrt, sqrt) -> bool, "
         "Identity: Identity(differs) -> bool"
     )
-    program.run(g_x=-1.0, g_sqrt=NAN)
-    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("expected", "nan", "sqrt")]
+    assert ops_of(program.called(1.0, g_x=-1.0, g_sqrt=NAN)) == [("expected", "nan", "sqrt")]
 
 
 def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> None:
@@ -121,9 +111,7 @@ def test_what_nothing_used_was_not_decided_by_a_comparison(program: Program) -> 
         "x: Placeholder, sqrt: Sqrt(x), unused: Less(sqrt, x) -> bool, kept: SelectV2(x, sqrt, x), "
         "Identity: Identity(kept)"
     )
-    program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
-    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("expected", "nan", "sqrt")]
+    assert ops_of(program.called(1.0, g_x=-1.0, g_sqrt=NAN, g_kept=1.0)) == [("expected", "nan", "sqrt")]
 
 
 def test_what_is_packed_into_a_data_set_is_not_swallowed_by_it(program: Program) -> None:
@@ -141,18 +129,14 @@ def test_one_way_that_the_table_does_not_allow_is_enough(program: Program) -> No
         "x: Placeholder, sqrt: Sqrt(x), kept: SelectV2(x, sqrt, x), level: Cast(sqrt) -> int32, "
         "Identity: Identity(kept), Identity_1: Identity(level) -> int32"
     )
-    program.run(g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
-    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called(1.0, g_x=-1.0, g_sqrt=NAN, g_kept=1.0)
     assert (found.category, found.op_name) == ("swallowed", "sqrt")
     assert found.outcome == "No result shows it. Cast: the integer of a NaN is undefined."
 
 
 def test_an_output_that_is_not_on_record_is_no_evidence(program: Program) -> None:
     program.graph("x: Placeholder, sqrt: Sqrt(x), double: Mul(sqrt, x), Identity: Identity(double)")
-    program.run(g_x=-1.0, g_sqrt=NAN)
-    program.call("__inference_f_1", 1.0, "g", inputs=[7], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called(1.0, g_x=-1.0, g_sqrt=NAN)
     assert (found.category, found.certainty) == ("swallowed", "possible")
     assert found.outcome is not None and "what it made of it is not on record" in found.outcome
     assert found.missing is not None and found.missing.startswith("Record what Mul made of it")
@@ -179,9 +163,7 @@ def test_a_nan_that_the_condition_of_a_loop_compares_is_what_ended_it(
     program.run(g_x=1.0)
     for turn in turns:
         program.run(c_v=1.0, c_sqrt=turn, b_v=1.0)
-    program.run(g_while=1.0)
-    program.call("__inference_f_1", 1.0, "g", inputs=[1], ids=[3])
-    (found,) = program.origins()
+    (found,) = program.called(1.0, g_while=1.0)
     assert (found.category, found.op_name) == ("swallowed", "sqrt")
     assert found.outcome == f"No result shows it. Greater: a comparison with NaN is false, which {decided}."
 
@@ -204,9 +186,7 @@ def test_what_goes_into_a_branch_is_expected_if_the_branch_does_not_run(
     program.run(g_x=0.0, g_divided=INF)
     if runs:
         program.run(t_v=INF, t_tanh=1.0)
-    program.run(g_cond=1.0)
-    program.call("__inference_f_1", 1.0, "g", inputs=[1, 2], ids=[3])
-    (found,) = program.origins()
+    (found,) = program.called(1.0, inputs=[1, 2], g_cond=1.0)
     assert (found.category, found.op_name) == (category, "divided")
 
 
@@ -234,26 +214,16 @@ def test_an_infinity_that_python_assigned_comes_before_the_product_that_made_nan
         "x: Placeholder, v: Placeholder -> resource, read: ReadVariableOp(v), mul: Mul(x, read), "
         "Identity: Identity(mul)"
     )
-    program.run(g_x=0.0, g_read=INF, g_mul=NAN)
-    program.call("__inference_f_1", NAN, "g", inputs=[7, 33], ids=[8])
-    first = program.origins()[0]
+    first = program.called(NAN, inputs=[7, 33], g_x=0.0, g_read=INF, g_mul=NAN)[0]
     assert (first.category, first.kind, first.op_type) == ("came_in", "inf", "AssignVariableOp")
     assert first.source is not None and first.source.line == 42
 
 
-def test_curt_health_knows_that_a_root_makes_nan(tmp_path: Path) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph(
-        "x: Placeholder, sqrt: Sqrt(x), less: Less(sqrt, x) -> bool, Identity: Identity(less) -> bool"
-    )
-    program.run(g_x=-1.0, g_sqrt=NAN)
-    program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("swallowed", "nan", "sqrt")]
+def test_curt_health_knows_that_a_root_makes_nan(curt: Program) -> None:
+    curt.graph("x: Placeholder, sqrt: Sqrt(x), less: Less(sqrt, x) -> bool, Identity: Identity(less) -> bool")
+    assert ops_of(curt.called(1.0, g_x=-1.0, g_sqrt=NAN)) == [("swallowed", "nan", "sqrt")]
 
 
-def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(tmp_path: Path) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("x: Placeholder, log: Log(x), exp: Exp(log), Identity: Identity(exp)")
-    program.run(g_x=0.0, g_log=-INF, g_exp=0.0)
-    program.recording.execution("__inference_f_1", [vector([0, 0.0])], graph_id="g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("expected", "inf", "log")]
+def test_curt_health_takes_a_row_for_evidence_that_allows_one_of_the_kinds(curt: Program) -> None:
+    curt.graph("x: Placeholder, log: Log(x), exp: Exp(log), Identity: Identity(exp)")
+    assert ops_of(curt.called(1.0, g_x=0.0, g_log=-INF, g_exp=0.0)) == [("expected", "inf", "log")]

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.origins.traces import spans_after, spans_before
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, full_health, loaded, small_program, snapshot_of, vector
+from tests.support.events import Recording, full_health, snapshot_of, vector
 
 NAN, INF = math.nan, math.inf
+#: The elements of a tensor.
+Value = float | Sequence[float]
 _OPS = re.compile(r"([^\s:,(]+): (\w+)(?:\(([^)]*)\))?(?: -> (\w+))?")
 #: Dtype and shape of what an op gives that is no float.
 _NO_FLOATS = {
@@ -46,7 +48,7 @@ class Program:
         graph_id: str = "g",
         name: str = "f",
         outer: str = "",
-        more: Mapping[str, Any] | None = None,
+        more: Mapping[str, dict[str, object]] | None = None,
     ) -> None:
         """Writes a graph of ops such as `x: Placeholder, bad: IsNan(x) -> bool`; `more` has fields of ops."""
         self.recording.graph(graph_id, name, outer)
@@ -62,20 +64,28 @@ class Program:
                 graph_id, name_of_op, op_type, taken, ids=ids, stack=stack, outputs=static, **fields
             )
 
-    def run(self, **values: Any) -> None:
+    def run(self, **values: Value) -> None:
         """Writes a trace of each op, named `graph_op`, in order."""
         for name, value in values.items():
             graph, _, op = name.partition("_")
             self.trace(graph, op, value)
 
-    def trace(self, graph: str, op: str, value: Any) -> None:
-        summary = full_health(value)
-        if self.recording.mode == TensorDebugMode.CURT_HEALTH:
-            summary = vector([0, float(not all(map(math.isfinite, _flat(value))))])
-        self.recording.trace(graph, op, summary)
+    def trace(self, graph: str, op: str, value: Value) -> None:
+        self.recording.trace(graph, op, self._summary(value))
 
-    def call(self, name: str, value: Any, graph: str = "", **more: Any) -> None:
-        self.recording.execution(name, [full_health(value)], graph_id=graph, **more)
+    def call(self, name: str, value: Value, graph: str = "", **more: object) -> None:
+        self.recording.execution(name, [self._summary(value)], graph_id=graph, **more)
+
+    def called(self, result: Value, *, inputs: Sequence[int] = (7,), **values: Value) -> list[Origin]:
+        """The origins, after a call of the graph `g` with these values of its ops, and this result."""
+        self.run(**values)
+        self.call("__inference_f_1", result, "g", inputs=inputs, ids=[8])
+        return self.origins()
+
+    def _summary(self, value: Value) -> TensorProto:
+        if self.recording.mode == TensorDebugMode.CURT_HEALTH:
+            return vector([0, float(not np.isfinite(value).all())])
+        return full_health(value)
 
     def origins(self) -> list[Origin]:
         self.recording.close()
@@ -83,26 +93,13 @@ class Program:
             return origins(snapshot)
 
 
-def _flat(value: Any) -> list[float]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
 def ops_of(found: list[Origin]) -> list[tuple[str, str, str | None]]:
     return [(one.category, one.kind, one.op_name or one.op_type) for one in found]
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
-
-
-def test_the_op_that_made_it_of_good_inputs_is_the_origin(tmp_path: Path) -> None:
-    recording = small_program(tmp_path)
-    recording.close()
-    loader = loaded(tmp_path)
-    with open_snapshot(loader) as snapshot:
+def test_the_op_that_made_it_of_good_inputs_is_the_origin(small_run: Path) -> None:
+    with snapshot_of(small_run) as snapshot:
         (origin,) = origins(snapshot)
-    loader.close()
     assert (origin.category, origin.kind, origin.op_type, origin.certainty) == (
         "origin",
         "inf",
@@ -118,9 +115,7 @@ def test_the_op_that_made_it_of_good_inputs_is_the_origin(tmp_path: Path) -> Non
 
 def test_an_infinity_of_an_argument_is_meant_and_the_subtraction_is_the_origin(program: Program) -> None:
     program.graph("x: Placeholder, sub: Sub(x, x), out: Identity(sub)")
-    program.run(g_x=[INF, 1], g_sub=[NAN, 0])
-    program.call("__inference_f_1", [NAN, 0], "g", inputs=[7], ids=[8])
-    found = program.origins()
+    found = program.called([NAN, 0], g_x=[INF, 1], g_sub=[NAN, 0])
     assert ops_of(found) == [("origin", "nan", "sub")]
     assert found[0].source is not None and found[0].source.line == program.lines["g.sub"]
 
@@ -131,9 +126,7 @@ def test_a_constant_keeps_its_slot_so_the_divisor_is_blamed(program: Program) ->
         "x: Placeholder, one: Const, quotient: RealDiv(one, x), out: Identity(quotient)",
         more={"one": {"attributes": 7, "outputs": [(1, [])]}},
     )
-    program.run(g_x=[0, 2], g_quotient=[INF, 0.5])
-    program.call("__inference_f_1", [INF, 0.5], "g", inputs=[7], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called([INF, 0.5], g_x=[0, 2], g_quotient=[INF, 0.5])
     assert (found.op_name, found.certainty) == ("quotient", "proven")
     assert "Its input x:0 held 1 zero" in found.explanation
     assert [one["name"] for one in found.evidence["inputs"]] == ["one:0", "x:0"]
@@ -143,9 +136,8 @@ def test_a_mask_before_a_softmax_that_gives_good_values_is_expected(program: Pro
     program.graph(
         "x: Placeholder, mask: Const, add: AddV2(x, mask), softmax: Softmax(add), out: Identity(softmax)"
     )
-    program.run(g_x=[1, 1], g_mask=[0, -INF], g_add=[1, -INF], g_softmax=[1, 0])
-    program.call("__inference_f_1", [1, 0], "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("expected", "inf", "mask")]
+    found = program.called([1, 0], g_x=[1, 1], g_mask=[0, -INF], g_add=[1, -INF], g_softmax=[1, 0])
+    assert ops_of(found) == [("expected", "inf", "mask")]
 
 
 def test_a_softmax_of_nothing_but_a_mask_is_the_origin(program: Program) -> None:
@@ -196,9 +188,7 @@ def test_a_loop_leads_to_the_turn_that_made_it(program: Program) -> None:
     )
     program.run(g_x=1.0, b_v=1.0, b_one=1.5, b_sqrt=1.0, b_sub=-0.5)
     program.run(b_v=-0.5, b_one=1.5, b_sqrt=NAN, b_sub=NAN)
-    program.run(b_v=NAN, b_one=1.5, b_sqrt=NAN, b_sub=NAN, g_while=NAN)
-    program.call("__inference_f_1", NAN, "g", inputs=[1], ids=[3])
-    (origin,) = program.origins()
+    (origin,) = program.called(NAN, b_v=NAN, b_one=1.5, b_sqrt=NAN, b_sub=NAN, g_while=NAN)
     assert (origin.op_name, origin.graph_execution_index, origin.count) == ("sqrt", 7, 2)
     assert "iteration" in [link.relation for link in origin.chain]
 
@@ -214,9 +204,9 @@ def test_the_log_of_exponentials_of_minus_infinity_passes_it_on(
     program.graph(
         "x: Placeholder, source: Log(x), exp: Exp(source), sum: Sum(exp), log: Log(sum), out: Identity(log)"
     )
-    program.run(g_x=[0.0, 1.0], g_source=scores, g_exp=powers, g_sum=0.0, g_log=-INF)
-    program.call("__inference_f_1", -INF, "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins())[0] == ("origin", "inf", made_by)
+    assert ops_of(program.called(-INF, g_x=[0.0, 1.0], g_source=scores, g_exp=powers, g_sum=0.0, g_log=-INF))[
+        0
+    ] == ("origin", "inf", made_by)
 
 
 def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_was_differentiated(
@@ -243,9 +233,10 @@ def test_an_op_of_a_gradient_that_is_named_like_no_other_has_the_line_of_what_wa
 
 def test_what_stands_first_in_the_program_is_first_in_whatever_order_ops_ran(program: Program) -> None:
     program.graph("x: Placeholder, log: Log(x), div: RealDiv(x, x), sum: AddV2(log, div), out: Identity(sum)")
-    program.run(g_x=0.0, g_div=INF, g_log=-INF, g_sum=NAN)
-    program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("origin", "inf", "log"), ("origin", "inf", "div")]
+    assert ops_of(program.called(NAN, g_x=0.0, g_div=INF, g_log=-INF, g_sum=NAN)) == [
+        ("origin", "inf", "log"),
+        ("origin", "inf", "div"),
+    ]
 
 
 def test_in_a_call_the_forward_pass_comes_before_the_backward_pass(program: Program) -> None:
@@ -261,23 +252,18 @@ def test_in_a_call_the_forward_pass_comes_before_the_backward_pass(program: Prog
 
 def test_a_captured_constant_that_no_op_made_is_a_constant_of_the_program(program: Program) -> None:
     program.graph("x: Placeholder, limit: Const, sum: AddV2(x, limit)")
-    program.run(g_x=1.0, g_limit=NAN, g_sum=NAN)
-    program.call("__inference_f_1", NAN, "g", inputs=[7, 26], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called(NAN, inputs=[7, 26], g_x=1.0, g_limit=NAN, g_sum=NAN)
     assert (found.category, found.op_name) == ("came_in", "limit")
     assert found.explanation.endswith("It is a constant of the program.")
 
 
-def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(tmp_path: Path) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.recording.attributes(1, value="float32 []: -inf")
-    program.graph(
+def test_curt_health_names_the_product_of_a_mask_and_an_infinite_constant(curt: Program) -> None:
+    curt.recording.attributes(1, value="float32 []: -inf")
+    curt.graph(
         "x: Placeholder, never: Const, bias: Mul(x, never), scores: AddV2(x, bias), softmax: Softmax(scores)",
         more={"never": {"attributes": 1}},
     )
-    program.run(g_x=0.0, g_never=-INF, g_bias=NAN, g_scores=NAN, g_softmax=NAN)
-    program.recording.execution("__inference_f_1", [vector([0, 1.0])], graph_id="g", inputs=[7], ids=[8])
-    found = program.origins()[0]
+    found = curt.called(NAN, g_x=0.0, g_never=-INF, g_bias=NAN, g_scores=NAN, g_softmax=NAN)[0]
     assert (found.op_name, found.kind_is_certain) == ("bias", False)
 
 
@@ -288,8 +274,7 @@ def test_an_infinity_that_only_a_nan_hides_is_an_origin_as_well(
     ops = "x: Placeholder, log: Log(x), half: Mul(log, x), ratio: RealDiv(x, x)"
     program.graph(f"{ops}, sum: {taker}(half, ratio), out: Identity(sum)")
     program.run(g_x=[0.0, 1.0], g_log=[-INF, 0.0], g_half=[-INF, 0.0], g_ratio=[NAN, 1.0], g_sum=[NAN, 1.0])
-    program.call("__inference_f_1", [NAN, 1.0], "g", inputs=[7], ids=[8])
-    assert set(ops_of(program.origins())) == {("origin", "nan", "ratio"), (category, "inf", "log")}
+    assert set(ops_of(program.called([NAN, 1.0]))) == {("origin", "nan", "ratio"), (category, "inf", "log")}
 
 
 def test_what_is_assigned_has_the_kind_that_the_next_read_had(program: Program) -> None:
@@ -319,29 +304,22 @@ def test_a_feed_has_the_line_that_ran_the_session_or_else_that_of_its_placeholde
     assert found.source is not None and found.source.line == (42 if stack else 1)
 
 
-def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(tmp_path: Path) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
-    program.run(g_x=NAN, g_sum=NAN, g_tanh=NAN)
-    program.recording.execution("__inference_f_1", [vector([0, 1.0])], graph_id="g", inputs=[7], ids=[8])
-    found = program.origins()[0]
+def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(curt: Program) -> None:
+    curt.graph("x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
+    found = curt.called(NAN, g_x=NAN, g_sum=NAN, g_tanh=NAN)[0]
     assert (found.category, found.kind, found.op_name) == ("came_in", "nan", "x")
 
 
 @pytest.mark.parametrize(("result", "category"), [(NAN, "came_in"), (1.0, "expected")])
 def test_curt_health_takes_what_a_variable_began_with_for_wrong_if_a_call_returned_it(
-    tmp_path: Path, result: float, category: str
+    curt: Program, result: float, category: str
 ) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.recording.execution("VarHandleOp", [], ids=[33])
-    program.recording.execution("AssignVariableOp", [], inputs=[33, 5])
-    program.graph(
+    curt.recording.execution("VarHandleOp", [], ids=[33])
+    curt.recording.execution("AssignVariableOp", [], inputs=[33, 5])
+    curt.graph(
         "v: Placeholder -> resource, read: ReadVariableOp(v), sum: Maximum(read, read), out: Identity(sum)"
     )
-    program.run(g_read=NAN, g_sum=result)
-    bad = vector([0, float(math.isnan(result))])
-    program.recording.execution("__inference_f_1", [bad], graph_id="g", inputs=[33], ids=[8])
-    (found,) = program.origins()
+    (found,) = curt.called(result, inputs=[33], g_read=NAN, g_sum=result)
     assert (found.category, found.op_type, found.kind_is_certain) == (category, "AssignVariableOp", False)
     assert ("if it is an infinity" in found.explanation.lower()) == (category == "expected")
 
@@ -355,9 +333,7 @@ def test_an_overflow_of_float16_that_a_division_hides_is_an_origin(
     ops = f"x: Placeholder, total: {maker}(x), share: RealDiv(x, total), out: Identity(share)"
     given = {"outputs": [(dtype, [-1])]}
     program.graph(ops, more=dict.fromkeys(("x", "total", "share", "out"), given))
-    program.run(g_x=[60e3, 60e3], g_total=INF, g_share=[0.0, 0.0])
-    program.call("__inference_f_1", [0.0, 0.0], "g", inputs=[7], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called([0.0, 0.0], g_x=[60e3, 60e3], g_total=INF, g_share=[0.0, 0.0])
     assert (found.category, found.kind, found.op_name) == (category, "inf", "total")
     assert ("hides the overflow" in found.explanation) == (category == "origin")
     assert ("RealDiv: a division by infinity gives 0." in found.explanation) == (category == "swallowed")
@@ -386,9 +362,7 @@ def test_a_constant_that_a_function_captured_leads_to_the_tensor_of_python(progr
     program.call("Log", [NAN, 1.0], inputs=[5], ids=[26])
     program.recording.execution("VarHandleOp", [], ids=[33])
     program.run(g_scale=[NAN, 1.0], g_limit=2.0, g_x=[1.0, 1.0], g_read=[0.0, 0.0])
-    program.run(g_product=[NAN, 1.0], g_sum=[NAN, 1.0])
-    program.call("__inference_f_1", [NAN, 1.0], "g", inputs=[7, 26, 33], ids=[8])
-    found = program.origins()
+    found = program.called([NAN, 1.0], inputs=[7, 26, 33], g_product=[NAN, 1.0], g_sum=[NAN, 1.0])
     assert ops_of(found) == [("origin", "nan", "Log")]
     assert [link.op_type for link in found[0].chain][-2:] == ["Const", "Log"]
 
@@ -439,9 +413,9 @@ def test_what_a_where_leaves_out_is_expected(program: Program) -> None:
         "x: Placeholder, log: Log(x), where: SelectV2(is_positive, log, x), "
         "is_positive: Greater(x, x) -> bool, out: Identity(where)"
     )
-    program.run(g_x=[-1.0, 1.0], g_log=[NAN, 0.0], g_where=[-1.0, 0.0])
-    program.call("__inference_f_1", [-1.0, 0.0], "g", inputs=[1], ids=[3])
-    assert ops_of(program.origins()) == [("expected", "nan", "log")]
+    assert ops_of(program.called([-1.0, 0.0], g_x=[-1.0, 1.0], g_log=[NAN, 0.0], g_where=[-1.0, 0.0])) == [
+        ("expected", "nan", "log")
+    ]
 
 
 def test_data_came_in(program: Program) -> None:
@@ -451,12 +425,9 @@ def test_data_came_in(program: Program) -> None:
     assert (origin.category, origin.op_type, origin.kind) == ("came_in", "IteratorGetNext", "nan")
 
 
-def test_curt_health_says_that_it_does_not_tell_kinds_apart(tmp_path: Path) -> None:
-    program = Program(tmp_path, TensorDebugMode.CURT_HEALTH)
-    program.graph("x: Placeholder, log: Log(x), out: Identity(log)")
-    program.run(g_x=[0.0], g_log=[-INF])
-    program.recording.execution("__inference_f_1", [vector([-1, 1])], graph_id="g", inputs=[1], ids=[3])
-    (origin,) = program.origins()
+def test_curt_health_says_that_it_does_not_tell_kinds_apart(curt: Program) -> None:
+    curt.graph("x: Placeholder, log: Log(x), out: Identity(log)")
+    (origin,) = curt.called(NAN, g_x=[0.0], g_log=[-INF])
     assert (origin.op_name, origin.kind_is_certain, origin.certainty) == ("log", False, "likely")
     assert origin.missing is not None and "FULL_HEALTH" in origin.missing
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
 from tb_debugger_plugin.analysis.origins.origins import origins
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tests.support.events import loaded
+from tests.support.events import snapshot_of
 from tests.unit.analysis.origins.test_origins import INF, NAN, Program, ops_of
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
 
 
 def pipeline(program: Program, op_type: str) -> None:
@@ -31,9 +23,7 @@ def test_an_op_that_decodes_text_brought_in_what_it_made(program: Program, op_ty
     program.graph("x: Placeholder, sub: Sub(x), out: Identity(sub)")
     program.run(p_decoded=bad)
     program.call("IteratorGetNext", [bad, 1.0], ids=[1], stack=["f90"])
-    program.run(g_x=[bad, 1.0], g_sub=[bad, 1.0])
-    program.call("__inference_f_1", [bad, 1.0], "g", inputs=[1], ids=[8])
-    (found,) = program.origins()
+    (found,) = program.called([bad, 1.0], inputs=[1], g_x=[bad, 1.0], g_sub=[bad, 1.0])
     assert (found.category, found.op_type, found.kind) == ("came_in", op_type, "nan" if bad != bad else "inf")
     assert found.source is not None and found.source.line == program.lines["p.decoded"]
     assert "It was in the input data already." in found.explanation
@@ -105,13 +95,10 @@ def test_why_names_the_assignment_that_has_no_value_of_its_own(program: Program)
     program.call("ReadVariableOp", 1.0, inputs=[33], ids=[30], stack=["f89"])
     program.recording.execution("AssignVariableOp", [], inputs=[33, 5], stack=["f90"])
     program.call("ReadVariableOp", [NAN, 1.0], inputs=[33], ids=[34], stack=["f91"])
-    program.recording.close()
-    loader = loaded(program.folder)
-    with open_snapshot(loader) as snapshot:
+    with snapshot_of(program.recording.close()) as snapshot:
         (origin,) = origins(snapshot)
         found = diagnose_alert(snapshot)
         of_alert = diagnose_alert(snapshot, 0)
-    loader.close()
     assert found is not None and found.headline == origin.headline == "AssignVariableOp in main, train.py:90"
     assert found.alert is not None and found.alert["op_type"] == "ReadVariableOp"
     assert of_alert is not None and of_alert.headline == "ReadVariableOp in main, train.py:91"

@@ -14,11 +14,6 @@ from tests.unit.analysis.origins.test_origins import Program, ops_of
 NAN = math.nan
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
-
-
 def test_a_division_that_a_loop_makes_for_each_variable_is_listed_once(program: Program) -> None:
     program.recording.graph("g", "f", "")
     program.recording.op("g", "x", "Placeholder", [], ids=[0], outputs=[(1, [-1])], stack=["f1"])
@@ -58,9 +53,10 @@ def test_what_a_branch_kept_for_its_gradient_leads_to_the_op_that_made_it(progra
         "x: Placeholder, cond: If(x, x), gradient: If(x, cond:1), Identity: Identity(gradient)",
         more={"cond": called, "gradient": {"called_graph_ids": ["d"]}},
     )
-    program.run(g_x=-1.0, t_v=-1.0, t_one=1.0, t_two=NAN, t_sum=1.0, g_cond=1.0, d_taken=NAN, g_gradient=NAN)
-    program.call("__inference_f_1", NAN, "g", inputs=[7], ids=[8])
-    assert ops_of(program.origins()) == [("origin", "nan", "two")]
+    found = program.called(
+        NAN, g_x=-1.0, t_v=-1.0, t_one=1.0, t_two=NAN, t_sum=1.0, g_cond=1.0, d_taken=NAN, g_gradient=NAN
+    )
+    assert ops_of(found) == [("origin", "nan", "two")]
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,25 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.precision.tensor import PrecisionVerdict
 from tb_debugger_plugin.analysis.values.float_formats import TARGETS
-from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import EXPONENTS, TensorDebugMode
 from tests.support import twin
-from tests.support.events import small_program, snapshot_of, vector, whole
+from tests.support.commands import Tbdbg
+from tests.support.events import snapshot_of, vector, whole
 from tests.support.numerics import numerics, training
 
+#: The value of some tensors of a step, or its summary.
+_Step = Mapping[str, npt.ArrayLike | TensorProto]
 NUMPY = {
     "float16": np.float16,
     "float32": np.float32,
@@ -39,7 +42,7 @@ def cast(value: float, dtype: str) -> float:
         return float(source(dtype)(value).astype(NUMPY[dtype]))
 
 
-def source(dtype: str) -> Any:
+def source(dtype: str) -> type[np.floating]:
     """The dtype to cast from: `ml_dtypes` rounds a float64 to float32 first."""
     return np.float64 if dtype in ("float16", "float32") else np.float32
 
@@ -75,9 +78,7 @@ def test_below_the_normal_numbers_bits_are_lost_and_at_twice_the_smallest_one_is
     assert cast(target.smallest * 3, dtype) == target.smallest * 3
 
 
-def lens(
-    folder: Path, steps: Sequence[Mapping[str, Any]], dtype: str = "float16", **options: Any
-) -> Precision:
+def lens(folder: Path, steps: Sequence[_Step], dtype: str = "float16", **options: object) -> Precision:
     """The answer about a training function that ran some steps."""
     training(folder, steps, **options).close()
     with snapshot_of(folder) as snapshot:
@@ -121,7 +122,7 @@ def test_the_same_program_fits_into_bfloat16(tmp_path: Path) -> None:
     ],
 )
 def test_the_verdict_follows_from_the_range_alone(
-    tmp_path: Path, value: Any, verdict: PrecisionVerdict
+    tmp_path: Path, value: list[float], verdict: PrecisionVerdict
 ) -> None:
     (tensor,) = lens(tmp_path, [{"Relu": value}]).tensors
     assert tensor.verdict is verdict
@@ -142,10 +143,8 @@ def test_the_loss_scale_is_limited_by_the_largest_gradient(tmp_path: Path) -> No
     assert found.loss_scale.vanishing_at_largest.least == 0
 
 
-def test_without_minimum_and_maximum_the_answer_says_what_to_record(tmp_path: Path, capsys: Any) -> None:
-    small_program(tmp_path).close()
-    assert main(["precision", str(tmp_path)]) == 0
-    assert "FULL_NUMERICS" in capsys.readouterr().out
+def test_without_minimum_and_maximum_the_answer_says_what_to_record(small_run: Path, tbdbg: Tbdbg) -> None:
+    assert "FULL_NUMERICS" in tbdbg("precision", small_run)
 
 
 def test_no_other_dtype_is_known(tmp_path: Path) -> None:
@@ -153,19 +152,17 @@ def test_no_other_dtype_is_known(tmp_path: Path) -> None:
         lens(tmp_path, [{"Relu": [1.0]}], "float12")
 
 
-def test_the_command_line_names_tensor_step_layer_and_scale(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_line_names_tensor_step_layer_and_scale(tmp_path: Path, tbdbg: Tbdbg) -> None:
     training(tmp_path, [{"MatMul": [1e5, 1.0], "gradient_tape/out": [1.0, 1.0]}]).close()
-    assert main(["precision", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
+    out = tbdbg("precision", tmp_path)
     assert "MatMul:0, train.py:2: Would overflow in float16 at step 0: it reaches 1e+05" in out
     assert "Keep dense in float32: MatMul:0: Would overflow" in out
     assert "Loss scale: at most 2^15, beyond which gradient_tape/out:0 overflows" in out
-    assert main(["precision", str(tmp_path), "--json", "--dtype", "bfloat16"]) == 0
-    (facts,) = json.loads(capsys.readouterr().out).values()
+    (facts,) = json.loads(tbdbg("precision", tmp_path, "--json", "--dtype", "bfloat16")).values()
     assert facts["keep_in_float32"] == [] and facts["dtype"] == "bfloat16"
 
 
-def summary(array: Any) -> Any:
+def summary(array: np.ndarray) -> TensorProto:
     """The summary of an array in the mode EXPONENTS, as the twin of the kernel defines it."""
     return vector(twin.summarize(array, 1, TensorDebugMode.EXPONENTS, -1))
 
@@ -196,12 +193,15 @@ def test_the_shares_hold_what_a_cast_really_loses(
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(tmp_path: Path, kind: Any) -> None:
+def test_whole_tensors_are_counted_by_exponent_as_the_twin_counts(
+    tmp_path: Path, kind: type[np.floating]
+) -> None:
     with np.errstate(over="ignore"):
         array = np.array([0, 1e-300, 2.0**-126, -(2.0**-24), 1, 65504, 3e38, 1e39, np.inf, np.nan], kind)
     number = {np.float16: 19, np.float32: 1, np.float64: 2}[kind]
-    training(tmp_path, [{"Relu": whole(array, number)}], mode=TensorDebugMode.FULL_TENSOR).close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(
+        training(tmp_path, [{"Relu": whole(array, number)}], mode=TensorDebugMode.FULL_TENSOR).close()
+    ) as snapshot:
         (row,) = snapshot.rows(f"SELECT {', '.join(EXPONENTS)} FROM graph_executions")
     assert list(row) == twin.summarize(array, number, TensorDebugMode.EXPONENTS, 0)[-len(EXPONENTS) :]
 
@@ -219,8 +219,7 @@ def test_outputs_of_functions_are_not_listed_beside_their_tensors(tmp_path: Path
     recording = training(tmp_path, [{"MatMul": [1.0, 2.0]}])
     recording.execution("__inference_step_7", [numerics([1e6, 1.0])], graph_id="g1", stack=["f2"])
     recording.execution("Mul", [numerics([2e6, 1.0])], stack=["f2"])
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         found = precision(snapshot).tensors
     assert [one.place.name for one in found] == ["Mul:0", "MatMul:0"]
     assert found[0].overflow is not None and found[0].overflow.execution_index == 2
@@ -230,7 +229,6 @@ def test_a_constant_in_a_gradient_does_not_limit_the_loss_scale(tmp_path: Path) 
     recording = training(tmp_path, [{"gradient_tape/out": [3.0, 1.0]}])
     recording.op("g1", "gradient_tape/Const", "Const", ids=[99])
     recording.trace("g1", "gradient_tape/Const", numerics([256.0]))
-    recording.close()
-    with snapshot_of(tmp_path) as snapshot:
+    with snapshot_of(recording.close()) as snapshot:
         scale = precision(snapshot).loss_scale
     assert scale is not None and scale.limited_by.place.name == "gradient_tape/out:0"

@@ -114,13 +114,11 @@ def test_a_report_counts_what_rules_find_above_low(tmp_path, form):
     assert "Alert rules found 2 alerts above low. The most urgent one is Dead ReLU" in said
 
 
-def test_without_a_file_the_report_is_printed(tmp_path, capsys):
+def test_without_a_file_the_report_is_printed(tmp_path, tbdbg):
     small_program(tmp_path / "run").close()
-    assert main(["report", str(tmp_path / "run"), "--format", "markdown"]) == 0
-    assert capsys.readouterr().out.startswith("### run\n")
+    assert tbdbg("report", tmp_path / "run", "--format", "markdown").startswith("### run\n")
 
 
-def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(tmp_path, capsys):
+def test_a_file_that_cannot_be_written_is_an_error_with_a_sentence(tmp_path, tbdbg):
     small_program(tmp_path / "run").close()
-    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "no" / "file")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot be written" in tbdbg.error("report", tmp_path / "run", "-o", tmp_path / "no" / "file")

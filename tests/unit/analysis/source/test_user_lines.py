@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
+import duckdb
+
 from tb_debugger_plugin.analysis.source.user_lines import user_line, user_lines
-from tests.support.events import Recording, loaded
+from tests.support.events import Recording, snapshot_of
 
 _LINES = 200
 
@@ -17,17 +16,17 @@ _LINES = 200
 class _Counting:
     """A connection that counts what it is asked."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self.num_asked = 0
 
-    def execute(self, *arguments: Any) -> Any:
+    def execute(self, *arguments: object) -> duckdb.DuckDBPyConnection:
         self.num_asked += 1
         return self._connection.execute(*arguments)
 
 
 def _program(folder: Path) -> None:
-    with contextlib.closing(Recording(folder)) as recording:
+    with Recording(folder) as recording:
         recording.source("/home/me/train.py", [f"line {number}" for number in range(_LINES)])
         for number in range(_LINES):
             recording.frame(f"f{number}", 0, 1 + number, "step")
@@ -39,7 +38,7 @@ def _program(folder: Path) -> None:
 
 def test_the_lines_of_many_stacks_take_few_queries_and_are_those_of_one_query(tmp_path):
     _program(tmp_path)
-    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         stacks = [op.stack for op in snapshot.catalog.ops]
         counting = _Counting(snapshot.connection)
         asked = replace(snapshot, connection=counting)
@@ -52,7 +51,7 @@ def test_the_lines_of_many_stacks_take_few_queries_and_are_those_of_one_query(tm
 
 def test_a_stack_that_is_not_on_record_has_no_line_however_often_it_is_asked(tmp_path):
     _program(tmp_path)
-    with contextlib.closing(loaded(tmp_path)) as loader, open_snapshot(loader) as snapshot:
+    with snapshot_of(tmp_path) as snapshot:
         for op in snapshot.catalog.ops:
             user_line(snapshot, op.stack)
         asked = replace(snapshot, connection=_Counting(snapshot.connection))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tb_debugger_plugin import open_run
-from tb_debugger_plugin.cli.main import main
 from tests.support.events import full_health, small_program
 
 pytestmark = pytest.mark.timeout(60)
@@ -41,16 +40,13 @@ def test_a_change_has_the_last_record_before_it(folder):
     assert rows[0] == ("Log", 0, "np.nan_to_num(value)")
 
 
-def test_a_run_without_changes_says_nothing_of_them(tmp_path, capsys):
-    small_program(tmp_path, steps=1).close()
-    with open_run(tmp_path) as run:
+def test_a_run_without_changes_says_nothing_of_them(tmp_path, tbdbg):
+    with open_run(small_program(tmp_path, steps=1).close()) as run:
         assert run.changed_values() == []
-    assert main(["info", str(tmp_path)]) == 0
-    assert "changed" not in capsys.readouterr().out
+    assert "changed" not in tbdbg("info", tmp_path)
 
 
-def test_the_overview_of_a_run_lists_the_changes(folder, capsys):
-    assert main(["info", str(folder)]) == 0
-    out = capsys.readouterr().out
+def test_the_overview_of_a_run_lists_the_changes(folder, tbdbg):
+    out = tbdbg("info", folder)
     assert "changed: Log:0 to np.nan_to_num(value), " in out
     assert "changed: Fill_1:0 to 0, " in out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -293,10 +292,9 @@ def _damage(file, rng):
     file.write_bytes(data[: rng.choice([len(data), len(data), rng.randrange(len(data) + 1)])])
 
 
-def test_verbs_of_the_command_line_take_dump_folders(tmp_path, capsys):
+def test_verbs_of_the_command_line_take_dump_folders(tmp_path, tbdbg):
     training(tmp_path / "session")
-    assert main(["info", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["session"]["num_graph_executions"] == 9
+    assert tbdbg.json("info", tmp_path)["session"]["num_graph_executions"] == 9
     assert main(["export", str(tmp_path / "session"), "--parquet", str(tmp_path / "tables")]) == 0
     assert [run.kind for run in find_runs(tmp_path)] == [RunKind.DUMPS, RunKind.TABLES]
     with Asker(tmp_path) as asker:
@@ -307,8 +305,5 @@ def test_verbs_of_the_command_line_take_dump_folders(tmp_path, capsys):
         assert rows[0] == rows[1]
         info = asker.json("/values/info", {"run": "tables", "graph_execution": 0})
     assert not info["is_kept"] and "folder of tables" in info["reason"]
-    capsys.readouterr()
-    assert main(["index", str(tmp_path / "session"), "--to", str(tmp_path / "out")]) == 1
-    assert "dumps of tfdbg v1" in capsys.readouterr().err
-    assert main(["dump", str(tmp_path / "session")]) == 1
-    assert "neither an event file" in capsys.readouterr().err
+    assert "dumps of tfdbg v1" in tbdbg.error("index", tmp_path / "session", "--to", tmp_path / "out")
+    assert "neither an event file" in tbdbg.error("dump", tmp_path / "session")

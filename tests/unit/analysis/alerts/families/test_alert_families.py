@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import FAMILIES, RULES
 from tb_debugger_plugin.analysis.alerts.findings import RuleVerdict, verdict
 from tb_debugger_plugin.analysis.alerts.pages import explain_finding, findings_json
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.events import Recording, full_health, small_program, snapshot_of
 from tests.support.numerics import OPS, numerics, training
 
-Steps = Sequence[Mapping[str, Any]]
+Steps = Sequence[Mapping[str, npt.ArrayLike]]
 _KERNEL = np.array([[1.0, -2.0], [3.0, 0.5]])
 
 
-def judged(
-    folder: Path, rule_id: str, **values: object
-) -> tuple[RuleVerdict, list[dict[str, Any]], list[str]]:
+def judged(folder: Path, rule_id: str, **values: object) -> tuple[RuleVerdict, list[Json], list[str]]:
     """The verdict of a rule on a recorded folder, its alerts, and the sentences of the first one."""
     with snapshot_of(folder) as snapshot:
         settings = make_settings([(rule_id, name, value) for name, value in values.items()])
@@ -208,9 +207,8 @@ def test_a_tensor_of_another_size_has_changed_its_shape(tmp_path):
     assert of_steps(tmp_path, "ShapeChangeAlert", steps) == [("x", 1, "4 → 3 elements")]
 
 
-def test_a_bad_tensor_is_critical_where_it_is_born_and_less_where_it_passes(tmp_path):
-    small_program(tmp_path).close()
-    _, alerts, _ = judged(tmp_path, "InfNanAlert")
+def test_a_bad_tensor_is_critical_where_it_is_born_and_less_where_it_passes(small_run):
+    _, alerts, _ = judged(small_run, "InfNanAlert")
     found = {(alert["op_name"] or alert["op_type"]): (alert["severity"], alert["count"]) for alert in alerts}
     assert found == {
         "Log": ("critical", 2),
@@ -224,8 +222,7 @@ def test_an_eager_op_is_critical_unless_its_input_was_bad(tmp_path):
     recording = Recording(tmp_path)
     recording.execution("Log", [full_health([-math.inf])], ids=[1])
     recording.execution("Mul", [full_health([math.nan])], inputs=[1], ids=[2])
-    recording.close()
-    found = [(alert["op_type"], alert["severity"]) for alert in judged(tmp_path, "InfNanAlert")[1]]
+    found = [(alert["op_type"], alert["severity"]) for alert in judged(recording.close(), "InfNanAlert")[1]]
     assert found == [("Log", "critical"), ("Mul", "medium")]
 
 
@@ -236,8 +233,7 @@ def test_infinities_that_harm_nothing_are_low(tmp_path):
     recording.op("g1", "Add", "AddV2", ["mask:0"], ids=[2])
     recording.trace("g1", "mask", full_health([-math.inf]))
     recording.trace("g1", "Add", full_health([-math.inf]))
-    recording.close()
-    found = [(alert["op_name"], alert["severity"]) for alert in judged(tmp_path, "InfNanAlert")[1]]
+    found = [(alert["op_name"], alert["severity"]) for alert in judged(recording.close(), "InfNanAlert")[1]]
     assert found == [("mask", "low"), ("Add", "low")]
 
 
@@ -247,8 +243,9 @@ def test_eager_values_are_one_alert_for_each_op_and_line(tmp_path):
     recording.frame("f2", 0, 2, "main")
     for stack in ("f1", "f1", "f2"):
         recording.execution("Exp", [numerics([1e12])], ids=[1], stack=[stack])
-    recording.close()
-    found = [(alert["execution_index"], alert["count"]) for alert in judged(tmp_path, "ExplodingAlert")[1]]
+    found = [
+        (alert["execution_index"], alert["count"]) for alert in judged(recording.close(), "ExplodingAlert")[1]
+    ]
     assert found == [(0, 2), (2, 1)]
 
 
@@ -265,8 +262,7 @@ def test_a_rule_says_which_mode_has_the_numbers_that_it_needs(tmp_path):
 def test_a_rule_about_gradients_says_that_there_are_none(tmp_path):
     recording = small_program(tmp_path, steps=0, mode=TensorDebugMode.FULL_NUMERICS)
     recording.trace("g1", "x", numerics([1.0]))
-    recording.close()
-    found, _, _ = judged(tmp_path, "VanishingGradientAlert")
+    found, _, _ = judged(recording.close(), "VanishingGradientAlert")
     assert found.missing == "No gradients of variables are on record."
     assert not found.is_recommended
 
