@@ -3,68 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 import numpy as np
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events import dtypes
-from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange, StepKind
+from tb_debugger_plugin.events.gate_table import NUMBERS, CannotChange
+from tb_debugger_plugin.live.program.conditions import TensorCondition
 from tb_debugger_plugin.live.program.eager_stops import EagerAccess
 from tb_debugger_plugin.live.program.tensors import numbers_of
-from tb_debugger_plugin.native.structs import NO_CALL, ConditionStep, GateCounts, GateHit, GateRule, Passed
-
-_UNARY: dict[int, Callable[[float], float]] = {
-    StepKind.NEGATIVE: lambda one: -one,
-    StepKind.NOT: lambda one: float(not one),
-    StepKind.ABS: abs,
-    StepKind.SQRT: lambda one: math.sqrt(one) if one >= 0 else math.nan,
-}
-_BINARY: dict[int, Callable[[Any, Any], Any]] = {
-    StepKind.ADD: lambda one, other: one + other,
-    StepKind.SUBTRACT: lambda one, other: one - other,
-    StepKind.MULTIPLY: lambda one, other: one * other,
-    StepKind.DIVIDE: lambda one, other: np.float64(one) / other,
-    StepKind.LT: lambda one, other: one < other,
-    StepKind.LE: lambda one, other: one <= other,
-    StepKind.GT: lambda one, other: one > other,
-    StepKind.GE: lambda one, other: one >= other,
-    StepKind.EQ: lambda one, other: one == other,
-    StepKind.NE: lambda one, other: one != other,
-    StepKind.AND: lambda one, other: bool(one) and bool(other),
-    StepKind.OR: lambda one, other: bool(one) or bool(other),
-}
-
-
-def holds(condition: Sequence[ConditionStep], numbers: dict[str, float]) -> bool:
-    """Whether a condition holds, as the native gate says."""
-    stack: list[float] = [1.0]
-    for step in condition:
-        if step.kind == StepKind.CONSTANT:
-            stack.append(step.value)
-        elif step.kind == StepKind.NUMBER:
-            name = tuple(NUMBERS)[int(step.value)]
-            if name not in numbers:
-                return False
-            stack.append(numbers[name])
-        elif step.kind in _UNARY:
-            stack.append(_UNARY[step.kind](stack.pop()))
-        else:
-            right = stack.pop()
-            stack.append(float(_BINARY[step.kind](stack.pop(), right)))
-    return bool(stack[-1])
+from tb_debugger_plugin.native.structs import NO_CALL, GateCounts, GateHit, GateRule, Passed
 
 
 class FakeElements(bytearray):
     """Elements that are held; a bytearray, since it has the buffer protocol."""
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, array: np.ndarray) -> None:
         super().__init__(b"" if array.dtype == object else np.ascontiguousarray(array).tobytes())
         self._array = array
         self.dtype = number_of(array)
@@ -77,7 +37,7 @@ class FakeElements(bytearray):
         return list(self._array.reshape(-1)[begin:end])
 
 
-def number_of(array: np.ndarray[Any, Any]) -> int:
+def number_of(array: np.ndarray) -> int:
     """TensorFlow's number of the dtype of an array."""
     if array.dtype == object:
         return dtypes.STRING
@@ -87,7 +47,7 @@ def number_of(array: np.ndarray[Any, Any]) -> int:
 @dataclass
 class _Held:
     hit: GateHit
-    array: np.ndarray[Any, Any]
+    array: np.ndarray
     is_released: bool = False
 
 
@@ -104,7 +64,7 @@ class FakeGate:
         self._numbers = itertools.count(1)
         self._hit_numbers = itertools.count(1)
         self._noted: list[Passed] = []
-        self._arrays: dict[int, np.ndarray[Any, Any]] = {}
+        self._arrays: dict[int, np.ndarray] = {}
         self.max_bytes = 0
         self.held_calls: list[int] = []
         self.is_closed = False
@@ -112,7 +72,7 @@ class FakeGate:
 
     # What a program of a test does.
 
-    def pass_tensor(self, tensor_id: int, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def pass_tensor(self, tensor_id: int, array: np.ndarray) -> np.ndarray:
         """Compute a tensor: wait while a thread is held, then maybe be held; returns what consumers get."""
         with self._changed:
             self.held_calls.append(NO_CALL)
@@ -128,7 +88,7 @@ class FakeGate:
             self._changed.wait_for(lambda: held.is_released)
             return held.array
 
-    def _note(self, tensor_id: int, array: np.ndarray[Any, Any]) -> Passed:
+    def _note(self, tensor_id: int, array: np.ndarray) -> Passed:
         occurrence = 1 + sum(one.tensor_id == tensor_id for one in self._noted)
         is_held = 0 < array.nbytes <= self.max_bytes
         numbers = numbers_of(array, number_of(array))
@@ -154,7 +114,7 @@ class FakeGate:
         stop = None
         for rule in self.rules:
             fits = rule.tensor_ids is None or passed.tensor_id in rule.tensor_ids
-            if fits and holds(rule.condition, numbers):
+            if fits and TensorCondition("", tuple(rule.condition)).holds(numbers):
                 self._hits[rule] = self._hits.get(rule, 0) + 1
                 if stop is None and self._hits[rule] > rule.ignore:
                     stop = rule.number
@@ -249,12 +209,12 @@ class FakeRecording:
     isolated: list[frozenset[int]] = field(default_factory=list)
     changed: list[tuple[str, str, int, str]] = field(default_factory=list)
     does_not_stop: str = ""
-    observer: Any = None
+    observer: Observer | None = None
 
-    def observe(self, observer: Any) -> None:
+    def observe(self, observer: Observer) -> None:
         self.observer = observer
 
-    def note_running_stack(self, frame: Any) -> None:
+    def note_running_stack(self, frame: FrameType) -> None:
         """The test has no sources."""
 
     def note_changed_value(self, graph_id: str, op_name: str, slot: int, expression: str) -> None:
@@ -324,7 +284,7 @@ class _Shape:
 class FakeTensor:
     """An eager tensor: an array on a device."""
 
-    def __init__(self, array: np.ndarray[Any, Any], device: str = "/device:CPU:0") -> None:
+    def __init__(self, array: np.ndarray, device: str = "/device:CPU:0") -> None:
         self.array = array
         self.device = device
         self.dtype = _DType(number_of(array), array.dtype.itemsize)
@@ -346,14 +306,14 @@ class FakeEager(EagerAccess):
     def lines(self, frame: FrameType) -> list[RunningLine]:
         return [RunningLine(*self.place(frame), frame, frame), *self.callers]
 
-    def read(self, tensor: FakeTensor) -> np.ndarray[Any, Any]:
+    def read(self, tensor: FakeTensor) -> np.ndarray:
         return tensor.array
 
-    def make(self, array: np.ndarray[Any, Any], like: FakeTensor) -> FakeTensor:
+    def make(self, array: np.ndarray, like: FakeTensor) -> FakeTensor:
         return FakeTensor(array, like.device)
 
 
-def tensor_of_graph(tensor_id: int, op_name: str, op_type: str = "", **facts: Any) -> TensorOfGraph:
+def tensor_of_graph(tensor_id: int, op_name: str, op_type: str = "", **facts: object) -> TensorOfGraph:
     """A watched tensor of the function `train`."""
     made = TensorOfGraph(
         tensor_id, "g", op_name, 0, op_type or op_name, 1, None, "", "train", "", "/home/user/train.py", 10
