@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tests.support import twin
 from tests.support.events import Recording, vector
 
 #: The ops of the training function, in order: name, type, inputs, and fields of our own.
-OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
+OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, str | list[str]]], ...] = (
     ("x", "Placeholder", (), {}),
     ("read", "ReadVariableOp", ("h:0",), {"variable": "dense/kernel", "layer": "dense"}),
     ("read_2", "ReadVariableOp", ("h:0",), {"variable": "out/kernel", "layer": "out"}),
@@ -29,27 +30,15 @@ OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
 )
 
 
-def numerics(array: Any, dtype: int = 1, tensor_id: int = -1) -> Any:
-    """Makes the FULL_NUMERICS summary of an array, counted one element at a time."""
-    flat = [float(x) for x in np.ravel(np.asarray(array, np.float64))]
-    finite = [x for x in flat if math.isfinite(x)]
-    counts = (
-        flat.count(-math.inf),
-        flat.count(math.inf),
-        sum(map(math.isnan, flat)),
-        sum(x < 0 for x in finite),
-        sum(x == 0 for x in finite),
-        sum(x > 0 for x in finite),
-    )
-    mean = sum(finite) / len(finite) if finite else math.nan
-    variance = sum((x - mean) ** 2 for x in finite) / len(finite) if finite else math.nan
-    ends = (min(finite), max(finite)) if finite else (math.nan, math.nan)
-    return vector([tensor_id, -1, dtype, np.ndim(array), len(flat), *counts, *ends, mean, variance])
+def numerics(array: npt.ArrayLike, dtype: int = 1, tensor_id: int = -1) -> Message:
+    """Makes the FULL_NUMERICS summary of an array."""
+    values = np.asarray(array, np.float64)
+    return vector(twin.summarize(values, dtype, TensorDebugMode.FULL_NUMERICS, tensor_id))
 
 
 def training(
     folder: Path,
-    steps: Sequence[Mapping[str, Any]],
+    steps: Sequence[Mapping[str, npt.ArrayLike | Message]],
     *,
     mode: TensorDebugMode = TensorDebugMode.FULL_NUMERICS,
     dtype: int = 1,
