@@ -30,7 +30,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 @contextlib.contextmanager
-def indexed(args: argparse.Namespace, **program: Any) -> Iterator[Path]:
+def indexed(args: argparse.Namespace, **program: object) -> Iterator[Path]:
     """Gives the logdir of a run of a training program; the arguments are those of ``file_sets.write``."""
     from tb_debugger_plugin.cli.main import main as tbdbg
 

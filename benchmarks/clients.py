@@ -27,14 +27,17 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
 
 _PREFIX: Final = "/data/plugin/debugger"
 _SHORT_TRACES: Final = 40_000
@@ -142,7 +145,7 @@ def serve(logdir: str) -> None:
     plugin = DebuggerPlugin(base_plugin.TBContext(logdir=logdir))
     apps = plugin.get_plugin_apps()
 
-    def app(environ: Any, start_response: Any) -> Any:
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         answer = apps.get(environ["PATH_INFO"].removeprefix(_PREFIX), NotFound())
         return answer(environ, start_response)
 
@@ -151,7 +154,7 @@ def serve(logdir: str) -> None:
     server.serve_forever()
 
 
-Questions = dict[str, dict[str, Callable[[int], dict[str, Any]]]]
+Questions = dict[str, dict[str, Callable[[int], dict[str, object]]]]
 
 
 def prepare(server: Server, logdir: Path) -> Questions:

@@ -30,6 +30,8 @@ from rich.table import Table
 
 from benchmarks import against, clients, file_sets
 
+#: What one process measured, or all of them of some files.
+Result = dict[str, Any]
 SIZES = [100_000, 1_000_000, 10_000_000]
 #: Of the long runs that many clients ask.
 LONG = [1_000_000]
@@ -40,7 +42,7 @@ HOSTS = 8
 MOST_FOR_BUILTIN = 1_000_000
 
 
-def measure(what: str, logdir: Path, cache: Path) -> dict[str, Any]:
+def measure(what: str, logdir: Path, cache: Path) -> Result:
     """Run one measurement of `benchmarks.viewer`.
 
     Returns:
@@ -55,7 +57,7 @@ def measure(what: str, logdir: Path, cache: Path) -> dict[str, Any]:
     )
     if done.returncode != 0:
         return {"error": (done.stderr.strip().splitlines() or ["?"])[-1]}
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    result: Result = json.loads(done.stdout.strip().splitlines()[-1])
     return result
 
 
@@ -70,7 +72,7 @@ def record(logdir: Path, needs: str, *command: str) -> bool:
     return done.returncode == 0
 
 
-def run_recorded(folder: Path, count: int) -> dict[str, dict[str, Any]]:
+def run_recorded(folder: Path, count: int) -> dict[str, Result]:
     """Record programs and measure everything about their recordings; the results by name."""
     results = {}
     example = folder / "recorded"
@@ -92,25 +94,25 @@ def run_recorded(folder: Path, count: int) -> dict[str, dict[str, Any]]:
     return results
 
 
-def run_files(folder: Path, logdir: Path) -> dict[str, Any]:
+def run_files(folder: Path, logdir: Path) -> Result:
     """Measure everything about some event files."""
     size = sum(path.stat().st_size for path in logdir.rglob("tfdbg_events.*"))
     indexed = measure("index", logdir, folder / "cache")
     return {"bytes": size, "index": indexed, "reopen": measure("reopen", logdir, folder / "cache")}
 
 
-def run_size(folder: Path, count: int, hosts: int = 1) -> dict[str, Any]:
+def run_size(folder: Path, count: int, hosts: int = 1) -> Result:
     """Generate the file sets of a job and measure everything about it."""
     logdir = folder / f"traces{count}-{hosts}"
     file_sets.write(logdir, count, hosts)
     return {**run_files(folder, logdir), "logdir": logdir, "count": count}
 
 
-def _number(result: dict[str, Any], name: str, form: str = ",.0f") -> str:
+def _number(result: Result, name: str, form: str = ",.0f") -> str:
     return "failed" if "error" in result else format(result[name], form)
 
 
-def print_sizes(console: Console, names: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+def print_sizes(console: Console, names: Sequence[str], results: Sequence[Result]) -> None:
     """Print the table of times and memory by size."""
     table = Table("measure", *names)
     rows = {
@@ -135,7 +137,7 @@ def print_sizes(console: Console, names: Sequence[str], results: Sequence[dict[s
     console.print(table)
 
 
-def print_routes(console: Console, names: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+def print_routes(console: Console, names: Sequence[str], results: Sequence[Result]) -> None:
     """Print the table of routes."""
     table = Table("route, p95 in ms, warm", *names)
     measured = [result["index"].get("routes", {}) for result in results]
@@ -144,7 +146,7 @@ def print_routes(console: Console, names: Sequence[str], results: Sequence[dict[
     console.print(table)
 
 
-def print_others(console: Console, folder: Path, smallest: dict[str, Any]) -> None:
+def print_others(console: Console, folder: Path, smallest: Result) -> None:
     """Print the times of TensorFlow's own reader and of `is_active`."""
     table = Table("measure", "")
     if find_spec("tensorflow") is None or smallest["count"] > MOST_FOR_BUILTIN:

@@ -5,10 +5,8 @@ Eager ops have no names, so `eager` keeps four. Inside compiled steps no values 
 
 from __future__ import annotations
 
-from typing import Any
-
 #: The arguments of `KeepValues`, by step.
-VALUES: dict[str, dict[str, Any]] = {
+VALUES: dict[str, dict[str, str]] = {
     "example": {"name_regex": "^(Softmax|Log|Mean)$"},
     "mlp": {"layer_regex": "dense_2$", "op_regex": "MatMul$"},
     "cnn": {"layer_regex": "dense_3$", "op_regex": "MatMul$"},

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from playwright.sync_api import sync_playwright
 from rich.console import Console
@@ -211,7 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live", description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--scripted", action="store_true", help="a script in the place of TensorFlow")
-    args: Any = parser.parse_args()
+    args = parser.parse_args()
     Console().print(report(measure(args.steps, is_scripted=args.scripted)))
 
 

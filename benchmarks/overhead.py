@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from operator import sub, truediv
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -62,7 +61,7 @@ _COLUMNS = (
 class Results:
     """The measurements of one step: a list over rounds for each recorder."""
 
-    runs: dict[Recorder, list[dict[str, Any]]] = field(default_factory=dict)
+    runs: dict[Recorder, list[dict[str, float | str | None]]] = field(default_factory=dict)
 
     def failed(self, recorder: Recorder) -> bool:
         """Whether a process with this recorder failed."""
@@ -83,7 +82,7 @@ class Results:
         ]
 
 
-def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
+def run(step: str, recorder: Recorder, seconds: float) -> dict[str, float | str | None]:
     """Time one step with one recorder in a process of its own.
 
     Returns:
@@ -97,7 +96,7 @@ def run(step: str, recorder: Recorder, seconds: float) -> dict[str, Any]:
     )
     if done.returncode != 0:
         return {"error": (done.stderr.strip().splitlines() or ["?"])[-1]}
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    result: dict[str, float | str | None] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
 
 

@@ -6,12 +6,11 @@ Each function of :data:`STEPS` returns a step to call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-Step = Callable[[], Any]
+Step = Callable[[], tf.Tensor]
 
 
 def mlp() -> Step:
@@ -27,7 +26,7 @@ def mlp() -> Step:
 def cnn() -> Step:
     """Three blocks of convolution, batch norm, ReLU and pooling; batch 64 of 32 x 32 colour images."""
     layers = tf.keras.layers
-    blocks: list[Any] = []
+    blocks: list[tf.keras.layers.Layer] = []
     for width in (32, 64, 128):
         blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
         blocks += [layers.MaxPooling2D()]
@@ -56,7 +55,7 @@ def eager() -> Step:
     weights = [tf.Variable(tf.random.stateless_normal([64, 64], [0, i]) * 0.1) for i in range(4)]
     x = tf.random.stateless_normal([32, 64], [1, 1])
 
-    def step() -> Any:
+    def step() -> tf.Tensor:
         with tf.GradientTape() as tape:
             y = x
             for weight in weights:
@@ -79,7 +78,7 @@ def example() -> Step:
     model = buggy_digits.Classifier()
     optimizer = buggy_digits.Adam(model.trainable_variables)
 
-    def step() -> Any:
+    def step() -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = buggy_digits.cross_entropy(model(images), labels, clip=True)
         optimizer.apply(tape.gradient(loss, model.trainable_variables))
@@ -111,13 +110,13 @@ def _compiled(make: Callable[[], Step]) -> Step:
     return make()
 
 
-def _classifier(model: Any, shape: list[int], classes: int) -> Step:
+def _classifier(model: tf.keras.Model, shape: list[int], classes: int) -> Step:
     random = np.random.default_rng(0)
     x = tf.constant(random.normal(size=shape), tf.float32)
     return _training(model, x, tf.constant(random.integers(0, classes, shape[:1])))
 
 
-def _training(model: Any, x: tf.Tensor, y: tf.Tensor) -> Step:
+def _training(model: tf.keras.Model, x: tf.Tensor, y: tf.Tensor) -> Step:
     optimizer = tf.keras.optimizers.Adam()
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model(x)

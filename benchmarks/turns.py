@@ -57,7 +57,7 @@ class _Steps:
     """Training steps that take turns with those of other processes."""
 
     def __init__(self) -> None:
-        self._step: Callable[[], Any] = lambda: None
+        self._step: Callable[[], object] = lambda: None
         self._folder = tempfile.TemporaryDirectory()
 
     def begin(self, name: str, is_recorded: bool) -> dict[str, float]:

@@ -12,7 +12,7 @@ import argparse
 import statistics
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -58,7 +58,7 @@ def _measure(browser: Browser, address: str, rounds: int) -> None:
         with open_page(
             browser, f"{address}/#debugger&p.debugger.execution=1", width=1440, height=900
         ) as page:
-            button: Any = page.part("value-button").first
+            button = page.part("value-button").first
             button.wait_for()
             times.append(button.evaluate(_OPEN))
             if number % 5 == 0:

@@ -16,12 +16,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from werkzeug.test import TestResponse
+
+    from tb_debugger_plugin.server.plugin import DebuggerPlugin
 
 _ROUNDS = 40
 
 
-def _plugin(logdir: Path) -> Any:
+def _plugin(logdir: Path) -> DebuggerPlugin:
     from tensorboard.plugins import base_plugin
 
     from tb_debugger_plugin.server.plugin import DebuggerPlugin
@@ -29,7 +34,7 @@ def _plugin(logdir: Path) -> Any:
     return DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir)))
 
 
-def _ask(plugin: Any, name: str, **query: object) -> Any:
+def _ask(plugin: DebuggerPlugin, name: str, **query: object) -> TestResponse:
     # A route may be measured in several ways; the words after a blank distinguish them.
     path = name.partition(" ")[0]
     from werkzeug.test import Client
@@ -92,7 +97,7 @@ class _Peak:
             self.megabytes = max(self.megabytes, _together_mb())
 
 
-def index(logdir: Path) -> dict[str, Any]:
+def index(logdir: Path) -> dict[str, object]:
     """Measures how a logdir is indexed while its status is queried, and then how all routes are served."""
     plugin = _plugin(logdir)
     before = _memory_mb()
@@ -102,7 +107,7 @@ def index(logdir: Path) -> dict[str, Any]:
     return {**result, "before_mb": before, "together_mb": peak.megabytes, "peak_mb": _memory_mb("VmHWM")}
 
 
-def _index(plugin: Any) -> dict[str, Any]:
+def _index(plugin: DebuggerPlugin) -> dict[str, object]:
     begin, began = time.perf_counter(), time.process_time()
     status = _ask(plugin, "/status", run=".").json
     first, started = _count(status), time.perf_counter()
@@ -130,14 +135,14 @@ def _index(plugin: Any) -> dict[str, Any]:
     }
 
 
-Query = Callable[[int], dict[str, Any]]
+Query = Callable[[int], dict[str, object]]
 
 
 def _count(status: dict[str, Any]) -> int:
     return int(status["num_graph_executions"] + status["num_executions"])
 
 
-def reopen(logdir: Path) -> dict[str, Any]:
+def reopen(logdir: Path) -> dict[str, object]:
     """Measures how long an indexed logdir takes to open again, until its first page is there."""
     plugin = _plugin(logdir)
     begin = time.perf_counter()
@@ -151,7 +156,7 @@ def reopen(logdir: Path) -> dict[str, Any]:
     return {"seconds": seconds, "with_executions_and_alerts": whole}
 
 
-def serve(logdir: Path) -> dict[str, Any]:
+def serve(logdir: Path) -> dict[str, object]:
     """Measures every route of an indexed logdir."""
     plugin = _plugin(logdir)
     status = _ask(plugin, "/status", run=".").json
@@ -165,8 +170,8 @@ def questions(
 ) -> dict[str, Query]:
     """Returns the queries that the page sends to each route; their argument varies from call to call."""
 
-    def page(total: int, size: int) -> Callable[[int], dict[str, Any]]:
-        def ask(number: int) -> dict[str, Any]:
+    def page(total: int, size: int) -> Callable[[int], dict[str, object]]:
+        def ask(number: int) -> dict[str, object]:
             begin = number * 7919 * size % max(1, total - size)
             return {"begin": begin, "end": min(total, begin + size)}
 
@@ -229,7 +234,7 @@ def questions_of_page(ask: Callable[..., Any], status: dict[str, Any]) -> dict[s
     }
 
 
-def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
+def _routes(plugin: DebuggerPlugin, status: dict[str, Any]) -> dict[str, float]:
     """Returns the 95th percentile of each route's time, warm, in milliseconds."""
     traces, executions = status["num_graph_executions"], status["num_executions"]
     frames = _ask(plugin, "/execution/data", run=".", begin=0, end=1).json["executions"][0]["stack_frame_ids"]
@@ -252,7 +257,7 @@ def _routes(plugin: Any, status: dict[str, Any]) -> dict[str, float]:
     return percentiles
 
 
-def builtin(logdir: Path) -> dict[str, Any]:
+def builtin(logdir: Path) -> dict[str, object]:
     """Measures TensorFlow's own reader, which the built-in plugin uses."""
     from tensorflow.python.debug.lib import debug_events_reader
 
@@ -270,7 +275,7 @@ def builtin(logdir: Path) -> dict[str, Any]:
     }
 
 
-def active(logdir: Path) -> dict[str, Any]:
+def active(logdir: Path) -> dict[str, object]:
     """Measures how long `is_active` takes."""
     plugin = _plugin(logdir)
     plugin.is_active()

@@ -11,12 +11,13 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python import debug as tf_debug
 from tensorflow.python.debug.lib import debug_data
+
+from tests.golden.facts import facts_of
 
 _FOLDER = Path(__file__).parent / f"dumps-tensorflow-{tf.__version__}"
 _CALLS = 2
@@ -37,40 +38,6 @@ def _write(root: str) -> None:
         session.close()
 
 
-def _value(tensor: Any) -> Any:
-    if isinstance(tensor, debug_data.InconvertibleTensorProto):
-        return None
-    return {
-        "dtype": str(tensor.dtype),
-        "shape": list(tensor.shape),
-        "values": list(map(repr, tensor.ravel().tolist())),
-    }
-
-
-def _facts(folder: str) -> dict[str, Any]:
-    dump = debug_data.DebugDumpDir(folder)
-    return {
-        "core_metadata": dump.core_metadata._asdict(),
-        "fetches": dump.run_fetches_info,
-        "feeds": dump.run_feed_keys_info,
-        "devices": dump.devices(),
-        "nodes": {
-            node: {
-                "op": dump.node_op_type(node),
-                "inputs": dump.node_inputs(node),
-                "controls": dump.node_inputs(node, is_control=True),
-                "recipients": dump.node_recipients(node),
-                "attributes": sorted(dump.node_attributes(node)),
-            }
-            for node in dump.nodes()
-        },
-        "data": [
-            [datum.watch_key, datum.timestamp, _value(datum.get_tensor())]
-            for datum in dump.dumped_tensor_data
-        ],
-    }
-
-
 def main() -> None:
     """Write the folder and the answers."""
     shutil.rmtree(_FOLDER, ignore_errors=True)
@@ -78,7 +45,10 @@ def main() -> None:
         # The graphs hold the name of their folder.
         os.chdir(place)
         _write("session")
-        facts = {path.name: _facts(str(path)) for path in sorted(Path("session").iterdir())}
+        facts = {
+            path.name: facts_of(debug_data.DebugDumpDir(str(path)))
+            for path in sorted(Path("session").iterdir())
+        }
         shutil.copytree("session", _FOLDER / "session")
     (_FOLDER / "tensorflow.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +29,17 @@ from tb_debugger_plugin.events.fileset import (
     read_file,
 )
 from tb_debugger_plugin.events.framing import frame
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.text import Normalizer, dump_file_set
+
+if TYPE_CHECKING:
+    from tensorflow.python.debug.lib.debug_events_monitors import InfNanAlert
+    from tensorflow.python.debug.lib.debug_events_reader import (
+        DebugDataReader,
+        Execution,
+        GraphExecutionTrace,
+    )
 
 HERE = Path(__file__).parent
 MODES = ("CURT_HEALTH", "FULL_HEALTH", "SHAPE", "FULL_TENSOR")
@@ -70,13 +79,13 @@ def _strip(files: FileSet) -> None:
         _rewrite(files.path(suffix), lambda event: _with_frames(event, kept))
 
 
-def _rewrite(path: Path, change: Callable[[Any], bool]) -> list[Any]:
+def _rewrite(path: Path, change: Callable[[Message], bool]) -> list[Message]:
     events = [record_.event for record_ in read_file(path).records if change(record_.event)]
     path.write_bytes(b"".join(frame(event.SerializeToString()) for event in events))
     return events
 
 
-def _without_library_text(event: Any) -> bool:
+def _without_library_text(event: Message) -> bool:
     source = event.source_file
     name = Path(source.file_path).name
     if Path(source.file_path) == HERE / "program.py":
@@ -88,11 +97,11 @@ def _without_library_text(event: Any) -> bool:
     return True
 
 
-def _is_frame_of(event: Any, sources: set[int]) -> bool:
+def _is_frame_of(event: Message, sources: set[int]) -> bool:
     return event.stack_frame_with_id.file_line_col.file_index in sources
 
 
-def _with_frames(event: Any, kept: set[str]) -> bool:
+def _with_frames(event: Message, kept: set[str]) -> bool:
     kind = event.WhichOneof("what")
     if kind in ("execution", "graph_op_creation"):
         ids = getattr(event, kind).code_location.stack_frame_ids
@@ -100,7 +109,7 @@ def _with_frames(event: Any, kept: set[str]) -> bool:
     return True
 
 
-def _json(actual: dict[str, Any]) -> str:
+def _json(actual: dict[str, object]) -> str:
     # One line an item, so that a difference can be read.
     parts = []
     for name, items in actual.items():
@@ -109,7 +118,7 @@ def _json(actual: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _what_tensorflow_reads(folder: Path) -> dict[str, Any]:
+def _what_tensorflow_reads(folder: Path) -> dict[str, object]:
     from tensorflow.python.debug.lib.debug_events_monitors import InfNanMonitor
     from tensorflow.python.debug.lib.debug_events_reader import DebugDataReader
 
@@ -129,7 +138,7 @@ def _what_tensorflow_reads(folder: Path) -> dict[str, Any]:
     }
 
 
-def _execution(execution: Any) -> dict[str, Any]:
+def _execution(execution: Execution) -> dict[str, object]:
     shown = execution.to_json()
     keys = (
         *("op_type", "output_tensor_device_ids", "host_name", "stack_frame_ids", "tensor_debug_mode"),
@@ -138,7 +147,7 @@ def _execution(execution: Any) -> dict[str, Any]:
     return {key: shown[key] for key in keys}
 
 
-def _trace(reader: Any, trace: Any) -> dict[str, Any]:
+def _trace(reader: DebugDataReader, trace: GraphExecutionTrace) -> dict[str, object]:
     shown = trace.to_json()
     keys = ("op_type", "op_name", "output_slot", "graph_ids", "tensor_debug_mode", "device_name")
     actual = {key: shown[key] for key in keys}
@@ -150,7 +159,7 @@ def _trace(reader: Any, trace: Any) -> dict[str, Any]:
     return actual
 
 
-def _alert(alert: Any) -> list[Any]:
+def _alert(alert: InfNanAlert) -> list[object]:
     return [alert.op_type, alert.output_slot, alert.execution_index, alert.graph_execution_trace_index]
 
 

@@ -63,6 +63,13 @@ def the_log_explains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_recording, "ANSWER_BYTES", -1)
 
 
+@pytest.fixture
+def the_log_waits_for_the_answer(the_log_explains_nothing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a recording with bad values names the first one, however long that takes."""
+    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 16 << 20)
+    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 60.0)
+
+
 #: The end of the names of the functions that a recording defines: see `capture/graph/copies.py`.
 _COPY = re.compile("_[0-9a-f]{16}$")
 #: The folders of tests, which are looked at when each test has ended.

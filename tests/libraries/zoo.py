@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-Program: TypeAlias = "Callable[[], Any]"
+Program: TypeAlias = "Callable[[], object]"
 PROGRAMS: dict[str, Program] = {}
 
 
@@ -19,12 +19,12 @@ def _program(program: Program) -> Program:
     return program
 
 
-def _data() -> tuple[Any, Any]:
+def _data() -> tuple[np.ndarray, np.ndarray]:
     x = np.linspace(0.0, 1.0, 8)[:, None]
     return x, np.sin(6.0 * x)
 
 
-def _trained(model: Any) -> Any:
+def _trained(model: gpflow.models.GPModel) -> object:
     gpflow.optimizers.Scipy().minimize(
         model.training_loss, model.trainable_variables, options={"maxiter": 3}, compile=True
     )
@@ -32,13 +32,13 @@ def _trained(model: Any) -> Any:
 
 
 @_program
-def gaussian_process() -> Any:
+def gaussian_process() -> object:
     model = gpflow.models.GPR(_data(), gpflow.kernels.Matern52() + gpflow.kernels.Linear())
     return _trained(model)
 
 
 @_program
-def sparse_gaussian_process() -> Any:
+def sparse_gaussian_process() -> object:
     model = gpflow.models.SGPR(
         _data(), gpflow.kernels.SquaredExponential(), inducing_variable=_data()[0][::3].copy()
     )
@@ -46,7 +46,7 @@ def sparse_gaussian_process() -> Any:
 
 
 @_program
-def variational_gaussian_process() -> Any:
+def variational_gaussian_process() -> object:
     kernel, likelihood = gpflow.kernels.RBF(), gpflow.likelihoods.Bernoulli()
     model = gpflow.models.SVGP(kernel, likelihood, _data()[0][::3].copy())
     x, y = _data()
@@ -58,13 +58,13 @@ def variational_gaussian_process() -> Any:
 
 
 @_program
-def distributions() -> Any:
+def distributions() -> object:
     tfd, tfb = tfp.distributions, tfp.bijectors
     logits = tf.Variable([0.1, -0.2])
     means = tf.Variable([0.0, 1.0])
 
     @tf.function
-    def likelihood(x: Any) -> Any:
+    def likelihood(x: tf.Tensor) -> object:
         with tf.GradientTape() as tape:
             mixture = tfd.MixtureSameFamily(
                 tfd.Categorical(logits=logits), tfd.Normal(means, tf.math.softplus(means) + 0.1)
@@ -77,7 +77,7 @@ def distributions() -> Any:
 
 
 @_program
-def hamiltonian_monte_carlo() -> Any:
+def hamiltonian_monte_carlo() -> object:
     target = tfp.distributions.MultivariateNormalTriL(scale_tril=tf.constant([[1.0, 0.0], [0.3, 0.8]]))
     kernel = tfp.mcmc.SimpleStepSizeAdaptation(
         tfp.mcmc.HamiltonianMonteCarlo(target.log_prob, step_size=0.3, num_leapfrog_steps=2),
@@ -85,7 +85,7 @@ def hamiltonian_monte_carlo() -> Any:
     )
 
     @tf.function(autograph=False)
-    def chain() -> Any:
+    def chain() -> object:
         return tfp.mcmc.sample_chain(
             3, tf.zeros([2]), kernel=kernel, num_burnin_steps=1, seed=[3, 4], trace_fn=None
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
@@ -42,7 +42,7 @@ QUERIES: Final[dict[str, str]] = {
 }
 
 
-def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
+def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[str, ...]]]:
     """Returns the rows of all tables, comparable with those of another database; NaN and None are text."""
     actual = {}
     for table in TABLES:
@@ -51,7 +51,7 @@ def answers(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, 
     return actual
 
 
-def answers_of(folder: Location) -> dict[str, list[tuple[Any, ...]]]:
+def answers_of(folder: Location) -> dict[str, list[tuple[str, ...]]]:
     """Returns the rows of all tables of the folder's only run, read completely."""
     (run,) = find_runs(folder)
     loader = RunLoader(run)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.values import stored
 
 Array = npt.NDArray[Any]
@@ -25,7 +26,7 @@ class ArrayElements:
         return self._flat[begin:end]
 
 
-def whole_tensor(proto: Any) -> npt.NDArray[Any] | None:
+def whole_tensor(proto: Message) -> Array | None:
     """Return all values of a ``TensorProto`` as a flat array.
 
     Args:

@@ -6,6 +6,7 @@ that no route is missing.
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import random
@@ -182,7 +183,7 @@ _TYPES = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "u8": "u1"}
 class Asker:
     """Sends queries to a plugin, as a browser does; closes the plugin at the end of the block."""
 
-    def __init__(self, logdir: Path | str, flags: Any = None) -> None:
+    def __init__(self, logdir: Path | str, flags: argparse.Namespace | None = None) -> None:
         self.plugin = DebuggerPlugin(base_plugin.TBContext(logdir=str(logdir), flags=flags))
         self._apps = self.plugin.get_plugin_apps()
 
@@ -211,7 +212,7 @@ class Asker:
         return Client(app).open(PREFIX + path, method=method, query_string=text, headers=headers)
 
     def post(
-        self, path: str, body: Any, headers: Mapping[str, str | None] | None = None, key: str = KEY
+        self, path: str, body: object, headers: Mapping[str, str | None] | None = None, key: str = KEY
     ) -> TestResponse:
         """Returns the response to a POST from a page of the viewer.
 
@@ -261,10 +262,6 @@ class Asker:
         assert response.mimetype == "application/json"
         assert set(response.json) == {"error"} and "Traceback" not in response.text
         return response.status_code, response.json["error"]
-
-
-def _refuse(constant: str) -> None:
-    raise AssertionError(f"{constant} is no JSON")
 
 
 def decoded(content_type: str, data: bytes) -> Any:

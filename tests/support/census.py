@@ -18,13 +18,16 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tests.support.live import tensors_of_functions, without_numbers
 from tests.support.recorded import read
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import AtomicFunction, FuncGraph
 
 #: Modes of our recordings: one that records all tensors, and one with most kinds of attachments.
 ALL_TENSORS = "NO_TENSOR"
@@ -249,7 +252,7 @@ def main() -> None:
         Path(folder, f"{name}.json").write_text(json.dumps(asdict(actual)))
 
 
-def _run(recorder: Any, mode: str, program: Callable[[], Any], folder: Path) -> Made:
+def _run(recorder: Recorder, mode: str, program: Callable[[], object], folder: Path) -> Made:
     actual = Made()
     with tensors_of_functions() as tensors, recorder(folder, mode), _functions(actual):
         try:
@@ -293,7 +296,8 @@ def _tensorflows(folder: Path, mode: str) -> Iterator[None]:
         tf.debugging.experimental.disable_dump_debug_info()
 
 
-_RECORDERS = {"ours": _ours, "TensorFlow's": _tensorflows}
+Recorder: TypeAlias = Callable[[Path, str], AbstractContextManager[None]]
+_RECORDERS: dict[str, Recorder] = {"ours": _ours, "TensorFlow's": _tensorflows}
 
 
 @contextmanager
@@ -304,7 +308,7 @@ def _functions(actual: Made) -> Iterator[None]:
 
     make = atomic_function.from_func_graph
 
-    def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
+    def noted(name: bytes | str, graph: FuncGraph, *more: object, **options: object) -> AtomicFunction:
         function = make(name, graph, *more, **options)
         for called in graph._functions:  # Some are made in other ways.
             actual.functions.setdefault(called, ("", False))

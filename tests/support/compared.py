@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +83,7 @@ def write_run(folder: Path, op: str, steps: Sequence[Step], *, scope: str = "", 
     recording.graph("g1", "step")
     kind = {"relu": "Relu", "elu": "Elu"}[op]
     dense = {"layer": f"{scope}dense"}
-    ops: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
+    ops: tuple[tuple[str, str, tuple[str, ...], dict[str, str | list[str]]], ...] = (
         ("x", "Placeholder", (), {}),
         ("read", "ReadVariableOp", (), {"stack": ["matmul"], "variable": "dense/w", **dense}),
         ("MatMul", "MatMul", ("x", "read"), {"stack": ["matmul"], **dense}),

@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.node_def_pb2 import NodeDef
@@ -69,7 +70,7 @@ class DumpedCall:
     def dump(
         self,
         name: str,
-        value: Any,
+        value: npt.ArrayLike | TensorProto,
         *,
         time: int,
         slot: int = 0,
@@ -86,7 +87,7 @@ class DumpedCall:
         return file
 
 
-def tensor_of(value: Any) -> TensorProto:
+def tensor_of(value: npt.ArrayLike | TensorProto) -> TensorProto:
     """Returns a tensor as the debug ops write it: all elements as bytes, but strings as they are."""
     array = np.asarray(value)
     proto = make_tensor_proto(array)

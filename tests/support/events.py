@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot, open_snapshot
 from tb_debugger_plugin.events.fileset import FileSetWriter
-from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, TensorProto
+from tb_debugger_plugin.events.messages import DebugEvent, GraphOpCreation, Message, TensorProto
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import find_runs
@@ -26,12 +26,12 @@ DEVICE = "/device:CPU:0"
 PATIENCE_S = 30.0
 
 
-def vector(values: Sequence[float]) -> Any:
+def vector(values: Sequence[float]) -> Message:
     """Makes the summary of a tensor as in a file: a float64 vector."""
     return shaped(len(values), dtype=2, tensor_content=np.asarray(values, "<f8").tobytes())
 
 
-def whole(array: Any, dtype: int) -> Any:
+def whole(array: npt.ArrayLike, dtype: int) -> Message:
     """Makes a whole tensor as in a file."""
     return shaped(*np.shape(array), dtype=dtype, tensor_content=np.ascontiguousarray(array).tobytes())
 
@@ -44,7 +44,7 @@ def shaped(*dims: int, dtype: int = 1, **fields: object) -> TensorProto:
     return proto
 
 
-def full_health(array: Any, tensor_id: int = -1) -> Any:
+def full_health(array: npt.ArrayLike, tensor_id: int = -1) -> Message:
     """Makes the FULL_HEALTH summary of a float32 array, counted one element at a time."""
     flat = [float(x) for x in np.ravel(np.asarray(array, np.float32))]
     return vector([tensor_id, -1, 1, np.ndim(array), len(flat), *kinds_of(flat)])
@@ -74,7 +74,7 @@ class Recording:
         run_id: str = "run1",
         start: float = START,
         mode: TensorDebugMode = TensorDebugMode.FULL_HEALTH,
-        **metadata: Any,
+        **metadata: object,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.now = start
@@ -88,7 +88,7 @@ class Recording:
         self.now += TICK
         return self.now
 
-    def event(self, at: float | None = None) -> Any:
+    def event(self, at: float | None = None) -> Message:
         """Makes an empty event with the present time, or with a given one."""
         return DebugEvent(wall_time=self._tick() if at is None else at)
 
@@ -137,7 +137,7 @@ class Recording:
         stack: Sequence[str] = (),
         outputs: Sequence[tuple[int, Sequence[int] | None]] = (),
         gradient_of: Sequence[str] = (),
-        **names: Any,
+        **names: object,
     ) -> None:
         """Writes an op; `gradient_of` applies to its first output, `names` are fields of our own."""
         event = DebugEvent(graph_op_creation=GraphOpCreation(**names))
@@ -189,12 +189,12 @@ class Recording:
         request.targets.extend(targets)
         self.writer.write("graphs", event)
 
-    def session_run(self, run: int, request: int = 0, **facts: Any) -> None:
+    def session_run(self, run: int, request: int = 0, **facts: object) -> None:
         self.writer.write("session_runs", self.session_run_event(run, request, **facts))
 
     def session_run_event(
         self, run: int, request: int = 0, *, session: int = 1, thread: int = 0, error: str = ""
-    ) -> Any:
+    ) -> Message:
         begin, event = self.now, self.event()
         ran = event.session_run
         ran.session, ran.run, ran.request, ran.thread_id = session, run, request, thread
@@ -213,13 +213,13 @@ class Recording:
             record.all_micros.append(all_time)
         self.writer.write("session_runs", event)
 
-    def execution(self, op_type: str, values: Sequence[Any] = (), **fields: Any) -> None:
+    def execution(self, op_type: str, values: Sequence[Message | None] = (), **fields: object) -> None:
         self.writer.write("execution", self.execution_event(op_type, values, **fields))
 
     def execution_event(
         self,
         op_type: str,
-        values: Sequence[Any] = (),
+        values: Sequence[Message | None] = (),
         *,
         graph_id: str = "",
         inputs: Sequence[int] = (),
@@ -227,7 +227,7 @@ class Recording:
         stack: Sequence[str] = (),
         at: float | None = None,
         thread: int = 0,
-    ) -> Any:
+    ) -> Message:
         event = self.event(at)
         execution = event.execution
         execution.op_type, execution.graph_id, execution.thread_id = op_type, graph_id, thread
@@ -242,13 +242,13 @@ class Recording:
         return event
 
     def trace(
-        self, graph_id: str, op_name: str, value: Any, *, slot: int = 0, at: float | None = None
+        self, graph_id: str, op_name: str, value: Message | None, *, slot: int = 0, at: float | None = None
     ) -> None:
         self.writer.write("graph_execution_traces", self.trace_event(graph_id, op_name, value, slot, at))
 
     def trace_event(
-        self, graph_id: str, op_name: str, value: Any, slot: int = 0, at: float | None = None
-    ) -> Any:
+        self, graph_id: str, op_name: str, value: Message | None, slot: int = 0, at: float | None = None
+    ) -> Message:
         event = self.event(at)
         trace = event.graph_execution_trace
         trace.tfdbg_context_id, trace.op_name, trace.output_slot = graph_id, op_name, slot
@@ -288,7 +288,7 @@ class Recording:
         self.close()
 
 
-def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
+def small_program(folder: Path, *, steps: int = 2, **options: object) -> Recording:
     """Writes a program that runs an eager op and calls ``loss(x)``, which takes the log of 0 and multiplies.
 
     ::
@@ -331,7 +331,7 @@ def small_program(folder: Path, *, steps: int = 2, **options: Any) -> Recording:
     return recording
 
 
-def loaded(folder: Path, **options: Any) -> RunLoader:
+def loaded(folder: Path, **options: object) -> RunLoader:
     """Returns a loader of the folder's only run, after it has read everything."""
     (run,) = find_runs(folder)
     loader = RunLoader(run, **options)
@@ -340,7 +340,7 @@ def loaded(folder: Path, **options: Any) -> RunLoader:
 
 
 @contextmanager
-def snapshot_of(folder: Path, **options: Any) -> Iterator[Snapshot]:
+def snapshot_of(folder: Path, **options: object) -> Iterator[Snapshot]:
     """What the folder's only run holds, inside a block."""
     with closing(loaded(folder, **options)) as loader, open_snapshot(loader) as snapshot:
         yield snapshot
@@ -381,7 +381,7 @@ def values_program(folder: Path) -> Recording:
     return recording
 
 
-def too_large(array: Any) -> Any:
+def too_large(array: npt.ArrayLike) -> Message:
     """Makes the summary that is recorded in place of a float32 tensor that is too large."""
     proto = full_health(array)
     proto.summary_mode = TensorDebugMode.FULL_HEALTH

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any
+from typing import Protocol
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.live.messages.messages import (
@@ -21,6 +21,12 @@ from tb_debugger_plugin.live.program.interface import BreakpointSettings, Progra
 from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCalls
 
 
+class Flushes(Protocol):
+    """A program that writes what it has recorded."""
+
+    def flush(self) -> None: ...
+
+
 class FakeController:
     """Stops before and after each call while a debugger is connected, or the program is to wait.
 
@@ -31,11 +37,11 @@ class FakeController:
       log: Names of followers, in the order in which they came and left.
     """
 
-    def __init__(self, settings: BreakpointSettings, program: Any = None) -> None:
+    def __init__(self, settings: BreakpointSettings, program: Flushes | None = None) -> None:
         self.settings, self.program = settings, program
         self.seen: list[tuple[str, str]] = []
         self.log: list[str] = []
-        self.others: Any = None
+        self.others: Callable[[str, Sequence[object]], Sequence[object] | None] | None = None
         self.calls = self.eager = self
         self.unseen = UnseenCalls(CountedCalls())  # no call passes unseen
         self._changed = threading.Condition()
@@ -112,8 +118,8 @@ class FakeController:
         self._stop(call, Pause.ERROR if error else Pause.AFTER_CALL)
 
     def after_op(
-        self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any], frame: FrameType
-    ) -> Sequence[Any] | None:
+        self, op_type: str, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
+    ) -> Sequence[object] | None:
         self.seen.append(("op", op_type))
         return self.others(op_type, outputs) if self.others else None
 

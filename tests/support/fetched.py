@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
+
+from tb_debugger_plugin.capture.tf_types import FuncGraph, TfOp
 
 #: Ops whose output is one of their inputs; the recorder does not watch them.
 PASSES_ON = {"Identity", "Enter", "Exit", "Merge", "NextIteration", "Switch"}
@@ -23,7 +25,9 @@ def without_graph_optimization() -> Iterator[None]:
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
 
 
-def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[Any, Any]]:
+def fetched(
+    concrete: tf.types.experimental.ConcreteFunction, *arguments: npt.ArrayLike
+) -> dict[tuple[str, int], np.ndarray]:
     """Returns the values of the floating and complex tensors that a call computes, by op name and slot.
 
     Args:
@@ -43,7 +47,7 @@ def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[
     copy = graph.as_graph_def()
 
     @tf.function(autograph=False)
-    def everything(*values: Any) -> Any:
+    def everything(*values: tf.Tensor) -> list[tf.Tensor]:
         return tf.graph_util.import_graph_def(
             copy,
             input_map=dict(zip(names, values, strict=True)),
@@ -57,9 +61,9 @@ def fetched(concrete: Any, *arguments: Any) -> dict[tuple[str, int], np.ndarray[
     }
 
 
-def _that_run(graph: Any) -> list[Any]:
+def _that_run(graph: FuncGraph) -> list[TfOp]:
     """Returns the ops that a result or a side effect needs, in the order in which they were made."""
-    needed: set[Any] = set()
+    needed: set[TfOp] = set()
     waiting = [*graph.control_outputs, *(tensor.op for tensor in graph.outputs)]
     while waiting:
         op = waiting.pop()

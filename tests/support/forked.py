@@ -24,8 +24,9 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _Result = TypeVar("_Result")
 
@@ -49,7 +50,7 @@ def server() -> Iterator[None]:
         resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
-def call(function: Callable[..., _Result], *args: Any, timeout: float = _TIMEOUT_S) -> _Result:
+def call(function: Callable[..., _Result], *args: object, timeout: float = _TIMEOUT_S) -> _Result:
     """Call a function of a module in a new process.
 
     Args:
@@ -154,14 +155,14 @@ def _execute(arguments: list[str]) -> None:
         runpy.run_path(how, run_name="__main__")
 
 
-def _context() -> Any:
+def _context() -> ForkServerContext:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
     return context
 
 
-def _work(function: Callable[..., Any], args: tuple[Any, ...], result: str, said: str) -> None:
+def _work(function: Callable[..., object], args: tuple[object, ...], result: str, said: str) -> None:
     output = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.options import make_options
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.native.structs import GateHit
 
+_Result = TypeVar("_Result")
 #: Seconds after which a test counts as hanging; then its gate is closed.
 PATIENCE = 120.0
 #: Seconds after which a call that has not ended must have hit.
 SOON = 30.0
 
 
-class Program(threading.Thread):
+class Program(threading.Thread, Generic[_Result]):
     """A call of the program in a thread of its own.
 
     Attributes:
@@ -28,11 +29,11 @@ class Program(threading.Thread):
       error: What it raised.
     """
 
-    def __init__(self, call: Callable[..., Any], *arguments: Any) -> None:
+    def __init__(self, call: Callable[..., _Result], *arguments: object) -> None:
         super().__init__(daemon=True)
         self._call = call
         self._arguments = arguments
-        self.result: Any = None
+        self.result: _Result | None = None
         self.error: BaseException | None = None
         self.start()
 
@@ -43,7 +44,7 @@ class Program(threading.Thread):
         except Exception as error:
             self.error = error
 
-    def returned(self) -> Any:
+    def returned(self) -> _Result:
         """Wait for the end of the call, and return what it returned."""
         self.join(SOON)
         assert not self.is_alive(), "the program hangs"
@@ -79,7 +80,7 @@ class Debugger:
             if (tensor.op_name, tensor.slot) == (op_name, slot) and function in tensor.function
         ][-1]
 
-    def start(self, call: Callable[..., Any], *arguments: Any) -> Program:
+    def start(self, call: Callable[..., _Result], *arguments: object) -> Program[_Result]:
         """Start a call that stops at its first tensor."""
         self.gate.stop_at_next(True)
         return Program(call, *arguments)
@@ -109,7 +110,7 @@ class Debugger:
 
 @contextmanager
 def debugged(
-    folder: Path, mode: str = "FULL_HEALTH", *, patience: float = PATIENCE, **options: Any
+    folder: Path, mode: str = "FULL_HEALTH", *, patience: float = PATIENCE, **options: object
 ) -> Iterator[Debugger]:
     """Record interactively, with a gate that is closed when the time is over.
 

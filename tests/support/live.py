@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from tensorflow.python.eager.polymorphic_function import atomic_function
+
+from tb_debugger_plugin.capture.tf_types import AtomicFunction, FuncGraph
 
 
 def _sets() -> defaultdict[str, set[str]]:
@@ -35,7 +36,7 @@ def tensors_of_functions() -> Iterator[Tensors]:
     make = atomic_function.from_func_graph
     tensors = Tensors()
 
-    def noted(name: Any, graph: Any, *more: Any, **options: Any) -> Any:
+    def noted(name: bytes | str, graph: FuncGraph, *more: object, **options: object) -> AtomicFunction:
         needed = _needed(graph)
         tensors.needed[without_numbers(graph.name)] |= needed
         tensors.idle[without_numbers(graph.name)] |= {
@@ -55,7 +56,7 @@ def without_numbers(graph_name: str) -> str:
     return re.sub(r"_\d+(?=_|$)", "", graph_name)
 
 
-def _needed(graph: Any) -> set[str]:
+def _needed(graph: FuncGraph) -> set[str]:
     waiting = [*graph.outputs, *graph.control_outputs]
     seen = {each.name for each in waiting}
     needed = set()

@@ -49,9 +49,9 @@ class LiveClient:
     def __init__(self, address: str, secret: str | None) -> None:
         self._metadata = None if secret is None else ((discovery.SECRET_KEY, secret),)
         self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
-        self._follows: list[Any] = []
+        self._follows: list[grpc.Call] = []
 
-    def call(self, name: str, request: Any, timeout: float = PATIENCE_S) -> Any:
+    def call(self, name: str, request: Message | bytes, timeout: float = PATIENCE_S) -> Any:
         """Call a method; `request` may be bytes. Returns an answer, or an iterator."""
         method = next(method for method in METHODS if method.name == name)
         make = self.channel.unary_stream if method.is_stream else self.channel.unary_unary
@@ -66,7 +66,7 @@ class LiveClient:
         self._follows.append(states)
         return states
 
-    def control(self, **command: Any) -> Message:
+    def control(self, **command: object) -> Message:
         """Give a command, such as `step={}`."""
         return self.call("Control", Command(**command))
 
@@ -113,7 +113,7 @@ class Debugger:
         self._last_pause = state.pause.number
         return state
 
-    def control(self, **command: Any) -> Message:
+    def control(self, **command: object) -> Message:
         outcome = self.client.control(**command)
         assert outcome.done, outcome.sentence
         return outcome

@@ -5,20 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tb_debugger_plugin.live.messages.messages import Command, Message, State
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.live.program.api import Breakpoints
+    from tb_debugger_plugin.live.program.controller import Controller
 
 PAUSED = int(State.PAUSED)
 OFF = (int(State.DETACHED), int(State.ENDED))
 
 
 @contextmanager
-def debuggers() -> Iterator[Callable[[Any], Debugger]]:
+def debuggers() -> Iterator[Callable[[Breakpoints], Debugger]]:
     """Yield a function that makes a debugger of a program with breakpoints; both end with the block."""
     with ExitStack() as stack:
 
-        def follow(program: Any) -> Debugger:
+        def follow(program: Breakpoints) -> Debugger:
             stack.callback(program.close)
             debugger = Debugger(program.controller)
             stack.callback(debugger.close)
@@ -34,7 +38,7 @@ class Debugger:
       controller: The controller.
     """
 
-    def __init__(self, controller: Any) -> None:
+    def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.number = 0
         self._stack = ExitStack()
@@ -43,7 +47,7 @@ class Debugger:
         self.errors: list[BaseException] = []
         self.results: list[Any] = []
 
-    def start(self, program: Callable[[], Any]) -> None:
+    def start(self, program: Callable[[], object]) -> None:
         """Run a program in a thread; what it returns is in `results`."""
 
         def run() -> None:
@@ -61,7 +65,7 @@ class Debugger:
         """Whether a program has not ended."""
         return any(thread.is_alive() for thread in self._threads)
 
-    def do(self, **what: Any) -> Message:
+    def do(self, **what: object) -> Message:
         """Give a command, which is obeyed."""
         outcome = self.controller.control(Command(**what))
         assert outcome.done, outcome.sentence
@@ -79,7 +83,7 @@ class Debugger:
             assert state.phase not in OFF and rounds < seconds * 2, state
             assert not self.errors, self.errors
 
-    def next(self, **what: Any) -> Message:
+    def next(self, **what: object) -> Message:
         """Give a command, `continue_` unless another one is given, and return the next pause."""
         self.do(**(what or {"continue_": {}}))
         return self.paused()
@@ -105,7 +109,7 @@ class Debugger:
         """The tensors of the current call."""
         return list(self.controller.list_tensors(0, 0).tensors)
 
-    def breakpoint(self, *, condition: str = "", **where: Any) -> int:
+    def breakpoint(self, *, condition: str = "", **where: object) -> int:
         """Set a breakpoint."""
         what = {"where": where, "condition": condition, "enabled": True}
         return int(self.do(set_breakpoint=what).breakpoint)

@@ -17,20 +17,22 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages import messages as m
+from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.arrays import parts_of
 from tb_debugger_plugin.live.program.conditions import parse_condition
 from tb_debugger_plugin.live.program.server import Server
@@ -39,7 +41,8 @@ from tb_debugger_plugin.live.program.tensors import numbers_of
 SOURCE: Final = "/home/me/train.py"
 #: Results of expressions have numbers from here on.
 _RESULTS: Final = 1_000_000_000
-Values = dict[str, Any]
+Array = npt.NDArray[Any]
+Values = dict[str, Array]
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Op:
 
     name: str
     type: str
-    compute: Callable[[Values, int], Any]
+    compute: Callable[[Values, int], Array]
     dtype: str = "float32"
     graph_id: str = "g1"
     function: str = "loss"
@@ -67,12 +70,12 @@ class Op:
     no_value: str = ""
 
 
-def _log(x: Any) -> Any:
+def _log(x: Array) -> Array:
     with np.errstate(all="ignore"):
         return np.log(x)
 
 
-def _times(x: Any, y: Any) -> Any:
+def _times(x: Array, y: Array) -> Array:
     with np.errstate(all="ignore"):
         return x * y
 
@@ -86,11 +89,11 @@ LOSS: Final = (
 )
 
 
-def _while(values: Values, call: int) -> Any:
+def _while(values: Values, call: int) -> Array:
     return values.get("while/Mul", np.full((3, 2), 1 + call, np.float32)) * 2
 
 
-def _bits(name: str) -> Any:
+def _bits(name: str) -> Array:
     return np.arange(-3, 3).reshape(2, 3).astype(getattr(ml_dtypes, name))
 
 
@@ -128,8 +131,8 @@ KINDS: Final = (
 class _Computed:
     """A tensor of the current call."""
 
-    message: Any
-    value: Any
+    message: Message
+    value: Array
 
 
 @dataclass
@@ -141,7 +144,7 @@ class _Goal:
     is_step_over: bool = False
     calls_left: int = 0
     condition: str = ""
-    where: Any = None
+    where: Message | None = None
 
 
 @dataclass
@@ -170,7 +173,7 @@ class ScriptedProgram:
     is_waiting: bool = True
     threads: Sequence[str] = ("MainThread",)
     clock: Callable[[], float] = time.time
-    commands: list[Any] = field(default_factory=list)
+    commands: list[Message] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._changed = threading.Condition()  # guards all below
@@ -179,9 +182,9 @@ class ScriptedProgram:
         self._call, self._next = 0, 0
         self._values: Values = {}
         self._tensors: list[_Computed] = []
-        self._results: dict[int, Any] = {}
+        self._results: dict[int, Array] = {}
         self._counts: Counter[str] = Counter()
-        self._points: dict[int, deque[Any]] = {}
+        self._points: dict[int, deque[Message]] = {}
         self._goal = _Goal()
         self._pauses = self._notices = self._numbers = 0
         self._is_closed = self._is_asked = False
@@ -195,12 +198,12 @@ class ScriptedProgram:
 
     # What the service asks.
 
-    def state(self) -> Any:
+    def state(self) -> Message:
         """Returns the state."""
         with self._changed:
             return self._copy()
 
-    def follow(self, version: int, timeout: float) -> Any:
+    def follow(self, version: int, timeout: float) -> Message:
         """Returns the state when it is newer than a version, or after a time."""
         with self._changed:
             self._changed.wait_for(lambda: self._state.version > version or self._is_closed, timeout)
@@ -215,7 +218,7 @@ class ScriptedProgram:
         finally:
             self._count_follower(-1)
 
-    def control(self, command: Any) -> Any:
+    def control(self, command: Message) -> Message:
         """Returns what came of a command."""
         what = command.WhichOneof("what")
         with self._changed:
@@ -229,7 +232,7 @@ class ScriptedProgram:
             outcome.state.CopyFrom(self._copy())
             return outcome
 
-    def list_tensors(self, after: int, limit: int) -> Any:
+    def list_tensors(self, after: int, limit: int) -> Message:
         """Returns tensors of the current call."""
         with self._changed:
             found = [one.message for one in self._tensors if one.message.number > after]
@@ -242,14 +245,14 @@ class ScriptedProgram:
             found = {one.message.number: one.value for one in self._tensors} | self._results
         if tensor not in found:
             raise NotFoundError(f"The program has gone on: it does not hold tensor {tensor} any more.")
-        yield from parts_of(found[tensor], begin, end)
+        yield from parts_of(np.asarray(found[tensor]), begin, end)
 
-    def evaluate(self, text: str) -> Any:
+    def evaluate(self, text: str) -> Message:
         """Returns the value of an expression with tensors in backticks."""
         with self._changed:
             values = {f"{one.message.op_name}:{one.message.slot}": one.value for one in self._tensors}
         try:
-            names: list[Any] = []
+            names: list[str] = []
             code = re.sub(r"`([^`]+)`", lambda match: f"_[{names.append(match[1]) or len(names) - 1}]", text)
             value = eval(code, {"np": np, "_": [values[name] for name in names]})
         except KeyError as error:
@@ -389,13 +392,13 @@ class ScriptedProgram:
     def _keep(self, computed: _Computed) -> None:
         message, value = computed.message, computed.value
         self._values[message.op_name] = value
-        del message.numbers[:]
         numbers = numbers_of(value, message.dtype)
+        del message.numbers[:]
         message.numbers.extend(m.Number(name=name, value=one) for name, one in numbers.items())
         message.text = str(value.tolist()) if value.size < 5 else ""
         self._state.held_bytes = sum(one.value.nbytes for one in self._tensors)
 
-    def _add_point(self, watched: Any, message: Any) -> None:
+    def _add_point(self, watched: Message, message: Message) -> None:
         points = self._points.setdefault(watched.number, deque(maxlen=1000))
         points.append(m.WatchedPoint(call=self._call, wall_time=self.clock(), numbers=message.numbers))
         del watched.points[:]
@@ -424,13 +427,8 @@ class ScriptedProgram:
             return m.Pause.ASKED, f"Paused at {name}."
         return None
 
-    def _hits(self, one: Any, tensor: Any) -> bool:
-        if (
-            not one.enabled
-            or one.where.calls
-            or not matches(one.where, tensor)
-            or not holds(one.condition, tensor)
-        ):
+    def _hits(self, one: Message, tensor: Message) -> bool:
+        if not (one.enabled and matches(one.where, tensor) and holds(one.condition, tensor)):
             return False
         one.hits += 1
         if one.ignore:
@@ -460,7 +458,7 @@ class ScriptedProgram:
         self._state.doing, self._state.calls_left = self._goal.doing, self._goal.calls_left
         self._changed.notify_all()
 
-    def _copy(self) -> Any:
+    def _copy(self) -> Message:
         state = m.State()
         state.CopyFrom(self._state)
         return state
@@ -470,7 +468,7 @@ class ScriptedProgram:
             self._state.followers += change
             self._touch()
 
-    def _refusal(self, command: Any, what: str | None) -> str:
+    def _refusal(self, command: Message, what: str | None) -> str:
         if what is None:
             return "The command is empty."
         if self.read_only:
@@ -496,25 +494,25 @@ class ScriptedProgram:
         self._advance()
         return bool(self._state.phase != m.State.RUNNING)
 
-    def _continue(self, command: Any) -> None:
+    def _continue(self, command: Message) -> None:
         where = command.tensor if command.HasField("tensor") else None
         text = f"continue {command.calls} calls" if command.calls else "continue"
         self._go_on(_Goal(text, calls_left=command.calls, condition=command.condition, where=where))
 
-    def _pause(self, _: Any) -> None:
+    def _pause(self, _: Message) -> None:
         self._is_asked = self._state.phase in (m.State.RUNNING, m.State.DETACHED)
         if self._state.phase == m.State.DETACHED:
             self._state.phase = m.State.RUNNING
 
-    def _detach(self, _: Any) -> None:
+    def _detach(self, _: Message) -> None:
         self._go_on(_Goal("detach"))
         self._state.phase = m.State.DETACHED
 
-    def _end(self, _: Any) -> None:
+    def _end(self, _: Message) -> None:
         self._state.phase = m.State.ENDED
         self._state.ClearField("pause")
 
-    def _set_breakpoint(self, given: Any) -> Any:
+    def _set_breakpoint(self, given: Message) -> Message:
         try:
             parse_condition(given.condition)
         except UsageError as error:
@@ -533,16 +531,13 @@ class ScriptedProgram:
         one.problem = "" if one.num_tensors or one.where.calls else "No tensor of the program fits it."
         return m.Outcome(breakpoint=number)
 
-    def _remove_breakpoint(self, number: int) -> Any:
-        kept = [one for one in self._state.breakpoints if one.number != number]
-        if len(kept) == len(self._state.breakpoints):
+    def _remove_breakpoint(self, number: int) -> Message | None:
+        if number not in [one.number for one in self._state.breakpoints]:
             return m.Outcome(sentence=f"There is no breakpoint {number}.")
-        copies = [m.Breakpoint.FromString(one.SerializeToString()) for one in kept]
-        del self._state.breakpoints[:]
-        self._state.breakpoints.extend(copies)
+        _remove(self._state.breakpoints, number)
         return None
 
-    def _change(self, given: Any) -> Any:
+    def _change(self, given: Message) -> Message | None:
         pause = self._state.pause
         if not pause.can_change or pause.tensor.number != given.tensor:
             return m.Outcome(sentence=pause.cannot_change or "The program is not paused at this tensor.")
@@ -560,22 +555,17 @@ class ScriptedProgram:
         self._state.notices.add(number=self._notices, sentence=sentence)
         return None
 
-    def _watch(self, where: Any) -> Any:
+    def _watch(self, where: Message) -> Message:
         number = 1 + max((one.number for one in self._state.watched), default=0)
         self._state.watched.add(number=number, where=where)
         return m.Outcome(breakpoint=number)
 
     def _unwatch(self, number: int) -> None:
-        kept = [
-            m.Watched.FromString(one.SerializeToString())
-            for one in self._state.watched
-            if one.number != number
-        ]
-        del self._state.watched[:]
-        self._state.watched.extend(kept)
+        _remove(self._state.watched, number)
 
 
-_COMMANDS: Final[dict[str, Callable[[ScriptedProgram, Any], Any]]] = {
+_Served = TypeVar("_Served")
+_COMMANDS: Final[dict[str, Callable[[ScriptedProgram, Any], Message | None]]] = {
     "step": lambda program, _: program._go_on(_Goal("step", is_step=True)),
     "step_over": lambda program, _: program._go_on(_Goal("step_over", is_step_over=True)),
     "continue_": ScriptedProgram._continue,
@@ -590,18 +580,24 @@ _COMMANDS: Final[dict[str, Callable[[ScriptedProgram, Any], Any]]] = {
 }
 
 
-def _line(tensor: Any) -> str:
+def _remove(messages: MutableSequence[Message], number: int) -> None:
+    """Remove the message with a number."""
+    for at in [at for at, one in enumerate(messages) if one.number == number]:
+        del messages[at]
+
+
+def _line(tensor: Message) -> str:
     return f"{Path(tensor.path).name}:{tensor.line}"
 
 
-def _static(op: Op) -> Any:
+def _static(op: Op) -> Message:
     return m.Tensor(
         **{"op_name": op.name, "op_type": op.type, "layer": op.layer, "function": op.function},
         **{"path": op.path, "line": op.line},
     )
 
 
-def matches(where: Any, tensor: Any) -> bool:
+def matches(where: Message, tensor: Message) -> bool:
     """Whether a tensor is meant by a place."""
     if where.calls:
         return False
@@ -616,7 +612,7 @@ def matches(where: Any, tensor: Any) -> bool:
     return all(wanted)
 
 
-def holds(condition: str, tensor: m.Message) -> bool:
+def holds(condition: str, tensor: Message) -> bool:
     """Whether a condition holds for a tensor; one over a number that is not known does not."""
     known = {one.name: one.value for one in tensor.numbers}
     return parse_condition(condition).holds({**dict.fromkeys(NUMBERS), **known})
@@ -624,8 +620,8 @@ def holds(condition: str, tensor: m.Message) -> bool:
 
 @contextmanager
 def served(
-    program: Any, folder: Path, *, files: str = "", argv: Sequence[str] = ("train.py",), **fields: Any
-) -> Iterator[Any]:
+    program: _Served, folder: Path, *, files: str = "", argv: Sequence[str] = ("train.py",), **fields: object
+) -> Iterator[_Served]:
     """Serves a program on loopback during the block, with the file by which debuggers find it.
 
     Args:

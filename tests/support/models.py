@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 SEED = 3
+#: A model, its inputs and its labels, and what makes them.
+Made: TypeAlias = tuple[tf.keras.Model, tf.Tensor, tf.Tensor]
+Maker: TypeAlias = Callable[[], Made]
 
 
 class Training:
@@ -19,7 +22,7 @@ class Training:
       make: Returns a model, its inputs and its labels.
     """
 
-    def __init__(self, make: Callable[[], tuple[Any, Any, Any]]) -> None:
+    def __init__(self, make: Maker) -> None:
         tf.keras.utils.set_random_seed(SEED)
         self._model, self._x, self._y = make()
         self._model(self._x)
@@ -47,34 +50,34 @@ class Training:
         self._optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
 
 
-def mlp() -> tuple[Any, Any, Any]:
+def mlp() -> Made:
     """64-128-128-10."""
     dense = tf.keras.layers.Dense
     model = tf.keras.Sequential([dense(128, activation="relu"), dense(128, activation="relu"), dense(10)])
     return model, _normal([32, 64]), _integers(10, [32])
 
 
-def cnn() -> tuple[Any, Any, Any]:
+def cnn() -> Made:
     """Two blocks of convolution, batch norm, ReLU and pooling."""
     return _cnn([8, 16], [16, 16, 16, 3])
 
 
-def full_cnn() -> tuple[Any, Any, Any]:
+def full_cnn() -> Made:
     """The CNN of the benchmarks: three blocks, 64 images of 32 x 32."""
     return _cnn([32, 64, 128], [64, 32, 32, 3])
 
 
-def gpt() -> tuple[Any, Any, Any]:
+def gpt() -> Made:
     """A transformer layer."""
     return _gpt(layers=1, width=32, vocabulary=64, text=[8, 16])
 
 
-def full_gpt() -> tuple[Any, Any, Any]:
+def full_gpt() -> Made:
     """The transformer of the benchmarks: four layers of 128, 16 texts of 64 tokens."""
     return _gpt(layers=4, width=128, vocabulary=256, text=[16, 64])
 
 
-def dropout_model(optimizer: str, **options: Any) -> Any:
+def dropout_model(optimizer: str, **options: object) -> tf.keras.Model:
     """A small model whose training draws random numbers, compiled."""
     tf.keras.utils.set_random_seed(1)
     layers = [
@@ -87,9 +90,9 @@ def dropout_model(optimizer: str, **options: Any) -> Any:
     return model
 
 
-def _cnn(widths: list[int], images: list[int]) -> tuple[Any, Any, Any]:
+def _cnn(widths: list[int], images: list[int]) -> Made:
     layers = tf.keras.layers
-    blocks: list[Any] = []
+    blocks: list[tf.keras.layers.Layer] = []
     for width in widths:
         blocks += [layers.Conv2D(width, 3, padding="same"), layers.BatchNormalization(), layers.ReLU()]
         blocks += [layers.MaxPooling2D()]
@@ -97,7 +100,7 @@ def _cnn(widths: list[int], images: list[int]) -> tuple[Any, Any, Any]:
     return model, _normal(images), _integers(10, images[:1])
 
 
-def _gpt(layers: int, width: int, vocabulary: int, text: list[int]) -> tuple[Any, Any, Any]:
+def _gpt(layers: int, width: int, vocabulary: int, text: list[int]) -> Made:
     keras = tf.keras.layers
     inputs = tf.keras.Input(text[1:], dtype="int32")
     x = keras.Embedding(vocabulary, width)(inputs)
@@ -111,9 +114,9 @@ def _gpt(layers: int, width: int, vocabulary: int, text: list[int]) -> tuple[Any
     return model, tokens, tokens
 
 
-def _normal(shape: list[int]) -> Any:
+def _normal(shape: list[int]) -> tf.Tensor:
     return tf.constant(np.random.default_rng(SEED).normal(size=shape), tf.float32)
 
 
-def _integers(below: int, shape: list[int]) -> Any:
+def _integers(below: int, shape: list[int]) -> tf.Tensor:
     return tf.constant(np.random.default_rng(SEED).integers(0, below, shape), tf.int32)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.events import Recording, kinds_of, vector
 
 #: The ops of the training function, in order: name, type, inputs, and fields of our own.
-OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
+OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, str | list[str]]], ...] = (
     ("x", "Placeholder", (), {}),
     ("read", "ReadVariableOp", ("h:0",), {"variable": "dense/kernel", "layer": "dense"}),
     ("read_2", "ReadVariableOp", ("h:0",), {"variable": "out/kernel", "layer": "out"}),
@@ -29,7 +30,7 @@ OPS: tuple[tuple[str, str, tuple[str, ...], dict[str, Any]], ...] = (
 )
 
 
-def numerics(array: Any, dtype: int = 1, tensor_id: int = -1) -> Any:
+def numerics(array: npt.ArrayLike, dtype: int = 1, tensor_id: int = -1) -> Message:
     """Makes the FULL_NUMERICS summary of an array, counted one element at a time."""
     flat = [float(x) for x in np.ravel(np.asarray(array, np.float64))]
     finite = [x for x in flat if math.isfinite(x)]
@@ -41,7 +42,7 @@ def numerics(array: Any, dtype: int = 1, tensor_id: int = -1) -> Any:
 
 def training(
     folder: Path,
-    steps: Sequence[Mapping[str, Any]],
+    steps: Sequence[Mapping[str, npt.ArrayLike | Message]],
     *,
     mode: TensorDebugMode = TensorDebugMode.FULL_NUMERICS,
     dtype: int = 1,

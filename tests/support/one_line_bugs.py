@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-Program = Callable[..., Any]
+Program = Callable[..., object]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Bug:
     program: Program
     op: str
     words: str
-    arguments: tuple[Any, ...]
+    arguments: tuple[tf.Tensor, ...]
     is_gradient: bool = False
     is_repaired: bool = True
 
@@ -41,7 +41,7 @@ class Bug:
         """Name of the program."""
         return str(self.program.__name__)
 
-    def traced(self) -> list[Any]:
+    def traced(self) -> list[tf.Tensor]:
         """Run the program, or its gradient, as a function."""
 
         def run(*arguments):
@@ -49,7 +49,7 @@ class Bug:
 
         return tf.function(run, autograph=False)(*self.arguments)
 
-    def changed(self, before: str, after: str) -> list[Any]:
+    def changed(self, before: str, after: str) -> list[tf.Tensor]:
         """Run the program with a changed line."""
         source = inspect.getsource(self.program)
         assert source.count(before) == 1
@@ -58,7 +58,7 @@ class Bug:
         return results(names[self.name], self.arguments, is_gradient=self.is_gradient)
 
 
-def results(program: Program, arguments: tuple[Any, ...], *, is_gradient: bool) -> list[Any]:
+def results(program: Program, arguments: tuple[tf.Tensor, ...], *, is_gradient: bool) -> list[tf.Tensor]:
     """The results of a program, or the gradients of its first argument."""
     if not is_gradient:
         return tf.nest.flatten(program(*arguments))
@@ -68,7 +68,7 @@ def results(program: Program, arguments: tuple[Any, ...], *, is_gradient: bool) 
     return [tape.gradient(result, arguments[0])]
 
 
-def floats(*values: float) -> Any:
+def floats(*values: float) -> tf.Tensor:
     return tf.constant(values, tf.float32)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support import forked
+from tests.support.checkout import ROOT
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 EXAMPLE = "tb_debugger_plugin.examples.buggy_digits"
@@ -39,6 +41,26 @@ def run_python(*arguments: str, timeout: float | None = None) -> str:
     run = forked.run(arguments, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}, timeout=timeout)
     assert run.returncode == 0, run.stderr
     return run.stdout
+
+
+def run_apart(*arguments: str, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process that has imported nothing before; a failure shows its errors.
+
+    Args:
+      arguments: As for :func:`run_python`.
+      timeout: Seconds after which the process is killed.
+      **environment: More variables of the environment, which TensorFlow may read when it is imported.
+    """
+    run = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert run.returncode == 0, run.stderr
+    return run
 
 
 _HEED = """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.events import fileset
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import BAD_SIGNS, COUNTS, SUMMARY_COLUMNS, TensorDebugMode
 
 #: The columns that `counts` computes.
@@ -60,9 +61,23 @@ class Recorded:
     """All records of one file set."""
 
     traces: list[Trace]
-    executions: list[Any]
+    executions: list[Message]
     frames: dict[str, tuple[str, int, str, str]]
-    events: dict[str, list[Any]]
+    events: dict[str, list[Message]]
+
+    def records(self, kind: str) -> list[Message]:
+        """Returns the records of a kind, such as `debugged_graph`, file by file in the order of time."""
+        events = (event for events in self.events.values() for event in events)
+        return [getattr(event, kind) for event in events if event.HasField(kind)]
+
+    def graph_names(self) -> dict[str, str]:
+        """Returns the names of the graphs, by their ids."""
+        return {graph.graph_id: graph.graph_name for graph in self.records("debugged_graph")}
+
+    def protos_of(self, op_name: str, slot: int = 0) -> list[Message]:
+        """Returns the messages of the values of one tensor, in the order in which it was computed."""
+        traces = self.records("graph_execution_trace")
+        return [t.tensor_proto for t in traces if (t.op_name, t.output_slot) == (op_name, slot)]
 
     def of(self, op_name: str, slot: int = 0) -> list[list[float]]:
         """Returns the summaries of one tensor, in the order in which it was computed."""
@@ -89,7 +104,7 @@ class Recorded:
         return {trace.op_type for trace in self.traces}
 
 
-def summary(proto: Any) -> list[float]:
+def summary(proto: Message) -> list[float]:
     """Returns the numbers of a summary, from either of the two recorders."""
     if proto.tensor_content:
         return list(np.frombuffer(proto.tensor_content, "<f8"))
@@ -111,7 +126,7 @@ def read_each(root: Path) -> list[Recorded]:
 
 
 def _read(files: fileset.FileSet) -> Recorded:
-    events: dict[str, list[Any]] = {}
+    events: dict[str, list[Message]] = {}
     for suffix in fileset.SUFFIXES:
         contents = fileset.read_with_tail(files, suffix)
         assert not contents.damages
@@ -132,7 +147,7 @@ def _read(files: fileset.FileSet) -> Recorded:
     return Recorded(traces, [event.execution for event in events["execution"]], frames, events)
 
 
-def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
+def _trace(trace: Message, names: dict[str, str], ops: dict[tuple[str, str], str]) -> Trace:
     graph_id = trace.tfdbg_context_id
     op_type = ops[graph_id, trace.op_name]
     mode = TensorDebugMode(trace.tensor_debug_mode)
@@ -141,7 +156,7 @@ def _trace(trace: Any, names: dict[str, str], ops: dict[Any, str]) -> Trace:
     return Trace(mode, values, names[graph_id], trace.op_name, op_type, trace.output_slot, graph_id)
 
 
-def counts(array: Any) -> list[float]:
+def counts(array: npt.ArrayLike) -> list[float]:
     """Counts size, -inf, +inf, NaN, negative, zero, positive of an array, element by element: an oracle."""
     array = np.asarray(array)
     is_complex = array.dtype.kind == "c"

@@ -11,7 +11,7 @@ goes on, in the place of a terminal. ::
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.screen import Screen, text_of
@@ -22,7 +22,7 @@ TILL_BAD: Final = RunRequest(till_filter="has_inf_or_nan")
 End = Resume | Leave | Detach
 
 
-def go_on(**request: Any) -> Resume:
+def go_on(**request: object) -> Resume:
     """Returns the end of a shell after which the program goes on."""
     return Resume(RunRequest(**request))
 

@@ -9,8 +9,6 @@ Use::
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 
 v1 = tf.compat.v1
@@ -33,7 +31,7 @@ class Net:
             self.checked = tf.debugging.check_numerics(self.logs, "bad logs", name="checked")
             self.init = v1.global_variables_initializer()
 
-    def session(self, *, initialized: bool = True, **options: Any) -> Any:
+    def session(self, *, initialized: bool = True, **options: object) -> v1.Session:
         """Returns a session, whose variables have values if they are wanted."""
         session = v1.Session(graph=self.graph, **options)
         if initialized:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.shell.command import Answer
@@ -24,12 +23,12 @@ class NumberedLines(Sequence[Line]):
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Line:
         self.made += 1
         return plain(f"line {index}")
 
 
-def shell_over(folder: Path, **facts: Any) -> Shell:
+def shell_over(folder: Path, **facts: object) -> Shell:
     """A shell over the runs of a folder."""
     return Shell(COMMANDS, location(str(folder)), **facts)
 

@@ -6,7 +6,6 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
 
 from tb_debugger_plugin.events import fileset
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, METADATA, TAILED, FileSet
@@ -39,7 +38,7 @@ def _check(files: FileSet) -> None:
     assert theirs == ours
 
 
-def _read_by_tensorflow(folder: str) -> dict[str, list[Any]]:
+def _read_by_tensorflow(folder: str) -> dict[str, list[tuple[str, str, int]]]:
     """Returns what `_events` returns; also reads everything that the reader can look up for a record."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorFlow's imports warn.
@@ -59,7 +58,7 @@ def _read_by_tensorflow(folder: str) -> dict[str, list[Any]]:
         }
 
 
-def _events(files: FileSet, suffix: str) -> list[Any]:
+def _events(files: FileSet, suffix: str) -> list[tuple[str, str, int]]:
     events = [record.event for record in fileset.read_with_tail(files, suffix).records]
     if suffix == EXECUTION:
         return [(e.execution.op_type, e.execution.graph_id, e.execution.num_outputs) for e in events]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import bisect
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from tb_debugger_plugin.events.modes import (
 HOST_MEMORY = -1.0
 
 
-def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, tensor_id: int) -> list[float]:
+def summarize(array: np.ndarray, dtype: int, mode: TensorDebugMode, tensor_id: int) -> list[float]:
     """Compute the summary of a tensor.
 
     Args:
@@ -53,7 +52,7 @@ def summarize(array: np.ndarray[Any, Any], dtype: int, mode: TensorDebugMode, te
     return [float(columns[name]) for name in names]
 
 
-def _description(array: np.ndarray[Any, Any], dtype: int, tensor_id: int) -> dict[str, float]:
+def _description(array: np.ndarray, dtype: int, tensor_id: int) -> dict[str, float]:
     """Return the columns that do not depend on the elements."""
     dims = array.shape[-SHAPE_DIMS:]
     padded = [*dims, *[0] * (SHAPE_DIMS - len(dims))]
@@ -61,7 +60,7 @@ def _description(array: np.ndarray[Any, Any], dtype: int, tensor_id: int) -> dic
     return {**values, "rank": array.ndim, "size": array.size, **dict(zip(DIMS, padded, strict=True))}
 
 
-def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
+def _measured(array: np.ndarray) -> dict[str, float]:
     """Return the columns of flags, counts and moments."""
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         values = _as_complex(array) if array.dtype.kind == "c" else array.astype(np.float64)
@@ -87,7 +86,7 @@ def _measured(array: np.ndarray[Any, Any]) -> dict[str, float]:
     }
 
 
-def _as_complex(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_complex(array: np.ndarray) -> np.ndarray:
     """Return a real number of the same kind for each complex one, whose kind is that of its worse part."""
 
     def kind(number: complex) -> float:

@@ -9,27 +9,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import EagerTensor
 
 #: How often each function is called; the elements of `moving` change.
 STEPS = 4
 LARGE = 5000
 
 
-def _bumps(shape: tuple[int, ...]) -> Any:
+def _bumps(shape: tuple[int, ...]) -> np.ndarray:
     """Numbers of both signs, each unlike its neighbours."""
     return (np.sin(np.arange(int(np.prod(shape))) * 0.7) * 3).reshape(shape)
 
 
-def _with_bad(array: Any) -> Any:
+def _with_bad(array: np.ndarray) -> np.ndarray:
     flat = array.reshape(-1)
     flat[[1, 4, 6]] = np.nan, np.inf, -np.inf
     return array
 
 
-def large() -> Any:
+def large() -> np.ndarray:
     """A matrix of 100 MB: a wave, with one NaN, one infinity and one negative infinity."""
     rows, columns = np.ogrid[0:LARGE, 0:LARGE]
     matrix = (np.sin(rows / 300.0) + np.cos(columns / 200.0)).astype(np.float32)
@@ -38,7 +41,7 @@ def large() -> Any:
 
 
 #: By the name of its op: dtype and elements. The dtype is TensorFlow's name.
-VALUES: dict[str, tuple[str, Callable[[], Any]]] = {
+VALUES: dict[str, tuple[str, Callable[[], np.ndarray | np.generic]]] = {
     "half": ("float16", lambda: _with_bad(_bumps((6, 8)))),
     "brain": ("bfloat16", lambda: _with_bad(_bumps((6, 8)))),
     "eight": ("float8_e5m2", lambda: _bumps((4, 5))),
@@ -65,16 +68,16 @@ def run(*, with_large: bool) -> None:
         arrays["large"] = ("float32", large())
 
     @tf.function
-    def shown() -> list[Any]:
+    def shown() -> list[tf.Tensor]:
         small = ((name, *value) for name, value in arrays.items() if name != "large")
-        return [tf.identity(_constant(tf, array, dtype), name=name) for name, dtype, array in small]
+        return [tf.identity(_constant(array, dtype), name=name) for name, dtype, array in small]
 
     @tf.function
-    def pass_on(x: Any) -> Any:
+    def pass_on(x: tf.Tensor) -> tf.Tensor:
         return tf.identity(x, name="large")
 
     @tf.function
-    def moving(step: Any) -> Any:
+    def moving(step: tf.Tensor) -> tf.Tensor:
         return tf.identity(step * tf.ones([2, 3]), name="moving")
 
     shown()
@@ -84,8 +87,10 @@ def run(*, with_large: bool) -> None:
         moving(tf.constant(float(step) if step != 2 else np.nan))
 
 
-def _constant(tf: Any, array: Any, dtype: str) -> Any:
+def _constant(array: np.ndarray, dtype: str) -> EagerTensor:
     """A constant; TensorFlow makes those of small floats from larger ones."""
+    import tensorflow as tf
+
     kind = tf.dtypes.experimental.float8_e5m2 if dtype == "float8_e5m2" else tf.as_dtype(dtype)
     if dtype in ("bfloat16", "float8_e5m2", "float16"):
         return tf.cast(tf.constant(array, tf.float32), kind)

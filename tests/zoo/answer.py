@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
@@ -139,13 +139,13 @@ def _of_origin(entry: Mapping[str, Any]) -> Answer:
     return Answer(entry["op_type"] or "", file, line, kind, entry["category"], _edit(entry["example"], line))
 
 
-def _edit(example: Any, line: int) -> Edit | None:
+def _edit(example: object, line: int) -> Edit | None:
     if example is None or _fields(example)["before"] is None:
         return None
     return Edit(line, _fields(example)["before"], _fields(example)["after"])
 
 
-def _fields(entry: Any) -> Mapping[str, Any]:
+def _fields(entry: object) -> Mapping[str, Any]:
     """The fields of an entry, which is a mapping or an object."""
     return entry if isinstance(entry, Mapping) else _Attributes(entry)
 
@@ -160,7 +160,7 @@ class _Attributes(Mapping[str, Any]):
         except AttributeError:
             raise KeyError(name) from None
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(dir(self._entry))
 
     def __len__(self) -> int:

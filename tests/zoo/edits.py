@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def results(name: str, text: str, arguments: Sequence[str] = ()) -> list[float]:
     return numbers + [float(value) for variable in _variables(names) for value in np.ravel(variable)]
 
 
-def _variables(names: Mapping[str, Any]) -> list[Any]:
+def _variables(names: Mapping[str, object]) -> list[np.ndarray]:
     import keras
     import tensorflow as tf
 

@@ -13,11 +13,15 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tests.zoo.truth import Cause, Program
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import EagerTensor
 
 #: Ops that make no value themselves: what they return comes from outside.
 _READERS = frozenset(
@@ -58,7 +62,7 @@ class Oracle:
         self._kinds: dict[int, frozenset[str]] = {}  # of tensors, by their numbers
         self._makers: dict[int, _Lines] = {}
         self._users: dict[tuple[str, int], _Lines] = {}
-        self._tensors: list[Any] = []  # numbers of tensors are never used twice while these are alive
+        self._tensors: list[object] = []  # numbers of tensors are never used twice while these are alive
         self._lock = threading.RLock()  # guards the fields above
 
     def watch(self) -> None:
@@ -73,7 +77,7 @@ class Oracle:
         """Hold a function as long as the program runs."""
         self._tensors.append(function)
 
-    def see_value(self, value: Any) -> None:
+    def see_value(self, value: npt.ArrayLike) -> None:
         """Look at an array that becomes a tensor."""
         array = np.asarray(value)
         if array.dtype.kind in "fc":
@@ -82,11 +86,11 @@ class Oracle:
     def _see(
         self,
         op_type: str | bytes,
-        inputs: Sequence[Any],
-        attrs: Any,
-        outputs: Sequence[Any],
+        inputs: Sequence[EagerTensor],
+        attrs: object,
+        outputs: Sequence[EagerTensor],
         op_name: str | None = None,
-        graph: Any = None,
+        graph: object = None,
     ) -> None:
         if graph is not None:
             return
@@ -98,13 +102,15 @@ class Oracle:
             for output in outputs:
                 self._see_output(op_type, output, bad_inputs, lines)
 
-    def _see_inputs(self, op_type: str, inputs: Sequence[Any], lines: _Lines) -> None:
+    def _see_inputs(self, op_type: str, inputs: Sequence[EagerTensor], lines: _Lines) -> None:
         for tensor in inputs:
             if id(tensor) not in self._kinds:
                 self._comes_in(self._remember(tensor), lines)
             self._users[op_type, id(tensor)] = lines
 
-    def _see_output(self, op_type: str, tensor: Any, bad_inputs: frozenset[str], lines: _Lines) -> None:
+    def _see_output(
+        self, op_type: str, tensor: EagerTensor, bad_inputs: frozenset[str], lines: _Lines
+    ) -> None:
         self._makers[id(tensor)] = lines
         new = self._remember(tensor) - bad_inputs
         if op_type in _READERS:
@@ -115,7 +121,7 @@ class Oracle:
     def _comes_in(self, kinds: frozenset[str], lines: _Lines) -> None:
         self.events += [Event(kind, "", lines) for kind in sorted(kinds)]
 
-    def _remember(self, tensor: Any) -> frozenset[str]:
+    def _remember(self, tensor: EagerTensor) -> frozenset[str]:
         self._tensors.append(tensor)
         self._kinds[id(tensor)] = _kinds_of(tensor)
         return self._kinds[id(tensor)]
@@ -139,7 +145,7 @@ class Oracle:
         return next(filter(None, [*made, *used]), ())
 
 
-def _kinds_of(tensor: Any) -> frozenset[str]:
+def _kinds_of(tensor: EagerTensor) -> frozenset[str]:
     if not hasattr(tensor, "numpy") or not (tensor.dtype.is_floating or tensor.dtype.is_complex):
         return frozenset()
     return _kinds_of_array(np.asarray(tensor.numpy()))
@@ -223,7 +229,11 @@ def _see_feeds(oracle: Oracle) -> Callable[..., None]:
     """Looks at what is fed to a session; the ops inside cannot be looked at."""
 
     def see(
-        _: object, __: object, feeds: dict[Any, Any] | None = None, *rest: object, **names: object
+        _: object,
+        __: object,
+        feeds: dict[object, npt.ArrayLike] | None = None,
+        *rest: object,
+        **names: object,
     ) -> None:
         for value in (feeds or {}).values():
             oracle.see_value(value)
@@ -231,10 +241,10 @@ def _see_feeds(oracle: Oracle) -> Callable[..., None]:
     return see
 
 
-def _call_first(owner: Any, name: str, call: Callable[..., None]) -> None:
+def _call_first(owner: object, name: str, call: Callable[..., None]) -> None:
     original = getattr(owner, name)
 
-    def replacement(*args: Any, **kwargs: Any) -> Any:
+    def replacement(*args: object, **kwargs: object) -> object:
         call(*args)
         return original(*args, **kwargs)
 

@@ -16,19 +16,12 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture import own_recording
 from tb_debugger_plugin.cli.main import main
 from tests.support.asking import Asker
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("the_log_waits_for_the_answer")]
 
 V1 = tf.compat.v1
-
-
-@pytest.fixture(autouse=True)
-def the_log_waits_for_the_answer(monkeypatch: pytest.MonkeyPatch, the_log_explains_nothing: None) -> None:
-    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 16 << 20)
-    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 60.0)
 
 
 def nan_in_records(folder: Path) -> None:

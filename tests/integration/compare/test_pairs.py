@@ -9,7 +9,6 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -25,9 +24,9 @@ pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 class Variant:
     """What a program does in another way than the base."""
 
-    activation: Callable[[Any], Any] = tf.nn.relu
+    activation: Callable[[tf.Tensor], tf.Tensor] = tf.nn.relu
     seed: int = 1
-    dtype: Any = tf.float32
+    dtype: tf.DType = tf.float32
     xla: bool = False
     epsilon: float = 1e-3
     initial: float = 0.3
@@ -47,7 +46,7 @@ def train(variant: Variant) -> None:
     weight = tf.Variable(tf.cast(0.1 * noise, dtype))
     bias = tf.Variable(tf.fill([8], tf.constant(variant.initial, dtype)))  # the initial value
 
-    def forward(x: Any) -> Any:
+    def forward(x: tf.Tensor) -> tf.Tensor:
         h = tf.matmul(x, weight) + bias
         if variant.shift:
             h = h + tf.constant(0.25, dtype)  # the inserted op
@@ -56,7 +55,7 @@ def train(variant: Variant) -> None:
         return h * tf.math.rsqrt(spread + variant.epsilon)  # the epsilon
 
     @tf.function(jit_compile=variant.xla)
-    def step(x: Any) -> Any:
+    def step(x: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(forward(x) - 1.0))
             scaled = loss * variant.loss_scale  # the loss scale
@@ -111,7 +110,7 @@ def train_in_threads(factor: float) -> None:
     """Threads call one function with other numbers each, in any order."""
 
     @tf.function
-    def step(x: Any) -> Any:
+    def step(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.exp(x) * factor)  # the factor
 
     def work(number: int) -> None:

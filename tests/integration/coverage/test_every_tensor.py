@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +25,10 @@ def ragged(values: tf.Tensor) -> tf.Tensor:
 
 
 def sparse(matrix: tf.Tensor) -> tf.Tensor:
-    stored = tf.sparse.from_dense(matrix)
+    stored = tf.sparse.reorder(tf.sparse.add(tf.sparse.from_dense(matrix), tf.sparse.from_dense(matrix)))
     roots = tf.sparse.map_values(tf.sqrt, stored)
-    return tf.sparse.sparse_dense_matmul(roots, matrix) + tf.sparse.to_dense(roots)
+    shares = tf.sparse.reduce_sum(tf.sparse.softmax(stored), 1)
+    return tf.sparse.sparse_dense_matmul(roots, matrix) + tf.sparse.to_dense(roots) + shares
 
 
 TABLE = tf.Variable([[1.0, -1.0], [0.0, np.nan]])
@@ -53,7 +53,7 @@ def python_functions(x: tf.Tensor) -> tf.Tensor:
 
 
 @tf.custom_gradient
-def clipped(x: tf.Tensor) -> Any:
+def clipped(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
     return tf.exp(x), lambda upstream: tf.clip_by_value(upstream / x, -1.0, 1.0)
 
 
@@ -99,7 +99,10 @@ def dtypes(x: tf.Tensor) -> tf.Tensor:
     sums = [
         tf.cast(tf.math.log(tf.cast(x, dtype)), tf.float32) for dtype in ("float16", "bfloat16", "float64")
     ]
-    return tf.add_n(sums) + tf.abs(tf.signal.fft(tf.cast(x, tf.complex64)))
+    waves = tf.abs(tf.signal.fft(tf.exp(tf.complex(tf.zeros_like(x), x))))
+    bits = tf.bitwise.bitwise_and(tf.cast(tf.math.is_finite(x), tf.uint8), 1)
+    fake = tf.quantization.fake_quant_with_min_max_args(x)
+    return tf.add_n(sums) + waves + fake + tf.cast(bits, tf.float32)
 
 
 def many_results(matrix: tf.Tensor) -> list[tf.Tensor]:
@@ -115,7 +118,9 @@ def printed_and_asserted(x: tf.Tensor) -> tf.Tensor:
     return tf.strings.length(tf.strings.as_string(x)), tf.negative(x)
 
 
-PROGRAMS: list[tuple[Callable[..., Any], np.ndarray[Any, Any], set[str]]] = [
+#: What it returns is a nest of tensors.
+Program = Callable[[tf.Tensor], object]
+PROGRAMS: list[tuple[Program, np.ndarray, set[str]]] = [
     (ragged, X, {"Exp", "UnsortedSegmentSum"}),
     (sparse, SQUARE, {"Sqrt", "SparseTensorDenseMatMul", "GatherNd"}),
     (resources, X, {"ResourceGather", "LookupTableFindV2", "Min"}),
@@ -140,7 +145,7 @@ def values_of(traces: list[Trace]) -> dict[tuple[str, int], list[float]]:
 
 @pytest.mark.parametrize(("program", "argument", "types"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
 def test_every_tensor_of_a_graph_is_recorded_as_it_is_fetched(
-    tmp_path: Path, program: Callable[..., Any], argument: np.ndarray[Any, Any], types: set[str]
+    tmp_path: Path, program: Program, argument: np.ndarray, types: set[str]
 ) -> None:
     with without_graph_optimization():
         plain = tf.nest.map_structure(np.asarray, tf.function(program)(tf.constant(argument)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +75,7 @@ def test_a_name_scope_is_chosen_by_name(tmp_path: Path) -> None:
     ids=["all", "dtypes", "names", "both", "NumPy", "none", "integers", "by a function"],
 )
 def test_dtypes_are_chosen_by_a_collection_or_a_function(
-    tmp_path: Path, chosen: Any, expected: set[str]
+    tmp_path: Path, chosen: object, expected: set[str]
 ) -> None:
     names = ["float16", "float32", "float64", "int32", "int64", "bool"]
     x = tf.constant([0, 1])
@@ -132,7 +131,7 @@ def test_op_types_are_chosen_by_a_pattern_from_their_beginning(
     ids=str,
 )
 def test_only_the_chosen_steps_are_recorded(
-    tmp_path: Path, options: dict[str, Any], expected: list[int]
+    tmp_path: Path, options: dict[str, object], expected: list[int]
 ) -> None:
     function = tf.function(lambda x: tf.negative(x, name="neg"))
     inputs = [np.arange(i + 1, dtype=np.float32) for i in range(10)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -24,8 +22,7 @@ v1 = tf.compat.v1
 
 
 @pytest.fixture(autouse=True)
-def tables_and_functions_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gc.collect()  # the functions of other tests
+def tables_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
 
 
@@ -37,7 +34,7 @@ def risky(x: tf.Tensor) -> tf.Tensor:
 RISKY = f"risky (test_not_recorded.py:{risky.__code__.co_firstlineno + 1})"
 
 
-def broken(*_: Any, **__: Any) -> None:
+def broken(*_: object, **__: object) -> None:
     raise KeyError("a bug of ours")
 
 
@@ -66,30 +63,33 @@ def test_a_function_that_cannot_be_watched_is_named_with_its_line_and_its_graph(
 ) -> None:
     from tb_debugger_plugin.capture.engines import instrument
 
-    monkeypatch.setattr(instrument, "define", broken)
     function = tf.function(risky)
-    with tb_debugger_plugin.record(tmp_path / "log"):
+    with tb_debugger_plugin.record(tmp_path / "log") as recording:
         x = tf.Variable([4.0])
-        with tf.GradientTape() as tape:
-            loss = function(x)
-        tape.gradient(loss, x)
+        with monkeypatch.context() as patch:
+            patch.setattr(instrument, "define", broken)
+            with tf.GradientTape() as tape:
+                loss = function(x)
+            assert float(loss) == 2.0
+            tape.gradient(loss, x)
+        tf.function(tf.square)(x)
+        assert recording.on
+    types = read(tmp_path / "log").types()
+    assert "Square" in types and "Sqrt" not in types
     entries = status_of(tmp_path / "log")["not_recorded"]
     assert {each["reason"] for each in entries} == {"not_instrumented"}
     names = [name for each in entries for name in each["names"]]
     assert RISKY in names
     assert any(name.startswith("gradient of risky (") for name in names)
     assert all("KeyError: 'a bug of ours'" in each["message"] for each in entries)
-    graphs = {
-        event.debugged_graph.graph_id: event.debugged_graph.graph_name
-        for event in read(tmp_path / "log").events["graphs"]
-        if event.HasField("debugged_graph")
-    }
+    graphs = read(tmp_path / "log").graph_names()
     assert "risky" in {graphs[each["graph_id"]] for each in entries}
     # The log has the same words, once for each name.
     assert set(warnings_of(caplog)) <= {each["message"] for each in entries}
     assert len(warnings_of(caplog)) == len(set(names))
 
     caplog.clear()
+    monkeypatch.setattr(instrument, "define", broken)
     with tb_debugger_plugin.record(tmp_path / "later"):
         pass
     # Not said again, but what is on record stands by itself.
@@ -124,7 +124,7 @@ def test_a_function_that_cannot_be_watched_is_named_with_its_line_and_its_graph(
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_a_filter_is_on_record_once_and_no_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, options: dict[str, Any], sentence: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, options: dict[str, object], sentence: str
 ) -> None:
     caplog.set_level(logging.INFO)
     with tb_debugger_plugin.record(tmp_path / "log", **options):
@@ -147,7 +147,7 @@ def test_functions_of_pipelines_from_before_and_without_a_graph_are_named(tmp_pa
     before = tf.data.Dataset.range(2).map(lambda x: risky(tf.cast(x, tf.float32)))
     concrete = tf.function(lambda x: tf.exp(x)).get_concrete_function(tf.TensorSpec([]))
 
-    def without_graph(name: str) -> Any:
+    def without_graph(name: str) -> atomic_function.AtomicFunction:
         definition = concrete.function_def
         definition.signature.name = name
         return atomic_function.from_function_def(definition, concrete.function_type)
@@ -173,7 +173,7 @@ def test_functions_of_pipelines_from_before_and_without_a_graph_are_named(tmp_pa
 def test_functions_that_such_functions_call_are_named_too_also_in_sessions(tmp_path: Path) -> None:
     from tensorflow.python.framework import function
 
-    def program() -> Any:
+    def program() -> tf.Tensor:
         inner = function.Defun(tf.float32, func_name="inner")(lambda x: tf.sqrt(x))
         return function.Defun(tf.float32, func_name="outer")(lambda x: inner(x) + 1.0)(tf.ones([]))
 

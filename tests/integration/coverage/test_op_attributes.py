@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def described(folder: Path) -> dict[tuple[str, str], tuple[dict[str, str], list[
     return found
 
 
-def check(graph: Any, graph_name: str, folder: Path) -> None:
+def check(graph: tf.Graph, graph_name: str, folder: Path) -> None:
     found = described(folder)
     nodes = graph.as_graph_def().node
     assert nodes
@@ -105,7 +104,9 @@ def test_the_graph_of_a_session_has_them_too_also_ops_that_come_later(tmp_path: 
     ],
     ids=str,
 )
-def test_values_of_each_kind_have_a_short_text(value: Any, text: str) -> None:
+def test_values_of_each_kind_have_a_short_text(
+    value: tf.Tensor | tf.TensorShape | float | str, text: str
+) -> None:
     proto = v1.AttrValue()
     if isinstance(value, tf.Tensor):
         proto.tensor.CopyFrom(tf.make_tensor_proto(value.numpy(), value.dtype))

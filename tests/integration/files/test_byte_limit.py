@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import re
-import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tb_debugger_plugin import open_run
 from tb_debugger_plugin.capture.options import LEAST_BYTES
-from tests.integration.files.test_pinned import executions_of, traces_of
-from tests.support import forked
-from tests.support.recorded import read
+from tests.integration.files.test_pinned import executions_of, run, traces_of
+from tests.support.recorded import Recorded
 
 pytestmark = pytest.mark.tensorflow
 
 STEPS, BAD_STEP = 12_000, 8_000
-PROGRAM = f"""
-import os, signal, sys
-import tensorflow as tf
-import tb_debugger_plugin
-
-@tf.function
-def step(x):
-    return tf.exp(tf.negative(tf.sqrt(x, name="root"), name="negated"), name="result")
-
-limit = int(sys.argv[2]) or None
-tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], sys.argv[4], -1, max_bytes=limit)
-for i in range({STEPS}):
-    step(tf.abs(float(i)) * (-1.0 if i == {BAD_STEP} else 1.0))
-    tb_debugger_plugin.step()
-if sys.argv[3] == "killed":
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
-def _run(root: Path, limit: int, end: str, mode: str = "FULL_NUMERICS") -> tuple[Any, str]:
-    ended = forked.run(["-c", PROGRAM, str(root), str(limit), end, mode], timeout=120)
-    assert ended.returncode == (-signal.SIGKILL if end == "killed" else 0), ended.stderr
-    return read(root), ended.stderr
+def _run(root: Path, limit: int, end: str, mode: str = "FULL_NUMERICS") -> tuple[Recorded, str]:
+    return run(root, end, mode, steps=(STEPS, BAD_STEP), circular_buffer_size=-1, max_bytes=limit or None)
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return _run(tmp_path_factory.mktemp("all"), 0, "ends")[0]
 
 
@@ -54,7 +32,7 @@ def _same_at_begin(some: list[str], every: list[str]) -> int:
 
 @pytest.mark.parametrize("end", ["ends", "killed"])
 def test_what_is_on_record_stays_and_the_first_nan_and_the_end_are_added(
-    tmp_path: Path, everything: Any, end: str
+    tmp_path: Path, everything: Recorded, end: str
 ) -> None:
     recorded, log = _run(tmp_path, LEAST_BYTES, end)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= LEAST_BYTES
@@ -88,7 +66,7 @@ def test_whole_tensors_are_bounded_too(tmp_path: Path) -> None:
     assert {trace.op_name for trace in recorded.traces} == {"x", "root", "negated", "result"}
 
 
-def test_a_recording_below_its_limit_says_nothing(tmp_path: Path, everything: Any) -> None:
+def test_a_recording_below_its_limit_says_nothing(tmp_path: Path, everything: Recorded) -> None:
     recorded, log = _run(tmp_path, 1 << 34, "ends")
     assert "max_bytes" not in log
     assert traces_of(recorded) == traces_of(everything)

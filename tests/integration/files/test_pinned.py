@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,14 +13,15 @@ from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tests.support import forked
 from tests.support.events import loaded
-from tests.support.recorded import read, summary
+from tests.support.recorded import Recorded, read, summary
 
 pytestmark = pytest.mark.tensorflow
 
 BUFFER = 100
 STEPS, BAD_STEP = 5000, 50
-PROGRAM = f"""
-import os, signal, sys
+#: What is bad in one step of many; its options are JSON.
+PROGRAM = """
+import json, os, signal, sys
 import tensorflow as tf
 import tb_debugger_plugin
 
@@ -28,27 +29,37 @@ import tb_debugger_plugin
 def step(x):
     return tf.exp(tf.negative(tf.sqrt(x, name="root"), name="negated"), name="result")
 
-tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], "FULL_NUMERICS", int(sys.argv[2]))
-for i in range({STEPS}):
-    step(tf.abs(float(i)) * (-1.0 if i == {BAD_STEP} else 1.0))
-if sys.argv[3] == "killed":
+root, end, mode, steps, bad_step, options = sys.argv[1:]
+tb_debugger_plugin.enable_dump_debug_info(root, mode, **json.loads(options))
+for i in range(int(steps)):
+    step(tf.abs(float(i)) * (-1.0 if i == int(bad_step) else 1.0))
+    tb_debugger_plugin.step()
+if end == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def run(root: Path, size: int, end: str) -> Any:
-    """What a program that is bad in one step records."""
-    ended = forked.run(["-c", PROGRAM, str(root), str(size), end], timeout=120)
+def run(
+    root: Path,
+    end: str,
+    mode: str = "FULL_NUMERICS",
+    *,
+    steps: tuple[int, int] = (STEPS, BAD_STEP),
+    **options: int | None,
+) -> tuple[Recorded, str]:
+    """What a program that is bad in one step records, and what it says."""
+    arguments = [str(root), end, mode, *map(str, steps), json.dumps(options)]
+    ended = forked.run(["-c", PROGRAM, *arguments], timeout=120)
     assert ended.returncode == (-signal.SIGKILL if end == "killed" else 0), ended.stderr
-    return read(root)
+    return read(root), ended.stderr
 
 
-def traces_of(recorded: Any) -> list[str]:
+def traces_of(recorded: Recorded) -> list[str]:
     """Each trace without what differs from run to run."""
     return [f"{trace.op_name} {[*map(float, trace.without_id)]}" for trace in recorded.traces]
 
 
-def executions_of(recorded: Any) -> list[str]:
+def executions_of(recorded: Recorded) -> list[str]:
     """Each execution with what was measured of its output, without the number of the function."""
     return [
         f"{execution.op_type.rstrip('0123456789')} {[*map(float, summary(execution.tensor_protos[0]))]}"
@@ -57,15 +68,15 @@ def executions_of(recorded: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return run(tmp_path_factory.mktemp("all"), -1, "ends")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return run(tmp_path_factory.mktemp("all"), "ends", circular_buffer_size=-1)[0]
 
 
 @pytest.mark.parametrize("end", ["ends", "killed"])
 def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
-    tmp_path: Path, everything: Any, end: str
+    tmp_path: Path, everything: Recorded, end: str
 ) -> None:
-    recorded = run(tmp_path, BUFFER, end)
+    recorded, _ = run(tmp_path, end, circular_buffer_size=BUFFER)
     traces, executions = traces_of(everything), executions_of(everything)
     bad = [index for index, trace in enumerate(traces) if "nan" in trace]
     (call,) = (index for index, execution in enumerate(executions) if "nan" in execution)

@@ -74,7 +74,7 @@ def test_debugger_v2_says_the_same_of_an_op_and_its_neighbours(tmp_path: Path) -
     assert seen > 50
 
 
-def _around(info: dict[str, Any]) -> Any:
+def _around(info: dict[str, Any]) -> tuple[object, ...]:
     """What both viewers say of the inputs and consumers, in an order of its own."""
     inputs = [(edge["op_name"], edge["output_slot"], _around_neighbour(edge)) for edge in info["inputs"]]
     consumers = [
@@ -84,7 +84,7 @@ def _around(info: dict[str, Any]) -> Any:
     return info["op_type"], inputs, consumers
 
 
-def _around_neighbour(edge: dict[str, Any]) -> Any:
+def _around_neighbour(edge: dict[str, Any]) -> tuple[object, ...] | None:
     data = edge.get("data")
     if data is None:
         return None

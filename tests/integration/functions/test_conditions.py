@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -31,8 +30,10 @@ MODES = ["NO_TENSOR", "CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "SHAPE", "
 LARGE = 200_000
 
 
+#: By graph, op and slot, what was recorded of a tensor.
+ByTensor: TypeAlias = dict[tuple[str, str, int], list[str]]
 #: A program whose functions are traced when it first runs.
-Program: TypeAlias = "Callable[[], Any]"
+Program: TypeAlias = "Callable[[], object]"
 
 
 def large_root() -> Program:
@@ -97,11 +98,6 @@ def all_loops() -> Program:
     return lambda: [program() for program in programs]
 
 
-@pytest.fixture(autouse=True)
-def _functions_of_other_tests_are_gone() -> None:
-    gc.collect()
-
-
 @pytest.fixture(params=["our ops", "TensorFlow's ops", "another device"])
 def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "TensorFlow's ops":
@@ -115,7 +111,7 @@ class Traced:
     """The loops, traced without any recorder, what they give, and which of their tensors it needs."""
 
     run: Program
-    results: list[Any]
+    results: list[object]
     tensors: Tensors
 
 
@@ -127,11 +123,11 @@ def traced() -> Traced:
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ByTensor]:
     """What TensorFlow's own recorder sees of the loops in a mode."""
 
     @cache
-    def seen(mode: str) -> Any:
+    def seen(mode: str) -> ByTensor:
         folder = tmp_path_factory.mktemp("theirs")
         tf.debugging.experimental.enable_dump_debug_info(str(folder), mode, circular_buffer_size=-1)
         try:
@@ -143,12 +139,12 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     return seen
 
 
-def by_tensor(recorded: Recorded) -> dict[tuple[str, str, int], list[Any]]:
+def by_tensor(recorded: Recorded) -> ByTensor:
     """What was recorded of each tensor: numbers, or elements."""
-    actual: dict[tuple[str, str, int], list[Any]] = {}
+    actual: dict[tuple[str, str, int], list[list[object]]] = {}
     for trace, event in zip(recorded.traces, recorded.events["graph_execution_traces"], strict=True):
         proto = event.graph_execution_trace.tensor_proto
-        values: list[Any] = trace.without_id
+        values: list[object] = trace.without_id
         if event.graph_execution_trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             value = tf.make_ndarray(tf.make_tensor_proto(0).FromString(proto.SerializeToString()))
             values = [str(value.dtype), hash(value.tobytes())]
@@ -159,7 +155,7 @@ def by_tensor(recorded: Recorded) -> dict[tuple[str, str, int], list[Any]]:
 @pytest.mark.usefixtures("_place")
 @pytest.mark.parametrize("mode", MODES)
 def test_what_tensorflows_recorder_sees_of_loops_is_on_record_as_often_and_with_the_same_numbers(
-    tmp_path: Path, traced: Traced, theirs: Any, mode: str
+    tmp_path: Path, traced: Traced, theirs: Callable[[str], ByTensor], mode: str
 ) -> None:
     with tb_debugger_plugin.record(tmp_path, mode, max_tensor_bytes=None) as recording:
         for one, other in zip(traced.run(), traced.results, strict=True):
@@ -196,7 +192,7 @@ def test_the_nan_of_a_condition_is_on_record_with_its_numbers(
         np.testing.assert_allclose([trace.numbers("min", "max", "mean") for trace in roots], ends, rtol=1e-6)
 
 
-def apart(results: Any) -> Any:
+def apart(results: list[tf.Tensor]) -> list[tf.Tensor]:
     """Results of a loop that TensorFlow takes apart, as it does with those of `tf.while_loop`."""
     results[0].op._set_attr("_lower_using_switch_merge", attr_value_pb2.AttrValue(b=True))
     return results
@@ -204,7 +200,7 @@ def apart(results: Any) -> Any:
 
 @pytest.mark.parametrize("loop", [tf.raw_ops.While, tf.raw_ops.StatelessWhile])
 def test_any_function_can_be_a_condition_also_one_that_answers_with_its_argument(
-    tmp_path: Path, loop: Any
+    tmp_path: Path, loop: Callable[..., list[tf.Tensor]]
 ) -> None:
     more, number = tf.TensorSpec([], tf.bool), tf.TensorSpec([], tf.int32)
     go_on = tf.function(lambda more, i: more).get_concrete_function(more, number)
@@ -213,7 +209,7 @@ def test_any_function_can_be_a_condition_also_one_that_answers_with_its_argument
     also = tf.function(lambda more, i: (below(i), i + 1)).get_concrete_function(more, number)
 
     @tf.function
-    def both(start: tf.Tensor) -> Any:
+    def both(start: tf.Tensor) -> list[tf.Tensor]:
         (first,) = apart(loop(input=[start], cond=below, body=count))
         return apart(loop(input=[tf.constant(True), first - 3], cond=go_on, body=also))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ from tensorflow.python.eager import context
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.engines.grappler.grappler import Grappler
+from tb_debugger_plugin.capture.tf_types import NodeDef
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.examples import buggy_digits
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
+from tests.support.models import Maker, Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.programs import run_python
 from tests.support.recorded import Recorded, read
 
@@ -27,13 +27,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
 ]
 
-Make = Callable[[], tuple[Any, Any, Any]]
-
-
 STEERS = {"Enter", "Exit", "Merge", "NextIteration", "Switch"}
 
 
-def what_ran(run: Callable[[], Any]) -> dict[str, tuple[str, list[str]]]:
+def what_ran(run: Callable[[], object]) -> dict[str, tuple[str, list[str]]]:
     """The ops of the largest graph that TensorFlow optimized and ran: types and inputs."""
     runtime = context.context()
     runtime.enable_graph_collection()
@@ -49,7 +46,7 @@ def what_ran(run: Callable[[], Any]) -> dict[str, tuple[str, list[str]]]:
             return repr(tf.make_ndarray(node.attr["value"].tensor))
         return behind(node.input[0]) if node.op in ("Identity", "TbDebuggerWatchInline") else name
 
-    def inputs(node: Any) -> list[str]:
+    def inputs(node: NodeDef) -> list[str]:
         actual = [behind(name) for name in node.input if not name.startswith("^")]
         return sorted(actual) if node.op in ("AddV2", "Mul") else actual
 
@@ -57,7 +54,7 @@ def what_ran(run: Callable[[], Any]) -> dict[str, tuple[str, list[str]]]:
     return {name: (node.op, inputs(node)) for name, node in nodes.items() if node.op not in unseen}
 
 
-def computed(run: Callable[[], Any]) -> Counter[str]:
+def computed(run: Callable[[], object]) -> Counter[str]:
     """How many ops of each type there were, but for those that steer loops and branches."""
     types = Counter(op for op, _ in what_ran(run).values())
     return Counter({op: count for op, count in types.items() if op not in STEERS})
@@ -72,7 +69,7 @@ long = [pytest.param(make, marks=pytest.mark.long) for make in (full_cnn, full_g
 
 @pytest.mark.parametrize("make", [mlp, cnn, gpt, *long], ids=lambda make: make.__name__)
 def test_a_training_runs_what_it_runs_in_production_and_most_tensors_are_seen(
-    tmp_path: Path, make: Make
+    tmp_path: Path, make: Maker
 ) -> None:
     training = Training(make)
     graph = what_ran(lambda: training.run(1))
@@ -106,7 +103,7 @@ def test_a_keras_model_with_dropout_has_the_bits_of_the_plain_one(tmp_path: Path
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
     y = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2)
 
-    def weights(*callbacks: Any) -> list[bytes]:
+    def weights(*callbacks: tf.keras.callbacks.Callback) -> list[bytes]:
         tf.keras.utils.set_random_seed(1)
         layers = tf.keras.layers
         model = tf.keras.Sequential(
@@ -144,20 +141,7 @@ def test_what_xla_compiles_is_called_as_it_is_and_named_once(
     assert {"Placeholder", "AddV2"} <= recorded.types()
 
 
-def test_the_example_has_the_bits_of_the_plain_one(tmp_path: Path) -> None:
-    def train() -> list[Any]:
-        progress: list[Any] = []
-        model = buggy_digits.train(3, fixed=True, report=lambda *values: progress.append(values))
-        return [*progress, *[variable.numpy().tobytes() for variable in model.trainable_variables]]
-
-    plain = train()
-    with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=True):
-        assert train() == plain
-    recorded = read(tmp_path)
-    assert {"Log", "Softmax", "Placeholder"} <= recorded.types()
-
-
-def programs() -> list[Any]:
+def programs() -> list[tf.types.experimental.GenericFunction]:
     kernel = tf.constant(np.random.default_rng(0).normal(size=[8, 8]), tf.float32)
 
     @tf.function
@@ -216,7 +200,7 @@ with tb_debugger_plugin.record(sys.argv[1], keep_graph_optimizations=True):
 def test_a_function_that_grappler_refuses_is_named_and_runs_unwatched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*_: Any) -> Any:
+    def refuse(*_: object) -> NoReturn:
         raise tf.errors.InvalidArgumentError(None, None, "refused")
 
     monkeypatch.setattr(Grappler, "optimized", refuse)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.plan import attachment
-from tests.support.models import Training, cnn, gpt
+from tests.support.models import Maker, Training, cnn, gpt
 from tests.support.recorded import Recorded, counts, read
 
 pytestmark = [
@@ -46,7 +45,7 @@ def assert_in_order(recorded: Recorded) -> int:
 
 @pytest.mark.parametrize("make", [cnn, gpt], ids=lambda make: make.__name__)
 def test_a_training_step_is_on_record_in_the_order_of_its_graph_however_it_is_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Maker
 ) -> None:
     training = Training(make)
     monkeypatch.setattr(attachment, "is_taken_over", lambda users: False)

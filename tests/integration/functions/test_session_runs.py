@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,22 +20,10 @@ v1 = tf.compat.v1
 _PROFILED = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
 
 
-def events_of(recorded: Recorded, kind: str) -> list[Any]:
-    """All records of a kind, with their time as `wall_time` of the event."""
-    return [event for events in recorded.events.values() for event in events if event.HasField(kind)]
-
-
-def runs_of(recorded: Recorded) -> list[Any]:
-    return [event.session_run for event in events_of(recorded, "session_run")]
-
-
-def requested(recorded: Recorded) -> list[tuple[list[Any], list[str], list[str]]]:
+def requested(recorded: Recorded) -> list[tuple[list[tuple[str, str, list[int]]], list[str], list[str]]]:
     """Feeds, fetches and targets of each run."""
-    requests = {
-        event.session_request.number: event.session_request
-        for event in events_of(recorded, "session_request")
-    }
-    asked = [requests[run.request] for run in runs_of(recorded)]
+    requests = {request.number: request for request in recorded.records("session_request")}
+    asked = [requests[run.request] for run in recorded.records("session_run")]
     return [
         (
             [(feed.name, tf.as_dtype(feed.dtype).name, list(feed.dims)) for feed in request.feeds],
@@ -66,7 +53,7 @@ def test_each_run_is_on_record_with_what_it_asked_for(
             other.run(log.op, {x: [1.0]})
             end = time.time()
     recorded = read(tmp_path)
-    runs = runs_of(recorded)
+    runs = recorded.records("session_run")
     assert [(run.session, run.run) for run in runs] == [(1, 1), (1, 2), (1, 3), (2, 1)]
     first = ([("x:0", "float32", [2])], ["root:0"], [])
     assert requested(recorded) == [
@@ -75,8 +62,9 @@ def test_each_run_is_on_record_with_what_it_asked_for(
         ([("x:0", "float32", [3]), ("y:0", "int64", [])], ["log:0", "both:0"], ["log"]),
         ([("x:0", "float32", [1])], [], ["log"]),
     ]
-    assert len(events_of(recorded, "session_request")) == 3  # equal ones are described once
-    times = [(event.session_run.begin_time, event.wall_time) for event in events_of(recorded, "session_run")]
+    assert len(recorded.records("session_request")) == 3  # equal ones are described once
+    events = [each for every in recorded.events.values() for each in every if each.HasField("session_run")]
+    times = [(event.session_run.begin_time, event.wall_time) for event in events]
     flat = [begin, *[moment for pair in times for moment in pair], end]
     assert flat == sorted(flat)
     # Functions of other tests are in the process; their constants are recorded at the beginning.
@@ -100,19 +88,14 @@ def test_a_request_has_the_line_that_asks_for_it(tmp_path: Path) -> None:
                 run_it(session)
             run_it(session)
     recorded = read(tmp_path)
-    requests = [event.session_request for event in events_of(recorded, "session_request")]
-    ids = [list(request.code_location.stack_frame_ids) for request in requests]
-    frames = {
-        event.stack_frame_with_id.id: event.stack_frame_with_id.file_line_col
-        for event in events_of(recorded, "stack_frame_with_id")
-    }
+    stacks = [request.code_location.stack_frame_ids for request in recorded.records("session_request")]
     lines = [
-        [frame.line for frame in map(frames.get, stack) if frame.code.startswith(("run_it", "session.run"))]
-        for stack in ids
+        [line for _, line, _, code in frames if code.startswith(("run_it", "session.run"))]
+        for frames in (map(recorded.frames.__getitem__, stack) for stack in stacks)
     ]
     first = run_it.__code__.co_firstlineno
     assert lines == [[first + 8, first + 1], [first + 9, first + 1]]
-    assert [run.request for run in runs_of(recorded)] == [1, 1, 1, 2]
+    assert [run.request for run in recorded.records("session_run")] == [1, 1, 1, 2]
 
 
 def test_a_run_that_fails_is_on_record_with_its_error_and_the_program_gets_it(tmp_path: Path) -> None:
@@ -123,7 +106,7 @@ def test_a_run_that_fails_is_on_record_with_its_error_and_the_program_gets_it(tm
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(product, {x: np.ones([2, 3])})
             session.run(product, {x: np.ones([2, 2])})
-    failed, good = runs_of(read(tmp_path))
+    failed, good = read(tmp_path).records("session_run")
     assert failed.error.startswith("InvalidArgumentError: ") and len(failed.error) <= 1000
     assert good.error == ""
 
@@ -152,11 +135,11 @@ def test_the_thread_of_each_run_is_on_record(tmp_path: Path) -> None:
             thread.start()
             thread.join()
     recorded = read(tmp_path)
-    names = {
-        event.debugged_thread.thread_id: event.debugged_thread.thread_name
-        for event in events_of(recorded, "debugged_thread")
-    }
-    assert [names[run.thread_id] for run in runs_of(recorded)] == [threading.current_thread().name, "feeder"]
+    names = {thread.thread_id: thread.thread_name for thread in recorded.records("debugged_thread")}
+    assert [names[run.thread_id] for run in recorded.records("session_run")] == [
+        threading.current_thread().name,
+        "feeder",
+    ]
 
 
 def test_a_circular_buffer_keeps_the_last_runs(tmp_path: Path) -> None:
@@ -166,13 +149,13 @@ def test_a_circular_buffer_keeps_the_last_runs(tmp_path: Path) -> None:
         with v1.Session() as session:
             for _ in range(12):
                 session.run(one)
-            live = [run.run for run in runs_of(read(tmp_path))]
+            live = [run.run for run in read(tmp_path).records("session_run")]
             for _ in range(3):
                 session.run(one)
     assert recording.on
     tb_debugger_plugin.disable_dump_debug_info()
     assert live == [8, 9, 10, 11, 12]
-    assert [run.run for run in runs_of(read(tmp_path))] == [11, 12, 13, 14, 15]
+    assert [run.run for run in read(tmp_path).records("session_run")] == [11, 12, 13, 14, 15]
 
 
 def test_runs_of_steps_that_are_not_recorded_only_count(tmp_path: Path) -> None:
@@ -182,7 +165,7 @@ def test_runs_of_steps_that_are_not_recorded_only_count(tmp_path: Path) -> None:
             for _ in range(5):
                 session.run(one)
                 tb_debugger_plugin.step()
-    assert [run.run for run in runs_of(read(tmp_path))] == [1, 3, 5]
+    assert [run.run for run in read(tmp_path).records("session_run")] == [1, 3, 5]
 
 
 def test_the_op_times_of_a_profiled_run_are_those_that_tensorflow_gives_the_program(tmp_path: Path) -> None:
@@ -205,8 +188,7 @@ def test_the_op_times_of_a_profiled_run_are_those_that_tensorflow_gives_the_prog
         for node in device.node_stats
     }
     actual = {}
-    for event in events_of(read(tmp_path), "op_times"):
-        times = event.op_times
+    for times in read(tmp_path).records("op_times"):
         assert (times.session, times.run) == (1, 3)
         rows = zip(times.start_micros, times.op_start_micros, times.op_micros, times.all_micros, strict=True)
         actual.update(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +54,7 @@ def test_each_run_records_what_it_computes_and_is_fed_and_nothing_else(tmp_path:
 
 
 def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Path, control_flow: str) -> None:
-    def build() -> tuple[Any, Any]:
+    def build() -> tuple[tf.Tensor, list[tf.Tensor]]:
         x = v1.placeholder(tf.float32, [3], name="x")
         looped = tf.while_loop(
             lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y, name="sine")), (0, x), parallel_iterations=1
@@ -65,7 +64,7 @@ def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Pat
         )
         return x, [result, tf.gradients(result, x)[0]]
 
-    def run() -> Any:
+    def run() -> list[np.ndarray]:
         with tf.Graph().as_default(), v1.Session() as session:
             x, results = build()
             return session.run(results, {x: X})
@@ -92,11 +91,11 @@ def test_loops_and_branches_are_seen_in_both_kinds_of_control_flow(tmp_path: Pat
 def test_all_that_a_loop_computes_is_seen_whole_numbers_conditions_and_loops_in_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control_flow: str, place: str
 ) -> None:
-    def run() -> Any:
+    def run() -> list[np.ndarray]:
         with tf.Graph().as_default(), v1.Session() as session:
             x = v1.placeholder(tf.float32, [3], name="x")
 
-            def body(i: tf.Tensor, y: tf.Tensor) -> Any:
+            def body(i: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
                 inner = tf.while_loop(
                     lambda j, _: tf.less(j, 2, name="inner_below"),
                     lambda j, z: (tf.add(j, 1, name="inner_next"), tf.sqrt(z, name="root")),
@@ -247,15 +246,11 @@ def test_functions_traced_in_a_graph_have_it_around_them(tmp_path: Path) -> None
             called = outermost(first_of_two())
             np.testing.assert_array_equal(session.run(tf.identity(called, name="called")), np.zeros(3))
         outermost(tf.ones([2]))  # around this there is no graph that anything runs
-    events = read(tmp_path).events["graphs"]
-    graphs = [event.debugged_graph for event in events if event.HasField("debugged_graph")]
+    recorded = read(tmp_path)
+    graphs = recorded.records("debugged_graph")
     around = {graph.graph_id: graph.outer_context_id for graph in graphs}
-    of_session = {e.graph_op_creation.graph_id for e in events if e.graph_op_creation.op_name == "called"}
+    of_session = {op.graph_id for op in recorded.records("graph_op_creation") if op.op_name == "called"}
     roots = [graph for graph in graphs if graph.graph_name in ("outermost", "first_of_two")]
     assert [{graph.outer_context_id} for graph in roots] == [of_session, of_session, {""}]
-    assert [
-        around[graph.outer_context_id] for graph in graphs if graph.graph_name == "inside_of_outermost"
-    ] == [
-        *of_session,
-        "",
-    ]
+    inside = [graph for graph in graphs if graph.graph_name == "inside_of_outermost"]
+    assert [around[graph.outer_context_id] for graph in inside] == [*of_session, ""]

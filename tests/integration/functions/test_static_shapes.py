@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.tensorflow
 v1 = tf.compat.v1
 
 
-def likelihood(dtype: tf.DType, jit_compile: bool) -> Any:
+def likelihood(dtype: tf.DType, jit_compile: bool) -> Callable[[], tuple[tf.Tensor, tf.Tensor]]:
     """A function with a gradient, such as that of a Gaussian process, and what it computes."""
     scale = tf.Variable(1.0, dtype=dtype)
     x = tf.cast(tf.linspace(0.0, 1.0, 6), dtype)[:, None]
@@ -27,7 +27,7 @@ def likelihood(dtype: tf.DType, jit_compile: bool) -> Any:
         return tf.linalg.set_diag(kernel, tf.linalg.diag_part(kernel) + tf.cast(0.1, dtype))
 
     @tf.function(jit_compile=jit_compile)
-    def likelihood() -> Any:
+    def likelihood() -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             inner = noisy(tf.exp(-scale * tf.square(x - tf.transpose(x))))
             loss = tf.reduce_sum(
@@ -43,25 +43,22 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line for line in caplog.messages if "does not watch" in line and "likelihood" in line]
 
 
-@pytest.mark.parametrize("keep_graph_optimizations", [False, True])
+@pytest.mark.parametrize(
+    ("jit_compile", "keep_graph_optimizations"),
+    [(False, False), (False, True), (True, False)],
+    ids=["as TensorFlow runs it", "with its optimizations", "compiled by XLA"],
+)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda dtype: dtype.name)
 def test_the_gradient_of_a_diagonal_that_was_set_is_watched(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, dtype: tf.DType, *, keep_graph_optimizations: bool
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    dtype: tf.DType,
+    jit_compile: bool,
+    keep_graph_optimizations: bool,
 ) -> None:
-    plain = likelihood(dtype, jit_compile=False)()
+    plain = likelihood(dtype, jit_compile)()
     with tb_debugger_plugin.record(tmp_path, keep_graph_optimizations=keep_graph_optimizations):
-        np.testing.assert_allclose(likelihood(dtype, jit_compile=False)(), plain, rtol=1e-5)
-    assert not refusals(caplog)
-    assert {"Exp", "MatrixSetDiagV3", "Cholesky", "MatrixDiagV3"} <= read(tmp_path).types()
-
-
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda dtype: dtype.name)
-def test_so_it_is_where_xla_compiles_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, dtype: tf.DType
-) -> None:
-    plain = likelihood(dtype, jit_compile=True)()
-    with tb_debugger_plugin.record(tmp_path):
-        np.testing.assert_allclose(likelihood(dtype, jit_compile=True)(), plain, rtol=1e-5)
+        np.testing.assert_allclose(likelihood(dtype, jit_compile)(), plain, rtol=1e-5)
     assert not refusals(caplog)
     assert {"Exp", "MatrixSetDiagV3", "Cholesky", "MatrixDiagV3"} <= read(tmp_path).types()
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import run_apart
 from tests.support.statuses import missing_in
 
 pytest.importorskip("jax", reason="Keras on JAX is tested where jax is installed")
@@ -35,15 +33,7 @@ with tb_debugger_plugin.record(sys.argv[1] + "/block"):
 
 def test_that_nothing_is_seen_is_said_and_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    run = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
+    run = run_apart("-c", _PROGRAM, str(tmp_path), KERAS_BACKEND="jax")
     assert run.stderr.count("Keras computes with jax") == 2
     for name in ("callback", "block"):
         ((reason, names, message),) = missing_in(tmp_path / name)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.programs import run_apart
 from tests.support.recorded import Recorded, read, read_each
 
 tf_keras = pytest.importorskip("tf_keras", reason="Keras 2 is tested where tf_keras is installed")
@@ -28,7 +25,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
 Y = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2)
 
 
-def compiled_model(**options: Any) -> Any:
+def compiled_model(**options: object) -> tf_keras.Model:
     tf_keras.backend.clear_session()  # names count from 0 again
     tf_keras.utils.set_random_seed(1)
     block = tf_keras.Sequential(
@@ -41,17 +38,17 @@ def compiled_model(**options: Any) -> Any:
 
 
 def layers_of(recorded: Recorded, op_type: str) -> set[str]:
-    creations = [event.graph_op_creation for event in recorded.events["graphs"]]
+    creations = recorded.records("graph_op_creation")
     return {made.layer for made in creations if made.op_type == op_type}
 
 
 def variables_of(recorded: Recorded) -> set[str]:
-    creations = [event.graph_op_creation for event in recorded.events["graphs"]]
+    creations = recorded.records("graph_op_creation")
     return {made.variable for made in creations if made.op_type == "ReadVariableOp"}
 
 
 @pytest.mark.parametrize("options", [{}, {"run_eagerly": True}, {"jit_compile": True}], ids=str)
-def test_training_gives_the_same_losses_and_is_seen(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_training_gives_the_same_losses_and_is_seen(tmp_path: Path, options: dict[str, object]) -> None:
     losses = []
     for callbacks in ([], [DebuggerCallback(tmp_path)]):
         model = compiled_model(**options)
@@ -92,7 +89,7 @@ def test_a_layer_that_is_made_while_its_model_runs_has_a_path(tmp_path: Path) ->
     class Late(tf_keras.Model):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(name="late")
-            self.inner: Any = None
+            self.inner: tf_keras.layers.Layer | None = None
 
         def call(self, x: tf.Tensor) -> tf.Tensor:
             if self.inner is None:
@@ -109,7 +106,7 @@ def test_a_layer_that_is_made_while_its_model_runs_has_a_path(tmp_path: Path) ->
 
 def test_a_call_that_fails_ends_its_recording(tmp_path: Path) -> None:
     class Interrupts(tf_keras.callbacks.Callback):  # type: ignore[misc]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
             raise KeyboardInterrupt
 
     callback = DebuggerCallback(tmp_path)
@@ -138,15 +135,7 @@ print(tf.keras.layers.Layer.__module__.partition(".")[0], keras.layers.Layer.__m
 
 
 def test_the_callback_serves_both_where_keras_2_is_tf_keras(tmp_path: Path) -> None:
-    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    run = subprocess.run(
-        [sys.executable, "-c", _LEGACY, str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
+    run = run_apart("-c", _LEGACY, str(tmp_path), TF_USE_LEGACY_KERAS="1")
     assert run.stdout.split() == ["tf_keras", "keras"]
     for name in ("two", "three"):
         assert layers_of(read(tmp_path / name), "Relu") == {"sequential/dense"}

@@ -151,19 +151,6 @@ def test_a_loop_inside_a_function_stops_where_the_condition_first_holds(begin):
     assert debugger.rest() == 91
 
 
-def test_calls_are_stepped_over_and_counted(begin):
-    debugger = begin()
-    step = logs(tf.constant([10.0, 3.5]))
-    debugger.start(lambda: [float(step(tf.constant(float(i)))) for i in range(10)])
-    debugger.paused()
-    assert debugger.next(step_over={}).call.number == 1
-    assert set(names_of(debugger.tensors())) >= {"shifted", "logged", "mul", "loss"}
-    state = debugger.next(continue_={"calls": 5})
-    assert (state.call.number, state.pause.reason) == (6, Pause.BEFORE_CALL)
-    assert [(row.name, row.count) for row in state.calls] == [("step", 7)]
-    debugger.rest()
-
-
 def test_a_line_stops_all_ops_that_it_made_and_hits_can_be_ignored(begin):
     debugger = begin()
     step = logs(tf.constant([10.0, 3.5]))

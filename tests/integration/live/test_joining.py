@@ -36,7 +36,6 @@ import numpy as np
 import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin import tfdbg
-from tb_debugger_plugin.keras import DebuggerCallback
 root = sys.argv[1]
 """
 _FUNCTION = """
@@ -60,13 +59,6 @@ for n in range(2):
     y = tf.exp(tf.fill([2], -1.0 * n))
     total = total + y
 print("sum", round(float(total[0]), 3))
-"""
-_KERAS = """
-model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
-model.compile("sgd", "mse", jit_compile=False)
-callback = DebuggerCallback(root, interactive=True)
-model.fit(np.ones((6, 2)), np.ones((6, 1)), batch_size=2, verbose=0, callbacks=[callback])
-print("fitted")
 """
 _GRAPH = """
 graph = tf.Graph()
@@ -97,7 +89,6 @@ _ENABLE = "tb_debugger_plugin.enable_breakpoints(root)\n"
 _PROGRAMS = {
     "function": (_BEGIN + _ENABLE + _FUNCTION, ["train_step"] * 3, "sum 0.693"),
     "eager": (_BEGIN + _ENABLE + _EAGER, ["step 1", "step 2", "step 3"], "sum 0.918"),
-    "keras": (_BEGIN + _KERAS, None, "fitted"),
     "session": (_BEGIN + _SESSION, ["init", "mul:0", "mul:0"], "sum 0.693"),
     "monitored session": (_BEGIN + _MONITORED, None, "sum 0.693"),
 }
@@ -136,8 +127,8 @@ def _nothing_is_left(folder: Path) -> bool:
 
 @pytest.mark.parametrize(
     "name",
-    # Tests of the page have programs of these kinds, too.
-    [pytest.param(name, marks=[pytest.mark.long] * (name in ("keras", "session"))) for name in _PROGRAMS],
+    # A test of the page has one of these, and one of Keras, too.
+    [pytest.param(name, marks=[pytest.mark.long] * (name == "session")) for name in _PROGRAMS],
 )
 def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name: str) -> None:
     text, names, last = _PROGRAMS[name]

@@ -47,7 +47,7 @@ class _Page:
             listing = self.asker.json("/live/programs", since=listing["version"], wait=2)
         return listing["programs"][0]
 
-    def command(self, one: Any, **command: Any) -> Any:
+    def command(self, one: Any, **command: object) -> Any:
         """What came of a command that is obeyed."""
         outcome = self.asker.post("/live/control", {"program": one["id"], "command": command})
         assert outcome.status_code == 200 and outcome.json["done"], outcome.text

@@ -24,14 +24,14 @@ pytestmark = pytest.mark.tensorflow
 def test_the_users_files_are_kept_whole_and_of_libraries_the_lines_around_frames(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path):
         tf.function(lambda x: tf.reduce_logsumexp(tf.image.resize(x, [2, 2])))(tf.ones([1, 4, 4, 1]))
-    events = read(tmp_path).events
-    files = [event.source_file for event in events["source_files"]]
+    recorded = read(tmp_path)
+    files = recorded.records("source_file")
     whole = {file.file_path: file for file in files}
     assert whole[__file__].origin == CodeOrigin.USER
     assert list(whole[__file__].lines) == Path(__file__).read_text("utf-8").split("\n")
     in_libraries = 0
-    for event in events["stack_frames"]:
-        place = event.stack_frame_with_id.file_line_col
+    for frame in recorded.records("stack_frame_with_id"):
+        place = frame.file_line_col
         file = files[place.file_index]
         if file.origin == CodeOrigin.USER or not Path(file.file_path).exists():
             assert not place.lines
@@ -134,7 +134,7 @@ def test_cells_of_a_notebook_are_called_as_their_user_sees_them(
         for number, which, text in cells:
             shell.run(number, name.format(which), text)
     recorded = read(tmp_path / "log")
-    files = {event.source_file.file_path: event.source_file for event in recorded.events["source_files"]}
+    files = {file.file_path: file for file in recorded.records("source_file")}
     texts = {path: list(file.lines) for path, file in files.items() if file.file_path.startswith("Cell")}
     assert texts == {
         "Cell In[4]": ["tf.sqrt(4.0)"],
@@ -206,11 +206,10 @@ def test_what_autograph_converts_for_a_replica_has_the_lines_of_the_program(tmp_
     step = tf.function(lambda x: strategy.run(replica, args=(x,)))
     with tb_debugger_plugin.record(tmp_path):
         step(tf.ones([2]))
-    events = read(tmp_path).events
-    files = [event.source_file for event in events["source_files"]]
+    recorded = read(tmp_path)
+    files = recorded.records("source_file")
     assert not [file.file_path for file in files if "autograph_generated" in file.file_path]
-    places = [event.stack_frame_with_id.file_line_col for event in events["stack_frames"]]
-    lines = {(place.func, place.line) for place in places if files[place.file_index].file_path == __file__}
+    lines = {(name, line) for path, line, name, _ in recorded.frames.values() if path == __file__}
     first = replica.__code__.co_firstlineno
     assert {line for name, line in lines if name == "replica"} == {first + 1, first + 2, first + 3}
 

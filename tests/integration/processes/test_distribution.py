@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -61,9 +60,9 @@ with tb_debugger_plugin.record(sys.argv[1] + "/survivors", keep_graph_optimizati
 """
 
 
-def devices(recorded: Recorded, op_type: str) -> dict[str, list[Any]]:
+def devices(recorded: Recorded, op_type: str) -> dict[str, list[list[float]]]:
     """By device, the summaries of all ops of a type."""
-    actual: dict[str, list[Any]] = {}
+    actual: dict[str, list[list[float]]] = {}
     for event, trace in zip(recorded.events["graph_execution_traces"], recorded.traces, strict=True):
         if trace.op_type == op_type:
             device = event.graph_execution_trace.device_name.rpartition(":device:")[2].rpartition("device:")[

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -71,7 +70,7 @@ assert recording.on
 )
 
 
-def sizes(recorded: Recorded) -> list[Any]:
+def sizes(recorded: Recorded) -> list[list[float]]:
     return recorded.counts_of("sqrt")
 
 
@@ -79,12 +78,7 @@ def test_forked_children_neither_hang_nor_write_into_their_parents_files(tmp_pat
     run_python("-c", FORKING, str(tmp_path), timeout=120)
     assert sizes(read(tmp_path)) == [counts([2.0] * (i + 1)) for i in range(20)]
     assert [execution.op_type for execution in read(tmp_path / "child").executions] == ["Exp"]
-    finished = [
-        event.recording_counts.finished
-        for event in read(tmp_path).events["graphs"]
-        if event.HasField("recording_counts")
-    ]
-    assert finished == [True]
+    assert [counted.finished for counted in read(tmp_path).records("recording_counts")] == [True]
 
 
 #: The sizes of the buffers of a program and of those that take its place.

@@ -32,11 +32,7 @@ def run_all() -> None:
 def recorded_threads(folder: Path) -> dict[str, str | None]:
     """The name of the thread of each execution, by the type of the op."""
     recorded = read(folder)
-    names = {
-        event.debugged_thread.thread_id: event.debugged_thread.thread_name
-        for event in recorded.events["graphs"]
-        if event.HasField("debugged_thread")
-    }
+    names = {thread.thread_id: thread.thread_name for thread in recorded.records("debugged_thread")}
     return {execution.op_type: names.get(execution.thread_id) for execution in recorded.executions}
 
 

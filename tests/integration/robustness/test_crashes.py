@@ -256,20 +256,21 @@ for i in range(1_000_000):
 """
 
 
-def check_a_kill(root: Path, size: int, delay: float) -> None:
-    """Kill a program some seconds after it began, and read what it left behind."""
+def check_a_kill(root: Path, size: int, delay: float, *, least: int = 0) -> None:
+    """Kill a program some seconds after its first calls, at least so many, and read what it left behind."""
     command = [sys.executable, "-c", KILLED, str(root), str(size)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
     ) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "begin\n"
+        begun = [program.stdout.readline() for _ in range(least)]
         # A pipe that nobody reads from would stop the program.
         with ThreadPoolExecutor(1) as reader:
             rest = reader.submit(program.stdout.read)
             time.sleep(delay)
             os.kill(program.pid, signal.SIGKILL)
-            printed = re.findall(r"^(\d+)$", rest.result(), re.MULTILINE)
+            printed = re.findall(r"^(\d+)$", "".join(begun) + rest.result(), re.MULTILINE)
     if not printed:
         return  # it was killed before its first call had ended
     done = len(printed)
@@ -288,6 +289,11 @@ def check_a_kill(root: Path, size: int, delay: float) -> None:
     for actual in (sizes, sizes_of_calls):
         assert actual == list(range(int(actual[0]), int(actual[0]) + len(actual)))
         assert actual[-1] >= done - 1
+
+
+@pytest.mark.parametrize("size", [-1, 50])
+def test_what_was_computed_before_a_sigkill_is_readable(tmp_path: Path, size: int) -> None:
+    check_a_kill(tmp_path, size, 0.05, least=500)
 
 
 @pytest.mark.long

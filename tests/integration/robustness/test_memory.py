@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import ROOT
+from tests.support.programs import run_apart
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 
@@ -38,12 +35,7 @@ UNREST = 10.0
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process its memory")
 @pytest.mark.parametrize(("size", "early", "late"), [(1000, 10_000, 100_000), (-1, 2_000, 10_000)])
 def test_memory_is_flat_over_many_steps(tmp_path: Path, size: int, early: int, late: int) -> None:
-    command = [sys.executable, "-c", TRAINING, str(tmp_path), *map(str, (size, early, late))]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    ended = subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    ended = run_apart("-c", TRAINING, str(tmp_path), *map(str, (size, early, late)), timeout=1800)
     lines = [line.split()[1:] for line in ended.stdout.splitlines() if line.startswith("resident")]
     (before, _), (after, traces) = ((float(megabytes), int(count)) for megabytes, count in lines)
     assert traces > 100 * late  # it did record

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ GOOD, BAD = tf.constant([0.5, 0.5]), tf.constant([0.0, 1.0])
 
 
 def debug(
-    user: ScriptedUser, *batches: tf.Tensor, dump_root: Path | None = None, **options: Any
+    user: ScriptedUser, *batches: tf.Tensor, dump_root: Path | None = None, **options: object
 ) -> list[float]:
     """Call the function for each batch under the shell."""
     with FunctionShell(dump_root, converse=user, **options):
@@ -85,7 +84,7 @@ def test_without_the_native_library_it_finds_the_same_call_and_shows_its_tensors
 
 
 def test_run_f_goes_on_until_a_tensor_is_bad_and_shows_that_call() -> None:
-    seen: dict[str, Any] = {}
+    seen: dict[str, list[str] | list[float] | str] = {}
 
     def look(shell: Shell) -> None:
         assert shell.call is not None
@@ -125,9 +124,9 @@ def _num_bad_executions(shell: Shell) -> int:
 
 
 def test_filters_in_python_get_a_datum_and_an_array() -> None:
-    asked: list[tuple[str, Any]] = []
+    asked: list[tuple[str, object]] = []
 
-    def is_negative(datum: DebugTensorDatum, value: Any) -> bool:
+    def is_negative(datum: DebugTensorDatum, value: object) -> bool:
         asked.append((datum.tensor_name, value))
         return datum.node_name == "total" and isinstance(value, np.ndarray) and value < -3.0
 
@@ -142,7 +141,7 @@ def test_filters_in_python_get_a_datum_and_an_array() -> None:
 
 
 def test_a_filter_that_fails_says_so_once_and_the_program_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    def fail(datum: DebugTensorDatum, value: Any) -> bool:
+    def fail(datum: DebugTensorDatum, value: object) -> bool:
         raise LookupError("no such thing")
 
     made = FunctionShell(None, converse=ScriptedUser([RunRequest(till_filter="broken"), Detach()]))

@@ -6,7 +6,6 @@ And the program computes what it computes without the shell, to the bit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def outer(x: tf.Tensor) -> tf.Tensor:
     return inner(x)
 
 
-def calls_of(program: Callable[[], Any], *script: RunRequest) -> list[str]:
+def calls_of(program: Callable[[], object], *script: RunRequest) -> list[str]:
     """Returns the names of the calls that a program makes, at each of which it is stopped afterwards."""
     user = ScriptedUser(list(script))
     with FunctionShell(None, converse=user):
@@ -114,7 +113,7 @@ def test_a_replicated_step_is_a_call() -> None:
     assert len(calls_of(lambda: [step(tf.constant([1.0])), step(tf.constant([2.0]))])) == 2
 
 
-def trained(fit: Callable[[Any], Any], **options: Any) -> list[bytes]:
+def trained(fit: Callable[[tf.keras.Model], None], **options: object) -> list[bytes]:
     """Returns the weights of a model that a function trains."""
     model = dropout_model("sgd", **options)
     tf.keras.utils.set_random_seed(2)
@@ -122,11 +121,11 @@ def trained(fit: Callable[[Any], Any], **options: Any) -> list[bytes]:
     return [weight.tobytes() for weight in model.get_weights()]
 
 
-def _fit(model: Any) -> None:
+def _fit(model: tf.keras.Model) -> None:
     model.fit(X, Y, batch_size=4, epochs=2, verbose=0, validation_data=(X, Y))
 
 
-def _train_on_batch(model: Any) -> None:
+def _train_on_batch(model: tf.keras.Model) -> None:
     for _ in range(3):
         model.train_on_batch(X, Y)
 
@@ -141,12 +140,12 @@ def _train_on_batch(model: Any) -> None:
     ids=["fit", "several steps in a call", "train_on_batch"],
 )
 def test_training_has_the_same_bits_and_each_step_is_a_call(
-    fit: Callable[[Any], Any], options: dict[str, Any], num_calls: int
+    fit: Callable[[tf.keras.Model], None], options: dict[str, object], num_calls: int
 ) -> None:
     plain = trained(fit, **options)
     numbers: list[int] = []
 
-    def under_the_shell(model: Any) -> None:
+    def under_the_shell(model: tf.keras.Model) -> None:
         user = ScriptedUser([RunRequest(), RunRequest(times=2), TILL_BAD])
         with FunctionShell(None, converse=user) as made:
             fit(model)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -34,7 +32,7 @@ def cross_entropy(y: tf.Tensor, p: tf.Tensor) -> tf.Tensor:
     return -tf.reduce_mean(y * tf.math.log(p))
 
 
-def model(**options: Any) -> Any:
+def model(**options: object) -> tf.keras.Model:
     start = tf.keras.initializers.RandomNormal(stddev=0.1, seed=1)
     dense = tf.keras.layers.Dense(2, activation="softmax", kernel_initializer=start)
     made = tf.keras.Sequential([tf.keras.Input([3]), dense])
@@ -42,7 +40,7 @@ def model(**options: Any) -> Any:
     return made
 
 
-def fit(made: Any, **options: Any) -> None:
+def fit(made: tf.keras.Model, **options: object) -> None:
     made.fit(X, Y, batch_size=2, shuffle=False, verbose=0, callbacks=[tfdbg.ShellCallback()], **options)
 
 
@@ -83,7 +81,7 @@ def test_models_that_run_eagerly_stop_at_their_batches(user: ScriptedUser) -> No
 
 
 def test_a_fit_that_fails_leaves_nothing_behind(user: ScriptedUser) -> None:
-    def give_up(epoch: int, logs: Any) -> None:
+    def give_up(epoch: int, logs: dict[str, float]) -> None:
         raise ValueError("enough")
 
     made = model()

@@ -7,7 +7,7 @@ import io
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -96,13 +96,13 @@ def test_plots_are_pictures_with_matplotlib(tmp_path: Path, monkeypatch: pytest.
     class Figure:
         """Stands for matplotlib's, which the tests do not require."""
 
-        def subplots(self) -> Any:
+        def subplots(self) -> SimpleNamespace:
             kinds = {
                 kind: lambda *_, kind=kind, **__: drawn.append(kind) for kind in ("plot", "imshow", "hist")
             }
             return SimpleNamespace(**kinds, set_title=drawn.append)
 
-        def colorbar(self, image: Any) -> None:
+        def colorbar(self, image: object) -> None:
             pass
 
         def savefig(self, path: Path) -> None:
@@ -152,7 +152,7 @@ def test_assertions_say_what_the_value_holds_and_where() -> None:
 class Stop(NamedTuple):
     """A frame in which the program stopped."""
 
-    values: dict[str, Any]
+    values: dict[str, object]
     path: str
     function: str
     line: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -124,11 +123,11 @@ def test_gradients_through_variables_of_keras() -> None:
     assert np.array_equal(net.weights[0].numpy(), kernel)
 
 
-def _fourth(value: Any) -> Any:
+def _fourth(value: np.ndarray) -> np.ndarray:
     return list(value)[3]
 
 
-def _clip(value: Any) -> Any:
+def _clip(value: np.ndarray) -> np.ndarray:
     return np.clip(value, 0.0, 3.0)
 
 
@@ -147,9 +146,9 @@ def test_interposed_python_changes_values_in_eager_mode_functions_and_loops() ->
 
 
 def test_gradients_pass_straight_through_and_can_be_looked_at_and_changed() -> None:
-    seen: list[Any] = []
+    seen: list[np.ndarray] = []
 
-    def third(upstream: Any) -> Any:
+    def third(upstream: np.ndarray) -> np.ndarray:
         seen.append(upstream)
         return upstream / 3.0
 
@@ -174,7 +173,7 @@ def test_gradients_pass_straight_through_and_can_be_looked_at_and_changed() -> N
 def test_the_users_function_may_write_to_its_argument_and_does_not_change_the_tensor() -> None:
     x = tf.constant([1.0, 2.0])
 
-    def write(value: Any) -> None:
+    def write(value: np.ndarray) -> None:
         value[:] = 7.0
 
     assert interpose(x, write).numpy().tolist() == [1.0, 2.0]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture.plan import attachment
 from tests.support.fetched import without_graph_optimization
-from tests.support.models import Training, cnn, full_cnn, full_gpt, gpt, mlp
+from tests.support.models import Maker, Training, cnn, full_cnn, full_gpt, gpt, mlp
 from tests.support.recorded import read
 
 pytestmark = [
@@ -19,15 +17,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
 ]
 
-Make = Callable[[], tuple[Any, Any, Any]]
-
-
 long = [pytest.param(make, marks=pytest.mark.long) for make in (full_cnn, full_gpt)]
 
 
 @pytest.mark.parametrize("make", [mlp, cnn, gpt, *long], ids=lambda make: make.__name__)
 def test_a_recorded_training_has_the_bits_of_the_plain_one_and_the_same_ones_every_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Maker
 ) -> None:
     training = Training(make)
     with without_graph_optimization():

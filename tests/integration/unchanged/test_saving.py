@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import tensorflow as tf
 
@@ -75,8 +75,8 @@ class Module(tf.Module):
         return tf.nn.relu(x) if tf.reduce_sum(x) > 100.0 else tf.tanh(x)
 
 
-def save_everything(folder: Path) -> dict[str, Any]:
-    """Save and convert in all ways; by name, what each file computes of `X`."""
+def save_everything(folder: Path) -> tuple[Module, dict[str, npt.ArrayLike]]:
+    """Save and convert in all ways; a module, and by name what each file computes of `X`."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
     module = Module()
@@ -96,7 +96,7 @@ def save_everything(folder: Path) -> dict[str, Any]:
     frozen = convert_variables_to_constants_v2(module.__call__.get_concrete_function())
     (folder / "frozen.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
     keras = ("exported", "signature", "keras", "weights", "lite")
-    return {
+    return module, {
         **{name: model(X) for name in keras},
         **{name: module(tf.constant(X)) for name in ("module", "frozen")},
         "checkpoint": module.kernel,
@@ -105,8 +105,9 @@ def save_everything(folder: Path) -> dict[str, Any]:
 
 def test_what_is_saved_and_converted_while_recording_is_what_it_is_without(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path / "log") as recording:
-        expected = save_everything(tmp_path)
+        module, expected = save_everything(tmp_path)
         assert recording.on
+    tf.saved_model.save(module, str(tmp_path / "saved after it"))
     assert {"Tanh", "TanhGrad"} <= read(tmp_path / "log").types()
     files = [path for path in tmp_path.rglob("*") if path.is_file() and "log" not in path.parts]
     assert len(files) > 8

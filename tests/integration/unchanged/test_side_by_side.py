@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from tests.support.recorded import Recorded, counts, read, summary
 
 pytestmark = pytest.mark.tensorflow
 
+Block = AbstractContextManager[object]
 X = np.array([0.0, 1.0, 4.0], np.float32)
 
 
@@ -63,7 +63,7 @@ def running_eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(False)
 
 
-def in_order(ours: Any, other: Any, which_first: str) -> list[Any]:
+def in_order(ours: Block, other: Block, which_first: str) -> list[Block]:
     return [ours, other] if which_first == "ours first" else [other, ours]
 
 
@@ -78,7 +78,7 @@ def log_on_record(recorded: Recorded) -> list[list[float]]:
 def test_check_numerics_raises_what_it_raises_alone_and_what_it_saw_is_on_record(
     tmp_path: Path, order: str
 ) -> None:
-    def message(function: Any) -> str:
+    def message(function: tf.types.experimental.GenericFunction) -> str:
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             function(tf.constant(X))
         return str(caught.value).split("from graph")[0]
@@ -111,7 +111,7 @@ def test_tensorflows_recorder_and_ours_see_the_same_values(tmp_path: Path, order
     # What was traced under TensorFlow's recorder crashes the program when it is called after that has ended.
     np.testing.assert_array_equal(tf.function(gradient_of_log)(tf.constant(X)), plain)
 
-    def tensors(folder: Path) -> list[Any]:
+    def tensors(folder: Path) -> list[tuple[str, int, list[float]]]:
         own = {"Log", "Sqrt", "SqrtGrad", "Reciprocal"}
         return sorted((t.op_name, t.slot, t.counts) for t in read(folder).traces if t.op_type in own)
 

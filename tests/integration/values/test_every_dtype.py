@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import tb_debugger_plugin
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture.options import STOCK_DTYPES, covers
 from tb_debugger_plugin.capture.sinks.summaries import SummaryEncoder
-from tb_debugger_plugin.events.messages import TensorProto
+from tb_debugger_plugin.events.messages import Message, TensorProto
 from tb_debugger_plugin.events.modes import MODES as SPECS
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -67,7 +66,7 @@ def each(*tensors: tf.Tensor) -> list[tf.Tensor]:
     return [tf.identity_n([tensor], name=f"tensor_{i}")[0] for i, tensor in enumerate(tensors)]
 
 
-def check(proto: Any, tensor: tf.Tensor, mode: TensorDebugMode) -> None:
+def check(proto: Message, tensor: tf.Tensor, mode: TensorDebugMode) -> None:
     """What is recorded of a tensor is what NumPy finds in it."""
     array, dtype = np.asarray(tensor.numpy()), tensor.dtype.as_datatype_enum
     if mode is TensorDebugMode.NO_TENSOR:
@@ -157,7 +156,7 @@ def test_programs_of_strings_are_recorded_whole(tmp_path: Path) -> None:
 def test_a_tensor_that_cannot_be_summarised_keeps_its_place_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(self: SummaryEncoder, array: Any, tensor_id: int) -> bytes:
+    def refuse(self: SummaryEncoder, array: np.ndarray, tensor_id: int) -> bytes:
         raise ValueError("no such words")
 
     monkeypatch.setattr(SummaryEncoder, "_of_strings", refuse)

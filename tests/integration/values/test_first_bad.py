@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,17 +21,9 @@ from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.capture import own_recording
 from tests.support.events import snapshot_of
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("the_log_waits_for_the_answer")]
 
 COUNTING = ("CURT_HEALTH", "CONCISE_HEALTH", "FULL_HEALTH", "FULL_NUMERICS")
-
-
-@pytest.fixture(autouse=True)
-def the_log_waits_for_the_answer(
-    monkeypatch: pytest.MonkeyPatch, the_log_explains_nothing: None, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(own_recording, "ANSWER_BYTES", 16 << 20)
-    monkeypatch.setattr(own_recording, "ANSWER_SECONDS", 60.0)
 
 
 def line_of_log(caplog: pytest.LogCaptureFixture) -> str | None:
@@ -69,20 +62,25 @@ def test_the_log_names_the_op_that_the_viewer_names(
     assert line.startswith(f"First bad value: {headline(tmp_path)}. ")
 
 
-def test_an_eager_op_is_named_by_its_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+compiled = tf.function(lambda x: tf.sqrt(x - 2.0) + 1.0, jit_compile=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "beginning"),
+    [
+        (lambda: tf.math.log(tf.constant([0.0])), "Log in <lambda>, test_first_bad.py:"),
+        (lambda: compiled(tf.constant([1.0, 5.0])), "Sqrt, test_first_bad.py:"),
+    ],
+    ids=["eager", "compiled"],
+)
+def test_eager_ops_and_those_of_compiled_functions_are_named_by_their_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, program: Callable[[], object], beginning: str
+) -> None:
     with tb_debugger_plugin.record(tmp_path, "FULL_HEALTH"):
-        tf.math.log(tf.constant([0.0]))
+        program()
     line = line_of_log(caplog)
-    assert line is not None and line.startswith("First bad value: Log in test_an_eager_op_is_named_by_its")
+    assert line is not None and line.startswith(f"First bad value: {beginning}")
     assert headline(tmp_path) in line
-
-
-def test_a_compiled_function_names_the_op_inside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    compiled = tf.function(lambda x: tf.sqrt(x - 2.0) + 1.0, jit_compile=True)
-    with tb_debugger_plugin.record(tmp_path, "FULL_HEALTH"):
-        compiled(tf.constant([1.0, 5.0]))
-    line = line_of_log(caplog)
-    assert line is not None and line.startswith("First bad value: Sqrt, test_first_bad.py:")
 
 
 def test_a_mask_is_not_named_but_a_nan_after_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -175,7 +173,7 @@ def test_without_a_quick_answer_the_log_names_the_command(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-    module: Any,
+    module: ModuleType,
     name: str,
     value: object,
 ) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from tb_debugger_plugin import KeepValues, native
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import UsageError
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import MEASURED, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.keras import DebuggerCallback
 from tests.support.events import snapshot_of
@@ -35,31 +35,27 @@ X = np.array([[0.0, 0.5, 1.0], [2.0, 3.0, 4.0]], np.float32)
 F8 = tf.dtypes.experimental.float8_e5m2
 
 
-def as_array(proto: Any) -> Any:
+def as_array(proto: Message) -> np.ndarray:
     """The tensor in a TensorProto, as TensorFlow reads it."""
     stock = tf.make_tensor_proto(0)
     stock.ParseFromString(proto.SerializeToString())
     return tf.make_ndarray(stock)
 
 
-def is_whole(mode: int, proto: Any) -> bool:
+def is_whole(mode: int, proto: Message) -> bool:
     return mode == WHOLE and proto.dtype != 0 and not proto.summary_mode
 
 
-def traces(recorded: Recorded) -> list[Any]:
-    return [event.graph_execution_trace for event in recorded.events["graph_execution_traces"]]
-
-
-def kept(recorded: Recorded) -> dict[str, list[Any]]:
+def kept(recorded: Recorded) -> dict[str, list[np.ndarray]]:
     """The values on record of tensors in graphs, by op name, in the order in which they were computed."""
-    values: dict[str, list[Any]] = {}
-    for trace in traces(recorded):
+    values: dict[str, list[np.ndarray]] = {}
+    for trace in recorded.records("graph_execution_trace"):
         if is_whole(trace.tensor_debug_mode, trace.tensor_proto):
             values.setdefault(trace.op_name, []).append(as_array(trace.tensor_proto))
     return values
 
 
-def kept_eager(recorded: Recorded, op_type: str) -> list[Any]:
+def kept_eager(recorded: Recorded, op_type: str) -> list[np.ndarray | None]:
     """The outputs on record of eager ops of a type; None for an output that is not kept."""
     return [
         as_array(proto) if is_whole(e.tensor_debug_mode, proto) else None
@@ -69,7 +65,7 @@ def kept_eager(recorded: Recorded, op_type: str) -> list[Any]:
     ]
 
 
-def assert_same(actual: dict[str, list[Any]], expected: dict[str, list[Any]]) -> None:
+def assert_same(actual: dict[str, list[np.ndarray]], expected: dict[str, list[np.ndarray]]) -> None:
     assert sorted(actual) == sorted(expected)
     for name, values in expected.items():
         assert len(actual[name]) == len(values), name
@@ -119,7 +115,7 @@ def program(x: tf.Tensor) -> dict[str, tf.Tensor]:
     ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else str(value),
 )
 def test_what_is_chosen_has_its_value_and_the_rest_its_summary(
-    tmp_path: Path, mode: str, keep: Any, names: set[str]
+    tmp_path: Path, mode: str, keep: object, names: set[str]
 ) -> None:
     results = []
     for folder, options in (("plain", {}), ("keeping", {"keep_values": keep})):
@@ -139,12 +135,12 @@ def test_what_is_chosen_has_its_value_and_the_rest_its_summary(
         assert actual == expected
 
 
-def with_table(value: Any) -> Callable[[], Any]:
+def with_table(value: np.ndarray) -> Callable[[], list[tf.Tensor]]:
     """A program with a constant."""
     return lambda: tf.identity_n([tf.constant(value, name="table")])
 
 
-DTYPES: list[Any] = [
+DTYPES: list[np.ndarray | np.generic] = [
     *(np.array([1.5, np.nan], np.float16), np.array([[1, -2, 3]], np.int8), np.array([True, False])),
     *(
         np.array([1 + 2j, complex(np.inf, 0)], np.complex64),
@@ -174,7 +170,7 @@ def test_values_of_every_dtype_are_kept_in_graphs_as_constants_and_of_eager_ops(
     recorded = read(tmp_path)
     in_graphs = [
         as_array(trace.tensor_proto)
-        for trace in traces(recorded)
+        for trace in recorded.records("graph_execution_trace")
         if trace.op_name == "pair" and trace.output_slot == 0
     ]
     eager, tables = kept_eager(recorded, "IdentityN")[::2], kept(recorded)["table"]
@@ -228,7 +224,7 @@ def test_a_value_above_the_limit_leaves_the_summary_of_the_recording_and_its_siz
             function(value)
             tf.identity_n([tf.constant(value)])
     recorded = read(tmp_path)
-    in_graphs = [trace for trace in traces(recorded) if trace.op_name == "watched"]
+    in_graphs = [trace for trace in recorded.records("graph_execution_trace") if trace.op_name == "watched"]
     executions = [e for e in recorded.executions if e.op_type == "IdentityN"]
     assert (
         {trace.tensor_debug_mode for trace in in_graphs}
@@ -262,9 +258,7 @@ def test_values_are_kept_until_the_total_is_used_up(tmp_path: Path) -> None:
         tf.negative(X)
     recorded = read(tmp_path)
     assert_same(kept(recorded), {"negative": [*results[:3], last]})
-    left_out = [
-        t.tensor_proto for t in traces(recorded) if t.op_name == "negative" and t.tensor_proto.summary_mode
-    ]
+    left_out = [proto for proto in recorded.protos_of("negative") if proto.summary_mode]
     assert [proto.left_out_bytes for proto in left_out] == [X.nbytes] * 2
     assert [summary(proto)[4:] for proto in left_out] == [counts(value) for value in results[3:]]
 
@@ -293,7 +287,7 @@ def test_a_circular_buffer_keeps_the_last_values_and_no_more_than_the_total(
 
 def test_an_execution_with_a_value_says_what_its_other_outputs_have(tmp_path: Path) -> None:
     @tf.function
-    def function(x: tf.Tensor) -> Any:
+    def function(x: tf.Tensor) -> tuple[tf.Tensor, ...]:
         return x + 1.0, tf.math.log(x), tf.cast(x, tf.int32)
 
     with tb_debugger_plugin.record(tmp_path, "FULL_HEALTH", keep_values=KeepValues(only_bad=True)):
@@ -422,7 +416,7 @@ def test_of_compiled_functions_arguments_and_results_are_kept_and_the_rest_is_na
     tmp_path: Path, mode: str
 ) -> None:
     @tf.function(jit_compile=True)
-    def compiled(x: tf.Tensor) -> Any:
+    def compiled(x: tf.Tensor) -> tuple[tf.Tensor, ...]:
         root = tf.sqrt(x, name="root")
         whole = tf.cast(root, tf.int32, name="whole")
         return tf.exp(root, name="exp"), tf.reduce_sum(whole, name="total")
@@ -533,7 +527,7 @@ def nothing_recorded(tmp_path: Path) -> Iterator[None]:
         ([KeepValues()] * 33, "^keep_values has 33 elements: give at most 32"),
     ],
 )
-def test_what_cannot_choose_values_is_refused(tmp_path: Path, keep: Any, sentence: str) -> None:
+def test_what_cannot_choose_values_is_refused(tmp_path: Path, keep: object, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         tb_debugger_plugin.enable_dump_debug_info(tmp_path, "FULL_HEALTH", keep_values=keep)
 
@@ -557,7 +551,7 @@ def test_beside_whole_tensors_of_everything_there_is_nothing_to_choose(tmp_path:
     ],
     ids=str,
 )
-def test_rules_that_make_no_sense_are_refused_at_once(attributes: dict[str, Any], sentence: str) -> None:
+def test_rules_that_make_no_sense_are_refused_at_once(attributes: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         KeepValues(**attributes)
 

@@ -41,8 +41,7 @@ def test_both_ways_record_the_same(tmp_path: Path, mode: str) -> None:
     actual = []
     for way in ("classes", "handles"):
         run_python("-c", PROGRAM, str(tmp_path / way), way, mode)
-        events = read(tmp_path / way).events["graph_execution_traces"]
-        traces = [event.graph_execution_trace for event in events]
+        traces = read(tmp_path / way).records("graph_execution_trace")
         actual.append(sorted((trace.op_name, trace.tensor_proto.SerializeToString()) for trace in traces))
     assert len(actual[0]) > 60
     assert actual[0] == actual[1]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture.engines.xla import bad_counts
@@ -25,12 +25,12 @@ def counts_of(recorded: Recorded, name: str, slot: int = 0) -> list[Counts]:
     return [v[1:] if len(v) == 5 else v[4:8] for v in recorded.of(name, slot)]
 
 
-def real(x: Any) -> tf.Tensor:
+def real(x: tf.Tensor) -> tf.Tensor:
     """The real part, in float32."""
     return tf.cast(tf.math.real(x), tf.float32)
 
 
-def values_of(x: Any) -> dict[str, Any]:
+def values_of(x: tf.Tensor) -> dict[str, tf.Tensor]:
     """Tensors of many kinds with bad elements: large and small, moved, joined, hidden, of no elements."""
     doubled = tf.add(x, x, name="doubled")
     negated = tf.negative(doubled, name="negated")
@@ -133,16 +133,21 @@ def test_a_tensor_in_a_loop_has_the_counts_of_the_turn_in_which_it_was_bad_first
     assert in_turns > 1, "they stay as they were when they are bad first"
 
 
-def test_of_what_cannot_run_again_it_is_known_whether_it_is_bad(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "CURT_HEALTH"])
+def test_of_what_cannot_run_again_it_is_known_whether_it_is_bad(tmp_path: Path, mode: str) -> None:
     @tf.function(jit_compile=True)
     def noisy(x: tf.Tensor) -> tf.Tensor:
         x += 0.0 * tf.random.uniform([3])
         return tf.reduce_sum(tf.nn.relu(tf.math.log(x, name="log")))
 
-    with tb_debugger_plugin.record(tmp_path):
+    with tb_debugger_plugin.record(tmp_path, mode):
         noisy(tf.ones([3]))
         noisy(tf.constant([1.0, 0.0, -1.0]))
-    assert [trace.without_id for trace in read(tmp_path).traces_of("log")] == [[3, 0, 0, 0], [1]]
+        # It is looked at whole, in its only run.
+        names = context.context().list_function_names()
+        assert not [name for name in names if "_witnesses" in name]
+    seen = [trace.without_id for trace in read(tmp_path).traces_of("log")]
+    assert seen == ([[3, 0, 0, 0], [1]] if mode == "FULL_HEALTH" else [[0], [1]])
 
 
 def test_recordings_of_one_function_that_look_at_other_tensors_do_not_meet(tmp_path: Path) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
 from tb_debugger_plugin.keras import DebuggerCallback
+from tests.support.programs import run_apart
 from tests.support.recorded import Recorded, counts, read
 
 pytestmark = pytest.mark.tensorflow
 
 INF = float("inf")
+Array = npt.NDArray[np.float32]
 F8_WIDE, F8_FINE = tf.dtypes.experimental.float8_e5m2, tf.dtypes.experimental.float8_e4m3fn
 
 
@@ -28,7 +28,7 @@ def bad_tensors(recorded: Recorded) -> list[tuple[str, int]]:
     return list(dict.fromkeys((trace.op_name, trace.slot) for trace in recorded.traces if trace.is_bad))
 
 
-def step_of(jit_compile: bool) -> Callable[[tf.Tensor], Any]:
+def step_of(jit_compile: bool) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
     """A program with calls, a loop, branches and gradients that goes bad in the loop's third turn."""
 
     @tf.function
@@ -48,7 +48,7 @@ def step_of(jit_compile: bool) -> Callable[[tf.Tensor], Any]:
         return tf.reduce_sum(tf.reshape(y, [-1]), name="loss")
 
     @tf.function(jit_compile=jit_compile)
-    def step(x: tf.Tensor) -> Any:
+    def step(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch(x)
             loss = halved(x) * tf.math.log(x, name="log")
@@ -79,7 +79,7 @@ def test_the_first_bad_op_of_a_compiled_function_has_its_source_line(tmp_path: P
         step_of(True)(tf.constant([[2.5, 9.0]]))
     recorded = read(tmp_path)
     first = next(trace for trace in recorded.traces if trace.is_bad)
-    creations = [event.graph_op_creation for event in recorded.events["graphs"]]
+    creations = recorded.records("graph_op_creation")
     (creation,) = [c for c in creations if (c.graph_id, c.op_name) == (first.graph_id, first.op_name)]
     own = [recorded.frames[frame] for frame in creation.code_location.stack_frame_ids]
     assert any(path == __file__ and 'name="root"' in code for path, _, _, code in own)
@@ -87,7 +87,7 @@ def test_the_first_bad_op_of_a_compiled_function_has_its_source_line(tmp_path: P
 
 def test_arguments_and_results_of_a_compiled_function_are_recorded_in_full(tmp_path: Path) -> None:
     @tf.function(jit_compile=True)
-    def compiled(x: tf.Tensor) -> Any:
+    def compiled(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         y = tf.math.log(x, name="log")
         return tf.identity(y), tf.abs(y * 2.0, name="result")
 
@@ -177,28 +177,30 @@ def test_modes_that_do_not_look_at_elements_say_what_ran(tmp_path: Path, mode: s
         assert {tuple(value[1:6]) for value in recorded.of("half")} == {(1.0, 2.0, 2.0, 1.0, 2.0)}
 
 
-def keras_model(**options: Any) -> Any:
+def trained(root: Path, mode: str, x: Array, y: Array, *, jit_compile: bool) -> list[tuple[str, int]]:
+    """The bad tensors of a training by Keras, but for those that bring a step its arguments."""
     tf.keras.utils.clear_session()  # names count from 0 again
     tf.keras.utils.set_random_seed(1)
-    layers = [tf.keras.layers.Dense(8, "relu"), tf.keras.layers.Dense(2)]
+    layers = [tf.keras.layers.Dense(8, "relu"), tf.keras.layers.Dropout(0.2), tf.keras.layers.Dense(2)]
     model = tf.keras.Sequential([tf.keras.Input([3]), *layers])
-    model.compile("adam", "mse", **options)
-    return model
+    model.compile("adam", "mse", jit_compile=jit_compile)
+    callback = DebuggerCallback(root, mode)
+    model.fit(x, y, batch_size=4, shuffle=False, verbose=0, callbacks=[callback])
+    return [name for name in bad_tensors(read(root)) if "iterator" not in name[0].lower()]
 
 
-def test_keras_finds_the_same_bad_tensors_when_it_compiles_the_step(tmp_path: Path) -> None:
-    x = np.random.default_rng(0).normal(size=[8, 3]).astype(np.float32)
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "CURT_HEALTH"])
+@pytest.mark.parametrize("bad", ["a label", "an input"])
+def test_keras_finds_the_same_bad_tensors_when_it_compiles_the_step(
+    tmp_path: Path, mode: str, bad: str
+) -> None:
+    x = np.random.default_rng(0).normal(size=[32, 3]).astype(np.float32)
     y = x[:, :2].copy()
-    y[5, 1] = np.inf
-    actual = {}
-    for jit_compile in (False, True):
-        root = tmp_path / str(jit_compile)
-        model = keras_model(jit_compile=jit_compile)
-        model.fit(x, y, batch_size=4, shuffle=False, verbose=0, callbacks=[DebuggerCallback(root)])
-        # What stands before the step: how its arguments come differs.
-        actual[jit_compile] = [name for name in bad_tensors(read(root)) if "iterator" not in name[0].lower()]
-    assert set(actual[True]) == set(actual[False])
-    assert actual[True][0] == actual[False][0]
+    (y if bad == "a label" else x)[17, 1] = np.inf
+    plain = trained(tmp_path / "plain", mode, x, y, jit_compile=False)
+    compiled = trained(tmp_path / "compiled", mode, x, y, jit_compile=True)
+    assert compiled[0] == plain[0]
+    assert set(compiled) == set(plain)
 
 
 def test_a_compiled_function_is_still_compiled(tmp_path: Path) -> None:
@@ -220,12 +222,8 @@ with tb_debugger_plugin.record(sys.argv[1]):
     fused(tf.ones([4]))
 """
     dumped = tmp_path / "xla"
-    subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "run")],
-        env={"PATH": "/usr/bin:/bin", "XLA_FLAGS": f"--xla_dump_to={dumped} --xla_dump_hlo_as_text"},
-        check=True,
-        capture_output=True,
-    )
+    flags = f"--xla_dump_to={dumped} --xla_dump_hlo_as_text"
+    run_apart("-c", program, str(tmp_path / "run"), XLA_FLAGS=flags)
     programs = [path.read_text() for path in dumped.glob("*after_optimizations.txt")]
     assert len([text for text in programs if "exponential" in text]) == 2
     assert not [text for text in programs if "custom-call" in text]

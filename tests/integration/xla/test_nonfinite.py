@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,12 +11,12 @@ from tb_debugger_plugin.capture.engines.xla import nonfinite
 pytestmark = pytest.mark.tensorflow
 
 
-def some(*shape: int) -> np.ndarray[Any, Any]:
+def some(*shape: int) -> np.ndarray:
     """Numbers between 0 and 1, to be changed."""
     return np.random.default_rng(sum(shape)).uniform(0.1, 0.9, shape).astype(np.float32)
 
 
-def ints(*values: int) -> np.ndarray[Any, Any]:
+def ints(*values: int) -> np.ndarray:
     """A vector of int32."""
     return np.array(values, np.int32)
 
@@ -27,7 +25,7 @@ PAIR = {"x": some(2, 3), "y": some(3)}
 GRADIENT = {"y": some(2, 3), "dy": some(2, 3)}
 CONV = {"strides": [1, 1, 1, 1], "padding": "SAME"}
 BATCH_NORM = {"scale": some(2), "is_training": True, "epsilon": 1e-3}
-CASES: list[tuple[str, dict[str, Any]]] = [
+CASES: list[tuple[str, dict[str, object]]] = [
     *((name, PAIR) for name in ("Add", "AddV2", "Div", "Mul", "RealDiv", "SquaredDifference", "Sub")),
     ("Pow", {"x": some(2, 3), "y": np.float32(3.0)}),
     ("Pow", {"x": some(2, 3), "y": np.float32(0.5)}),
@@ -129,12 +127,12 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 class Program:
     """One op in a function that XLA compiles, whose floating inputs can be changed."""
 
-    def __init__(self, op_type: str, given: dict[str, Any]) -> None:
-        self.inputs: list[np.ndarray[Any, Any]] = []
+    def __init__(self, op_type: str, given: dict[str, object]) -> None:
+        self.inputs: list[np.ndarray] = []
         places = {name: self._placed(value) for name, value in given.items()}
 
         @tf.function(jit_compile=True)
-        def program(*tensors: tf.Tensor) -> Any:
+        def program(*tensors: tf.Tensor) -> object:
             taken = {name: self._filled(place, tensors) for name, place in places.items()}
             return getattr(tf.raw_ops, op_type)(**taken)
 
@@ -144,7 +142,7 @@ class Program:
         self.op = next(op for op in self.ops if op.type == op_type)
         self.arguments = graph.inputs
 
-    def _placed(self, value: Any) -> Any:
+    def _placed(self, value: object) -> object:
         if isinstance(value, list) and isinstance(value[0], np.ndarray):
             return [self._placed(each) for each in value]
         if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.size:
@@ -152,12 +150,12 @@ class Program:
             return _Place(len(self.inputs) - 1)
         return value
 
-    def _filled(self, place: Any, tensors: tuple[tf.Tensor, ...]) -> Any:
+    def _filled(self, place: object, tensors: tuple[tf.Tensor, ...]) -> object:
         if isinstance(place, list) and place and isinstance(place[0], _Place):
             return [tensors[each.index] for each in place]
         return tensors[place.index] if isinstance(place, _Place) else place
 
-    def run(self, inputs: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    def run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """The outputs, as float64."""
         outputs = self._program(*map(tf.constant, inputs))
         outputs = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
@@ -170,7 +168,7 @@ class _Place:
 
 
 #: Ops that keep their input finite, but not bad.
-BOUNDING: list[tuple[str, dict[str, Any]]] = [
+BOUNDING: list[tuple[str, dict[str, object]]] = [
     *((name, {"x": some(4, 3)}) for name in ("Erf", "Sigmoid", "Tanh")),
     *((name, {"x": some(4, 3), "y": some(4, 3) + 1}) for name in ("Maximum", "Minimum")),
     *((name, {"features": some(4, 3)}) for name in ("Relu", "Relu6")),
@@ -193,7 +191,7 @@ PASSING = [case for case in CASES + BOUNDING if case[0] in nonfinite.PRESERVES_F
 
 
 @pytest.mark.parametrize(("op_type", "given"), PASSING, ids=[op_type for op_type, _ in PASSING])
-def test_what_only_passes_on_makes_nothing_bad(op_type: str, given: dict[str, Any]) -> None:
+def test_what_only_passes_on_makes_nothing_bad(op_type: str, given: dict[str, object]) -> None:
     program = Program(op_type, given)
     extremes = np.float32([3.4e38, -3.4e38, 0.0, -0.0, 1e-40, -1e-40, 1.0, -1.0])
     random = np.random.default_rng(0)
@@ -203,7 +201,7 @@ def test_what_only_passes_on_makes_nothing_bad(op_type: str, given: dict[str, An
 
 
 @pytest.mark.parametrize(("op_type", "given"), CASES, ids=[op_type for op_type, _ in CASES])
-def test_no_bad_element_escapes_its_witnesses(op_type: str, given: dict[str, Any]) -> None:
+def test_no_bad_element_escapes_its_witnesses(op_type: str, given: dict[str, object]) -> None:
     program = Program(op_type, given)
     rule = nonfinite.PROPAGATES[op_type](program.op)
     names = {tensor.name: place for place, tensor in enumerate(program.arguments)}
