@@ -31,7 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the answer; return the exit code."""
-    return answer_each(args, lambda run: run.precision(args.dtype).to_json(), _words)
+    return answer_each(args, lambda run: dict(run.precision(args.dtype).to_json()), _words)
 
 
 def _words(name: str, facts: dict[str, Any]) -> str:
