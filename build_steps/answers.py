@@ -8,7 +8,7 @@ while it is built.
 The text of a field of a TypedDict is a comment that begins with `#:`, after it or above it; a field without
 one shares the row of the field above. That of a JsonObject, which is a dataclass, is in its docstring or in
 such a comment, and that of a property is the first line of the property's. Where a type is Annotated, the
-shape is what it is annotated with.
+shape is what it is annotated with. A class that is no shape is a message of `live.proto`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from build_steps.protos import RESULTS, build_descriptors
 _LIVE: Final = RESULTS["live.proto"]
 _MODULES: Final = ROOT / "frontend" / "src" / "api" / "generated"
 #: The rooms that have answers.
-_ROOMS: Final = ("analysis", "server")
+_ROOMS: Final = ("analysis", "live/viewer", "server")
 _SUFFIX: Final = "Json"
 #: Fields that have a type of their own in the page, by name, or by class and name.
 _BRANDS: Final[Mapping[str, str]] = {
@@ -55,11 +55,15 @@ _BRANDS: Final[Mapping[str, str]] = {
     "graph_id": "graphId",
     "graph_ids": "graphId",
     "inner_graph_ids": "graphId",
+    "LiveProgram.id": "programId",
+    "LiveProgram.run": "runName",
     "outer_graph_id": "graphId",
     "owner_execution_index": "executionIndex",
+    "Paused.run": "runName",
+    "PausedOp.owner": "executionIndex",
     "stack_frame_ids": "frameId",
 }
-_TEXTS: Final = frozenset({"frameId", "graphId"})
+_TEXTS: Final = frozenset({"frameId", "graphId", "programId", "runName"})
 _CHECKS: Final = {"bool": "truth", "float": "number", "int": "number", "str": "text"}
 _WORDS: Final = {"bool": "boolean", "float": "number", "int": "integer", "str": "text"}
 
@@ -231,7 +235,9 @@ def _check_of(kind: ast.expr, brand: Callable[[str], str]) -> str:
         items = ", ".join(_check_of(item, brand) for item in _items(kind))
         return f"c.{'tuple' if len(_items(kind)) > 1 else 'list' if _is_list(kind) else 'record'}({items})"
     name = _last(ast.unparse(kind))
-    return brand(f"c.{_CHECKS[name]}") if name in _CHECKS else _const(_plain(name))
+    if name in _CHECKS:
+        return brand(f"c.{_CHECKS[name]}")
+    return _const(_plain(name)) if name in shapes() else f"live.{_const(name)}"
 
 
 def _resolved(kind: ast.expr) -> ast.expr:
@@ -303,6 +309,8 @@ def _module(source: str, objects: Mapping[str, Mapping[str, str]], roots: Iterab
     ]
     checks = " ".join(check for name in ordered for check in objects[name].values())
     spread = {field for name in ordered for field, check in objects[name].items() if not check}
+    if re.search(r"\blive\.", checks):
+        parts.insert(3, 'import * as live from "./live";')
     for brand in sorted({brand for brand in _BRANDS.values() if re.search(rf"\b{brand}\b", checks)}):
         kind = "text" if brand in _TEXTS else "number"
         parts.append(f"export const {brand} = c.branded(c.{kind}, ids.{brand});")

@@ -135,6 +135,13 @@ describe("the rooms of the front end", () => {
   });
 });
 
+/** Lists of parts of the store that a view takes. */
+const LISTS = /\btype Uses = [^;]*;|\b(?:With|Of)<[^,{}>]*/g;
+
+function listsIn(text: string): string {
+  return [...text.matchAll(LISTS)].join(" ");
+}
+
 /** The slices of the store, each with those that it may know: the table of README.md. */
 const SLICES = new Map(
   [...readFileSync(join(FRONTEND, "README.md"), "utf8").matchAll(/^\| `(\w+)` \| [^|]+ \|([^|]*)\|$/gm)].map(
@@ -166,6 +173,33 @@ describe("the slices of the store", () => {
     for (const [slice, known] of SLICES)
       expect(known.filter((name) => names.indexOf(name) > names.indexOf(slice))).toEqual([]);
   });
+});
+
+describe("the views", () => {
+  const views = sources().filter((file) => file.startsWith("views/"));
+  const textOf = (file: string) => readFileSync(join(SRC, file), "utf8");
+
+  test("take parts of the store, but for those that tie the others together", () => {
+    const takesAll = /import type \{ Store }|(?::|extends|<) ?With(?![<\w])|<keyof Store/;
+    const whole = views.filter((file) => takesAll.test(textOf(file)));
+    expect(whole.sort()).toEqual([
+      "views/app.tsx",
+      "views/dock.tsx",
+      "views/live/panels.tsx",
+      "views/props.ts",
+    ]);
+  });
+
+  test.each(views.map((file) => [file, listsIn(textOf(file))] as const).filter(([, lists]) => lists !== ""))(
+    "%s uses each part of the store that it takes",
+    (file, lists) => {
+      const rest = textOf(file).replaceAll(LISTS, "");
+      const names = new Set(
+        [...lists.matchAll(/"(\w+)(?:\.(\w+))?"/g)].map(([, slice, name]) => name ?? slice),
+      );
+      expect([...names].filter((name) => !new RegExp(`\\b${name}\\b`).test(rest))).toEqual([]);
+    },
+  );
 });
 
 test.each(["src", "test"])(`no function in %s is longer than ${MOST_LINES} lines`, (name) => {

@@ -7,13 +7,14 @@ request as JSON. The secret of a program is in no answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
-from tb_debugger_plugin.analysis.graph.graphs import paused_op
+from tb_debugger_plugin.analysis.graph.graphs import PausedOpJson, paused_op
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
-from tb_debugger_plugin.analysis.status import status
+from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.live.messages import json, messages
+from tb_debugger_plugin.live.viewer.followed_program import LiveProgramJson
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
@@ -29,7 +30,26 @@ _MAX_TENSORS: Final = 2000
 _MAX_EXPRESSION: Final = 10_000
 
 
-def programs(viewer: Viewer, query: Query) -> Answer:
+class LiveProgramsJson(TypedDict):
+    """The programs that can be stopped."""
+
+    version: int  #: a number that is another one when anything has changed
+    #: whether this viewer refuses [requests that change a program](#requests-that-change-a-program)
+    read_only: bool
+    why_read_only: str  #: why it does, in a sentence; empty if it does not
+    programs: list[LiveProgramJson]  #: the programs; one that has ended is listed for a minute more
+
+
+class PausedJson(TypedDict):
+    """What is on record at a pause."""
+
+    run: str  #: name of the run
+    is_complete: bool  #: whether everything up to the pause has been read
+    status: StatusJson  #: the [status](#status) of the run
+    op: PausedOpJson | None  #: null between calls, at an eager op, and when the op is not on record
+
+
+def programs(viewer: Viewer, query: Query) -> LiveProgramsJson:
     """Return the programs, when there is something new."""
     since = query.optional_position("since")
     wait = min(query.optional_number("wait") or 0.0, _MAX_WAIT_S)
@@ -52,7 +72,7 @@ def tensors(viewer: Viewer, query: Query) -> Answer:
     return json.to_json(program.service.list_tensors(after, limit))
 
 
-def paused(viewer: Viewer, query: Query) -> Answer:
+def paused(viewer: Viewer, query: Query) -> PausedJson:
     """Return what is on record at a pause, after everything up to it has been read."""
     program = viewer.programs.program(query.text("program"))
     pause = program.wait_until_recorded(query.integer("pause"), _WRITTEN_S)

@@ -13,16 +13,23 @@ from typing import Any, TypeAlias
 import pytest
 from tensorboard.plugins import base_plugin
 
+from tb_debugger_plugin.server import live
 from tb_debugger_plugin.server.forgery import HOSTS_VARIABLE, KEY_HEADER, MAX_BODY
 from tb_debugger_plugin.server.loader import DebuggerLoader
 from tb_debugger_plugin.server.plugin import READ_ONLY_VARIABLE
 from tests.support.asking import Asker
-from tests.support.events import small_program
+from tests.support.events import PATIENCE_S, small_program
 from tests.support.live_program import ScriptedProgram, served
 
 #: An object of an answer.
 Json: TypeAlias = Mapping[str, Any]
 pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(autouse=True)
+def what_a_pause_computed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is: an answer says otherwise that not all of it is on record yet."""
+    monkeypatch.setattr(live, "_READ_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
  * The routes of programs that run. Their answers have the messages of protos/live.proto as JSON: enumerations
  * are lower-case names, and a message that is not set is null, as is a number that is NaN or infinite.
  */
-import * as ids from "../base/ids";
-import { opInfo, status } from "./answers";
-import { branded, type Checked, list, number, object, optional, text, truth } from "./check";
+import type * as ids from "../base/ids";
 import type { Client } from "./fetch";
-import { evaluation, outcome, state, tensorList, type Where } from "./generated/live";
+import { livePrograms, paused } from "./generated/answers";
+import { evaluation, outcome, tensorList, type Where } from "./generated/live";
 
+export type { LiveProgram, LivePrograms, Paused } from "./generated/answers";
 export type {
   Breakpoint,
   Call,
@@ -22,42 +22,6 @@ export type {
   Watched,
   Where,
 } from "./generated/live";
-
-const program = object({
-  id: branded(text, ids.programId),
-  run: optional(branded(text, ids.runName)),
-  host: text,
-  pid: number,
-  program: list(text),
-  started: number,
-  problem: optional(text),
-  state: optional(state),
-});
-/** A program that runs; its state is undefined while it cannot be reached, and `problem` says why. */
-export type LiveProgram = Checked<typeof program>;
-
-const programs = object({
-  version: number,
-  read_only: truth,
-  why_read_only: text,
-  programs: list(program),
-});
-export type LivePrograms = Checked<typeof programs>;
-
-/** What is on record at a pause; `op` is undefined between calls, at eager ops, and for unknown ops. */
-const paused = object({
-  run: branded(text, ids.runName),
-  is_complete: truth,
-  status,
-  op: optional(
-    object({
-      graph_execution: optional(branded(number, ids.graphExecutionIndex)),
-      owner: optional(branded(number, ids.executionIndex)),
-      info: opInfo,
-    }),
-  ),
-});
-export type Paused = Checked<typeof paused>;
 
 /** A breakpoint as the page sends it; without a number it is a new one. */
 export interface NewBreakpoint {
@@ -102,7 +66,7 @@ export function liveRoutes(client: Client) {
   return {
     /** With `since`, answers when something is newer than that version, or after some seconds. */
     livePrograms: (since: number | undefined, signal?: AbortSignal) =>
-      client.json("live/programs", since === undefined ? {} : { since, wait: WAIT_S }, programs, signal),
+      client.json("live/programs", since === undefined ? {} : { since, wait: WAIT_S }, livePrograms, signal),
     /** Answers when everything up to the pause is read. */
     livePaused: (id: ids.ProgramId, pause: number, signal?: AbortSignal) =>
       client.json("live/paused", { program: id, pause }, paused, signal),

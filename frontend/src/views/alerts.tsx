@@ -15,11 +15,18 @@ import { ALERT_ROW } from "./geometry";
 import { HealthBar, TensorName } from "./numbers";
 import { ExpectedOrigins, OriginCard } from "./origin_card";
 import { Button, Failure, Hint, IconButton, Panel } from "./panel";
-import type { With } from "./props";
+import type { Takes, With } from "./props";
 import { Rules } from "./rules";
 import { type RowAttributes, VirtualList } from "./virtual_list";
 
-export function Alerts({ store }: With) {
+type Uses = Takes<
+  "alert" | "alertList" | "alertType" | "alertTypes" | "lists" | "status" | "verdict",
+  "firstBad" | "firstBadValue" | "originList" | "origins",
+  "focusAlert" | "nextAlert" | "previousAlert" | "setAlertType",
+  typeof GapList | typeof OriginCard | typeof Rules
+>;
+
+export function Alerts({ store }: With<Uses>) {
   const total = store.lists.value?.alerts.pages.total.value ?? 0;
   return (
     <Panel
@@ -35,7 +42,7 @@ export function Alerts({ store }: With) {
   );
 }
 
-function Steps({ store }: With) {
+function Steps({ store }: With<Uses>) {
   const at = store.alert.value;
   const total = store.alertList.value?.pages.total.value ?? 0;
   return (
@@ -59,7 +66,7 @@ function Steps({ store }: With) {
   );
 }
 
-interface VerdictBoxProps extends With {
+interface VerdictBoxProps extends With<Uses> {
   /** Whether no alert is listed below it. */
   readonly isAlone: boolean;
 }
@@ -85,7 +92,7 @@ function VerdictBox({ store, isAlone }: VerdictBoxProps) {
   );
 }
 
-function NotLookedAt({ store }: With) {
+function NotLookedAt({ store }: With<Uses>) {
   const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
   if (gaps.length === 0) return null;
   return (
@@ -99,7 +106,7 @@ function NotLookedAt({ store }: With) {
 }
 
 /** What is not recorded: it may hold more alerts, and earlier ones. */
-function AlsoMissing({ store }: With) {
+function AlsoMissing({ store }: With<Uses>) {
   const gaps = store.status.value === undefined ? [] : gapsOf(store.status.value);
   const words = gapsWords(gaps);
   if (words === undefined) return null;
@@ -111,7 +118,7 @@ function AlsoMissing({ store }: With) {
   );
 }
 
-function Found({ store }: With) {
+function Found({ store }: With<Uses>) {
   const pages = store.alertList.value?.pages;
   if (pages === undefined) return null;
   void pages.edition.value;
@@ -152,7 +159,7 @@ function Found({ store }: With) {
 }
 
 /** A button for each rule with alerts; a pressed one hides the alerts of the other rules. */
-function AlertTypes({ store }: With) {
+function AlertTypes({ store }: With<Uses>) {
   const chosen = store.alertType.value;
   return (
     <div class="fixed ruled" role="group" aria-label="Alert rules">
@@ -173,7 +180,7 @@ function AlertTypes({ store }: With) {
   );
 }
 
-type AlertRowProps = With<{ index: AlertIndex; alert: Alert | undefined; attributes: RowAttributes }>;
+type AlertRowProps = With<Uses, { index: AlertIndex; alert: Alert | undefined; attributes: RowAttributes }>;
 
 function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const selected = store.alert.value === index;
@@ -224,7 +231,7 @@ function alertDetails(alert: Alert): string {
   return role === undefined ? details : `${role} · ${details}`;
 }
 
-export function Cause({ store }: With) {
+export function Cause({ store }: With<Uses>) {
   const loaded = store.originList.value;
   const { shown: origin, expected } = store.origins.value;
   if (origin !== undefined) return <OriginCard store={store} origin={origin} />;
@@ -240,7 +247,7 @@ export function Cause({ store }: With) {
 }
 
 /** Bad values that harm nothing, and no others. */
-function AllExpected({ store }: With) {
+function AllExpected({ store }: With<Uses>) {
   return (
     <div class="all-expected" data-testid="all-expected">
       <ExpectedOrigins store={store} />
@@ -248,7 +255,7 @@ function AllExpected({ store }: With) {
   );
 }
 
-interface FirstCauseProps extends With {
+interface FirstCauseProps extends With<Uses> {
   /** Whether bad values are explained already, so that only an alert of another kind is left. */
   readonly isBadExplained: boolean;
 }

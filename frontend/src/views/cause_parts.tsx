@@ -4,12 +4,11 @@ import type { ValueRef } from "../api/values";
 import type { Loaded } from "../base/loaded";
 import { counted } from "../base/text";
 import type { Target } from "../model/neighbourhood";
-import type { Store } from "../store/store";
 import { Prose, Words } from "./numbers";
 import { Button } from "./panel";
-import type { With } from "./props";
+import type { Of, With } from "./props";
 
-interface ExplanationProps extends With {
+interface ExplanationProps extends With<typeof follow> {
   readonly diagnosis: Diagnosis;
   /** Words before the first sentence. */
   readonly label?: string;
@@ -74,7 +73,10 @@ export function Change({ example: { before, after } }: { readonly example: Examp
 }
 
 /** A link to the elements of a value, if they are on record. */
-export function Elements({ store, loaded }: With<{ loaded: Loaded<ValueRef | undefined> | undefined }>) {
+export function Elements({
+  store,
+  loaded,
+}: With<"showValue", { loaded: Loaded<ValueRef | undefined> | undefined }>) {
   if (loaded?.kind !== "ready" || loaded.value === undefined) return null;
   const value = loaded.value;
   return (
@@ -85,7 +87,7 @@ export function Elements({ store, loaded }: With<{ loaded: Loaded<ValueRef | und
 }
 
 /** Goes where a link leads; the value of the first cause is also its alert. */
-export function follow(store: Store, target: Target): void {
+export function follow(store: Of<"alertList" | "focusAlert" | "follow">, target: Target): void {
   const list = store.alertList.peek();
   const index = list?.overview.peek()?.firstCause;
   const page = index === undefined ? undefined : list?.pages.at(index);

@@ -8,7 +8,7 @@ import { Button } from "./panel";
 import type { With } from "./props";
 
 /** From the first bad value that the program shows back to the birth. */
-export function Chain({ store }: With) {
+export function Chain({ store }: With<"chain" | typeof Steps>) {
   const [isWhole, setWhole] = useState(false);
   const steps = store.chain.value;
   if (steps.length < 2) return null;
@@ -29,7 +29,7 @@ export function Chain({ store }: With) {
   );
 }
 
-function Steps({ store, steps }: With<{ steps: readonly ChainStep[] }>) {
+function Steps({ store, steps }: With<"chainStep" | typeof follow, { steps: readonly ChainStep[] }>) {
   return steps.map((step) => (
     <li key={step.position} value={step.position + 1}>
       <Button
@@ -59,7 +59,7 @@ function stepTitle({ title, relation, place, skipped }: ChainStep): string {
 }
 
 /** The steps from the birth on, as the graph structure flows, with the one in focus marked. */
-export function ChainStrip({ store }: With) {
+export function ChainStrip({ store }: With<"chain" | "chainStep" | typeof StripStep>) {
   const steps = store.chain.value;
   const current = store.chainStep.value;
   const strip = useRef<HTMLDivElement>(null);
@@ -76,7 +76,7 @@ export function ChainStrip({ store }: With) {
   );
 }
 
-function StripStep({ store, step, isCurrent }: With<{ step: ChainStep; isCurrent: boolean }>) {
+function StripStep({ store, step, isCurrent }: With<typeof follow, { step: ChainStep; isCurrent: boolean }>) {
   return (
     <>
       {!step.isBirth && <span aria-hidden="true">→</span>}

@@ -4,7 +4,7 @@ import { counted } from "../base/text";
 import { changesOf, changesText, type Recorded } from "../model/changed_values";
 import type { With } from "./props";
 
-export function ChangedTag({ store, of }: With<{ of: Recorded }>) {
+export function ChangedTag({ store, of }: With<"status", { of: Recorded }>) {
   const changes = changesOf(store.status.value?.changed_values ?? [], of);
   if (changes.length === 0) return null;
   return (

@@ -68,7 +68,11 @@ export function Dock({ store, children }: DockProps) {
   );
 }
 
-function Tabs({ store, panels, open }: With<{ panels: readonly DockPanel[]; open: DockPanel | undefined }>) {
+function Tabs({
+  store,
+  panels,
+  open,
+}: With<keyof Store, { panels: readonly DockPanel[]; open: DockPanel | undefined }>) {
   const list = useRef<HTMLDivElement>(null);
   const names = [undefined, ...panels.map(({ name }) => name)];
   const onKey = (event: KeyboardEvent) => {
@@ -96,7 +100,7 @@ function Tabs({ store, panels, open }: With<{ panels: readonly DockPanel[]; open
   );
 }
 
-interface TabProps extends With {
+interface TabProps extends With<"dock.show"> {
   readonly name: DockName | undefined;
   readonly title: string;
   readonly count?: number | undefined;

@@ -7,17 +7,22 @@ import { fromWire, type Summary } from "../model/health";
 import { displayName, isFunctionName, tensorName } from "../model/names";
 import { knownInputs, outputSummaries, slotRanges } from "../model/neighbourhood";
 import { mayHoldValue } from "../model/values/value_ref";
-import type { Store } from "../store/store";
 import { ChangedTag } from "./changed_tag";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Button, Failure, Hint } from "./panel";
-import type { With } from "./props";
+import type { Takes, With } from "./props";
 import { ValueButton } from "./values/value_button";
+
+type Uses = Takes<
+  "calledGraph" | "execution" | "executionData" | "inside" | "nestedGraphs" | "sessionRuns" | "subject",
+  "focusExecution" | "focusGraphExecution",
+  typeof ChangedTag | typeof ValueButton
+>;
 
 /** Longer lists of slots become their number. */
 const LONGEST_SLOTS = 16;
 
-export function ExecutionCard({ store }: With) {
+export function ExecutionCard({ store }: With<Uses>) {
   const index = store.execution.value;
   const loaded = store.executionData.value;
   const data = shown(loaded);
@@ -97,15 +102,7 @@ function SessionRun({ row: { run, begin_time, error }, asked, session }: Session
   );
 }
 
-function CardHead({
-  store,
-  index,
-  data,
-}: {
-  readonly store: Store;
-  readonly index: ExecutionIndex;
-  readonly data: ExecutionData;
-}) {
+function CardHead({ store, index, data }: With<Uses, { index: ExecutionIndex; data: ExecutionData }>) {
   const isFunction = isFunctionName(data.op_type) || Boolean(data.graph_id);
   const device = data.device_names.find((name) => name !== undefined);
   return (
@@ -133,7 +130,7 @@ function CardHead({
 }
 
 /** The graph of a function, the graphs nested in it, and a button that leads to what ran inside. */
-function Inside({ store }: With) {
+function Inside({ store }: With<Uses>) {
   const graph = shown(store.calledGraph.value);
   const nested = shown(store.nestedGraphs.value) ?? [];
   const located = shown(store.inside.value);
@@ -156,7 +153,7 @@ function Inside({ store }: With) {
   );
 }
 
-function Inputs({ store, data }: With<{ data: ExecutionData }>) {
+function Inputs({ store, data }: With<Uses, { data: ExecutionData }>) {
   const inputs = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
   const { known, unknown } = knownInputs(inputs);
   const slots = slotRanges(unknown);
@@ -182,7 +179,7 @@ function Inputs({ store, data }: With<{ data: ExecutionData }>) {
   );
 }
 
-function InputOrigin({ store, input }: With<{ input: ExecutionInput }>) {
+function InputOrigin({ store, input }: With<Uses, { input: ExecutionInput }>) {
   const from = input.execution_index;
   if (from === undefined) return <span class="dim ellipsis">not made by a recorded op</span>;
   return (
@@ -206,7 +203,7 @@ function unknownInput(tensorId: number): ExecutionInput {
   };
 }
 
-function Outputs({ store, index, data }: With<{ index: ExecutionIndex; data: ExecutionData }>) {
+function Outputs({ store, index, data }: With<Uses, { index: ExecutionIndex; data: ExecutionData }>) {
   const outputs = outputSummaries(data);
   return (
     <div class="slim" role="table" aria-label="Outputs">

@@ -8,7 +8,7 @@ import type { With } from "./props";
 const FEW_GAPS = 4;
 const FEW_NAMES = 5;
 
-export function GapList({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
+export function GapList({ store, gaps }: With<typeof Gaps, { gaps: readonly Gap[] }>) {
   const [first, rest] = [gaps.slice(0, FEW_GAPS), gaps.slice(FEW_GAPS)];
   return (
     <>
@@ -23,7 +23,7 @@ export function GapList({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
   );
 }
 
-function Gaps({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
+function Gaps({ store, gaps }: With<typeof Names, { gaps: readonly Gap[] }>) {
   return (
     <ul class="gaps anywhere">
       {gaps.map(({ title, message, missing, hosts, severe }) => (
@@ -37,7 +37,7 @@ function Gaps({ store, gaps }: With<{ gaps: readonly Gap[] }>) {
   );
 }
 
-function Names({ store, missing }: With<{ missing: readonly Missing[] }>) {
+function Names({ store, missing }: With<typeof Name, { missing: readonly Missing[] }>) {
   if (missing.length === 0) return null;
   const [first, rest] = [missing.slice(0, FEW_NAMES), missing.slice(FEW_NAMES)];
   return (
@@ -62,7 +62,7 @@ function Names({ store, missing }: With<{ missing: readonly Missing[] }>) {
 }
 
 /** A name, with a link to the calls of its graph when that is recorded. */
-function Name({ store, missing: { name, graph } }: With<{ missing: Missing }>) {
+function Name({ store, missing: { name, graph } }: With<"focusGraph", { missing: Missing }>) {
   if (graph === undefined) return <code title={name}>{displayName(name)}</code>;
   return (
     <Button title={`Go to a call of ${name}`} act={() => void store.focusGraph(graph)}>

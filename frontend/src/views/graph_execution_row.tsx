@@ -7,9 +7,15 @@ import { mayHoldValue } from "../model/values/value_ref";
 import { ChangedTag } from "./changed_tag";
 import { shortDevice } from "./execution_card";
 import { CountHeads, Counts, TensorName } from "./numbers";
-import type { With } from "./props";
+import type { Takes, With } from "./props";
 import { ValueButton } from "./values/value_button";
 import type { RowAttributes } from "./virtual_list";
+
+type Uses = Takes<
+  "execution" | "graphExecution" | "inputGraphExecutions",
+  "focusGraphExecution",
+  typeof ChangedTag | typeof ValueButton
+>;
 
 /** The columns that not every run needs. */
 export interface Columns {
@@ -45,7 +51,7 @@ export function Header({ withDevice, withHost, withLayer }: Columns) {
   );
 }
 
-interface RowProps extends With {
+interface RowProps extends With<Uses> {
   /** Undefined while it is loading. */
   readonly row: GraphExecutionRow | undefined;
   readonly attributes: RowAttributes;
@@ -89,7 +95,7 @@ function loadingRow(attributes: RowAttributes) {
   );
 }
 
-function NameCell({ store, row, isInput }: With<{ row: GraphExecutionRow; isInput: boolean }>) {
+function NameCell({ store, row, isInput }: With<Uses, { row: GraphExecutionRow; isInput: boolean }>) {
   const name = tensorName(row.opName, row.slot);
   return (
     <span role="gridcell">

@@ -4,7 +4,7 @@ import { processWords } from "../model/processes";
 import { Choice, plainOptions } from "./choice";
 import type { With } from "./props";
 
-interface ToolsProps extends With {
+interface ToolsProps extends With<"onlyBad" | "focusGraphExecution" | "setOnlyBad" | typeof HostFilter> {
   readonly total: number;
   readonly withLayer: boolean;
   /** Called when the reader goes to a row by its number. */
@@ -54,7 +54,7 @@ function rowOfForm(form: HTMLFormElement, all: number): number | undefined {
 }
 
 /** The processes of the run, if there are several. */
-function HostFilter({ store }: With) {
+function HostFilter({ store }: With<"filter" | "status" | "setFilter">) {
   const filter = store.filter.value;
   const hosts = store.status.value?.hosts ?? [];
   if (hosts.length <= 1) return null;
@@ -69,7 +69,7 @@ function HostFilter({ store }: With) {
   );
 }
 
-interface LayerFilterProps extends With {
+interface LayerFilterProps extends With<"filter" | "setFilter"> {
   /** Whether the run has layers. */
   readonly withLayer: boolean;
 }

@@ -6,17 +6,23 @@ import { shown } from "../base/loaded";
 import { grouped } from "../base/text";
 import { type GraphExecutionRow, graphExecutionRow } from "../model/rows";
 import type { Pages } from "../store/common/pages";
-import type { Store } from "../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "./geometry";
 import { type Columns, Header, Row } from "./graph_execution_row";
 import { Tools } from "./graph_execution_tools";
 import { useChange } from "./hooks";
 import { Minimap } from "./minimap";
 import { Failure, Hint, Panel } from "./panel";
-import type { With } from "./props";
+import type { Of, Takes, With } from "./props";
 import { VirtualList } from "./virtual_list";
 
-export function GraphExecutions({ store }: With) {
+type Uses = Takes<
+  "alert" | "filter" | "graphExecution" | "leftOut" | "live.state" | "onlyBad" | "status",
+  "graphExecutionOverview" | "graphExecutionPages" | "graphExecutionPosition" | "revealedGraphExecution",
+  "focusGraphExecution" | "graphExecutionBuckets",
+  typeof Row | typeof Tools
+>;
+
+export function GraphExecutions({ store }: With<Uses>) {
   const pages = store.graphExecutionPages.value;
   const total = pages?.total.value ?? 0;
   const all = store.status.value?.num_graph_executions ?? 0;
@@ -43,7 +49,7 @@ export function GraphExecutions({ store }: With) {
   );
 }
 
-interface ListProps extends With {
+interface ListProps extends With<Uses> {
   /** The number of rows of the list, and of the run. */
   readonly total: number;
   readonly all: number;
@@ -89,7 +95,7 @@ function rowAt(pages: Pages<ColumnPage> | undefined, row: number): GraphExecutio
 }
 
 /** The columns that the rows which were fetched so far need. */
-function useColumns(store: Store, first: number): Columns {
+function useColumns(store: Of<Uses>, first: number): Columns {
   const pages = store.graphExecutionPages.value;
   void pages?.edition.value;
   const page = pages?.at(first);
@@ -108,7 +114,7 @@ function useSeveral(page: ColumnPage | undefined, column: string, least: number)
   return seen.current.size >= least;
 }
 
-function emptyWords(store: Store, all: number): string {
+function emptyWords(store: Of<Uses>, all: number): string {
   if (store.status.value === undefined) return "Loading …";
   if (store.graphExecutionPages.value?.failure.value !== undefined) return "";
   const filtered = Object.values(store.filter.value).some((text) => text !== undefined);
@@ -121,13 +127,13 @@ function emptyWords(store: Store, all: number): string {
 }
 
 /** Goes to a row. Its position in a filtered list is not its position in the run. */
-function stepTo(store: Store, row: number): void {
+function stepTo(store: Of<Uses>, row: number): void {
   const known = rowAt(store.graphExecutionPages.value, row);
   if (known !== undefined) void store.focusGraphExecution(known.index);
   else if (!store.leftOut.value) void store.focusGraphExecution(graphExecutionIndex(row));
 }
 
-interface ListMinimapProps extends With {
+interface ListMinimapProps extends With<Uses> {
   readonly total: number;
   readonly begin: number;
   readonly end: number;

@@ -3,14 +3,19 @@ import { useRef } from "preact/hooks";
 import { shown } from "../base/loaded";
 import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
-import type { Store } from "../store/store";
 import { ChainStrip } from "./chain";
 import { NO_SIZE } from "./hooks";
 import { Failure, Hint, IconButton, Panel } from "./panel";
 import { Picture } from "./picture";
-import type { With } from "./props";
+import type { Of, Takes, With } from "./props";
 
-export function GraphStructure({ store }: With) {
+type Uses = Takes<
+  "breadcrumb" | "execution" | "executionData" | "history" | "neighbourhood" | "op" | "subject",
+  "back" | "forward",
+  typeof ChainStrip | typeof Picture
+>;
+
+export function GraphStructure({ store }: With<Uses>) {
   const loaded = store.neighbourhood.value;
   const op = shown(loaded);
   const size = useRef(NO_SIZE);
@@ -38,12 +43,12 @@ export function GraphStructure({ store }: With) {
 }
 
 /** The key of the picture: each op has its own, which begins at its top with the first cards. */
-function pictureKey(store: Store): string {
+function pictureKey(store: Of<Uses>): string {
   const op = store.op.value;
   return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
 }
 
-function Breadcrumb({ store }: With) {
+function Breadcrumb({ store }: With<Uses>) {
   if (store.subject.value === "execution") {
     const data = shown(store.executionData.value);
     if (data === undefined) return null;
@@ -58,7 +63,7 @@ function Breadcrumb({ store }: With) {
   return <span title={text}>{text}</span>;
 }
 
-function HistoryButtons({ store }: With) {
+function HistoryButtons({ store }: With<Uses>) {
   const history = store.history.value;
   return (
     <div class="tools">

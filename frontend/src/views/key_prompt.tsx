@@ -11,7 +11,7 @@ const SENTENCE: Readonly<Record<KeyQuestion, string>> = {
   wrong: "That is not the key of this TensorBoard, which it printed when it started.",
 };
 
-export function KeyPrompt({ store }: With) {
+export function KeyPrompt({ store }: With<"access">) {
   const question = store.access.question.value;
   return question === undefined ? null : <Prompt access={store.access} question={question} />;
 }

@@ -5,15 +5,20 @@ import { displayName, tensorName } from "../model/names";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
 import { placeKey } from "../model/origin";
 import { mayHoldValue, refOf } from "../model/values/value_ref";
-import type { Store } from "../store/store";
 import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
 import { BreakDot, OpTools } from "./live/op_menu";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
 import { Button } from "./panel";
-import { MOST_OUTPUTS } from "./picture_layout";
-import type { With } from "./props";
+import { MOST_OUTPUTS, type PictureLayout } from "./picture_layout";
+import type { Of, Takes, With } from "./props";
 import { ValueButton } from "./values/value_button";
+
+type Uses = Takes<
+  "chainKeys" | "chainStep" | "execution" | "subject",
+  "focusGraph" | "follow",
+  typeof BreakDot | typeof OpTools | typeof ValueButton
+>;
 
 export type Side = "input" | "consumer";
 
@@ -33,7 +38,7 @@ function cardTitle(card: Card, side: Side): string {
     .join(" · ");
 }
 
-type NeighbourCardProps = With<{ card: Card; side: Side; top: number }>;
+type NeighbourCardProps = With<Uses, { card: Card; side: Side; top: number }>;
 
 /** A card, and above it the button that shows the elements. */
 export function NeighbourCard(props: NeighbourCardProps) {
@@ -83,13 +88,13 @@ function NeighbourButton({ store, card, side, top }: NeighbourCardProps) {
   );
 }
 
-function cardClass(store: Store, card: Card, side: Side): string {
+function cardClass(store: Of<Uses>, card: Card, side: Side): string {
   const isOnWay = isOnChain(store, card);
   return `op-card pile op-${side} ${isBad(card.summary) ? "op-bad" : ""} ${card.value ? "op-with-value" : ""} ${isOnWay ? "op-chain" : ""}`;
 }
 
 /** Whether the op is on the way of the bad value that is explained. */
-export function isOnChain(store: Store, card: Card): boolean {
+export function isOnChain(store: Of<Uses>, card: Card): boolean {
   const key = placeKey(card.target);
   return key !== undefined && store.chainKeys.value.has(key);
 }
@@ -118,12 +123,13 @@ function SameAs({ name }: { readonly name: string }) {
   );
 }
 
-export function Centre({ store, op, top, height }: With<{ op: Neighbourhood; top: number; height: number }>) {
+export function Centre({ store, op, layout }: With<Uses, { op: Neighbourhood; layout: PictureLayout }>) {
+  const { middle, centre } = layout;
   const device = shortDevice(op.device);
   return (
     <div
       class={`op-card pile op-centre ${op.outputs.some(isBad) ? "op-bad" : ""} ${store.chainStep.value ? "op-chain" : ""}`}
-      style={{ top: `${top}px`, minHeight: `${height}px` }}
+      style={{ top: `${middle - centre / 2}px`, minHeight: `${centre}px` }}
       data-testid="graph-structure-op"
       aria-current="true"
     >
@@ -145,7 +151,7 @@ export function Centre({ store, op, top, height }: With<{ op: Neighbourhood; top
   );
 }
 
-function GraphsRun({ store, runs }: With<{ runs: Neighbourhood["runs"] }>) {
+function GraphsRun({ store, runs }: With<Uses, { runs: Neighbourhood["runs"] }>) {
   return (
     <span class="op-runs dim ellipsis">
       runs{" "}
@@ -165,13 +171,13 @@ function GraphsRun({ store, runs }: With<{ runs: Neighbourhood["runs"] }>) {
 }
 
 /** The value of an output of the op in focus; undefined when its record holds none. */
-function outputValue(store: Store, summary: Summary, slot: number): ValueRef | undefined {
+function outputValue(store: Of<Uses>, summary: Summary, slot: number): ValueRef | undefined {
   const index = store.execution.value;
   if (store.subject.value === "op") return refOf(summary);
   return index !== undefined && mayHoldValue(summary) ? { kind: "execution", index, slot } : undefined;
 }
 
-function Outputs({ store, op }: With<{ op: Neighbourhood }>) {
+function Outputs({ store, op }: With<Uses, { op: Neighbourhood }>) {
   const { outputs } = op;
   const name = op.opName ?? displayName(op.opType);
   const isOne = outputs.length <= 1;
@@ -199,6 +205,6 @@ function Outputs({ store, op }: With<{ op: Neighbourhood }>) {
   );
 }
 
-function OutputButton({ store, value, name }: With<{ value: ValueRef | undefined; name: string }>) {
+function OutputButton({ store, value, name }: With<Uses, { value: ValueRef | undefined; name: string }>) {
   return value === undefined ? null : <ValueButton store={store} value={value} name={name} />;
 }

@@ -19,7 +19,9 @@ import { NumericsWords, Prose, TensorName, Verdict, Words } from "./numbers";
 import { Button } from "./panel";
 import type { With } from "./props";
 
-type OriginProps = With<{ origin: Origin }>;
+type Uses = "lists" | "originValue" | "origins" | "chooseOrigin" | typeof Chain | typeof Elements;
+
+type OriginProps = With<Uses, { origin: Origin }>;
 
 export function OriginCard({ store, origin }: OriginProps) {
   return (
@@ -117,7 +119,7 @@ function Evidence({ origin }: { readonly origin: Origin }) {
 }
 
 /** The other origins that matter, as links. */
-function OtherOrigins({ store }: With) {
+function OtherOrigins({ store }: With<Uses>) {
   const { others } = store.origins.value;
   if (others.length === 0) return null;
   return (
@@ -129,7 +131,7 @@ function OtherOrigins({ store }: With) {
 }
 
 /** Bad values that harm nothing, each with its reason. */
-export function ExpectedOrigins({ store }: With) {
+export function ExpectedOrigins({ store }: With<Uses>) {
   const { expected } = store.origins.value;
   if (expected.length === 0) return null;
   return (
@@ -140,7 +142,7 @@ export function ExpectedOrigins({ store }: With) {
   );
 }
 
-function OriginList({ store, origins }: With<{ origins: readonly Origin[] }>) {
+function OriginList({ store, origins }: With<Uses, { origins: readonly Origin[] }>) {
   return (
     <ul>
       {origins.map((origin) => (

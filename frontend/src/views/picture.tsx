@@ -14,10 +14,12 @@ import { Button, Failure } from "./panel";
 import { type Column, layoutOf, type PictureLayout } from "./picture_layout";
 import type { With } from "./props";
 
+type Uses = "chainStep" | "explanation" | "follow" | typeof Centre | typeof OpMenu | typeof useOpMenu;
+
 /** The number of cards drawn at first, and added with each press of the button for more. */
 const CARDS = 60;
 
-interface PictureProps extends With {
+interface PictureProps extends With<Uses> {
   readonly op: Neighbourhood;
   /** The size of the last picture, so that the next one is not drawn for another size first. */
   readonly size: { current: Size };
@@ -32,7 +34,7 @@ export function Picture({ store, op, size }: PictureProps) {
   const menu = useOpMenu(store, op, layout);
   const more = (side: keyof typeof most, n: number) => setMost({ ...most, [side]: most[side] + n });
   const isOnWay = (card: Card) => store.chainStep.value !== undefined && isOnChain(store, card);
-  const { inputs, consumers, middle, centre } = layout;
+  const { inputs, consumers } = layout;
   return (
     <>
       <Why store={store} />
@@ -48,7 +50,7 @@ export function Picture({ store, op, size }: PictureProps) {
           <Curves width={width} op={op} layout={layout} isOnChain={isOnWay} />
           <ColumnTitles op={op} layout={layout} />
           <Cards store={store} side="input" column={inputs} />
-          <Centre store={store} op={op} top={middle - centre / 2} height={centre} />
+          <Centre store={store} op={op} layout={layout} />
           <Cards store={store} side="consumer" column={consumers} />
           <More side="input" column={inputs} act={(n) => more("inputs", n)} />
           <More side="consumer" column={consumers} act={(n) => more("consumers", n)} />
@@ -60,7 +62,7 @@ export function Picture({ store, op, size }: PictureProps) {
 }
 
 /** Why an output of the op is bad. */
-function Why({ store }: With) {
+function Why({ store }: With<Uses>) {
   const loaded = store.explanation.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   // The sentences of another op are not shown while those of this one are loading.
@@ -85,7 +87,7 @@ function ColumnTitles({ op, layout }: { readonly op: Neighbourhood; readonly lay
   );
 }
 
-function Cards({ store, side, column }: With<{ side: Side; column: Column }>) {
+function Cards({ store, side, column }: With<Uses, { side: Side; column: Column }>) {
   return column.cards.map((card, i) => (
     <NeighbourCard key={card.key} store={store} card={card} side={side} top={column.tops[i] ?? 0} />
   ));
@@ -120,7 +122,7 @@ function More({ side, column, act }: MoreProps) {
 }
 
 /** A link from an op of a gradient, which a library creates, to the op in the user's own line. */
-function GradientOf({ store, forward }: With<{ forward: Forward }>) {
+function GradientOf({ store, forward }: With<Uses, { forward: Forward }>) {
   return (
     <p class="forward fixed ruled nowrap">
       Part of the gradient of{" "}

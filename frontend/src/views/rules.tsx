@@ -6,14 +6,15 @@ import { counted, grouped } from "../base/text";
 import { displayName, tensorName } from "../model/names";
 import { processOf } from "../model/processes";
 import { SLIDER_STEPS, stepOf, valueAt } from "../model/rules";
-import type { Store } from "../store/store";
 import { Explanation } from "./cause_parts";
 import { Choice, plainOptions } from "./choice";
 import { TensorName } from "./numbers";
 import { Button, Failure, Hint } from "./panel";
-import type { With } from "./props";
+import type { Of, With } from "./props";
 
-export function Rules({ store }: With) {
+type Uses = "rules" | "status" | "focusExecution" | "focusGraphExecution" | typeof Explanation;
+
+export function Rules({ store }: With<Uses>) {
   const { isOpen, setOpen } = store.rules;
   return (
     <details
@@ -28,7 +29,7 @@ export function Rules({ store }: With) {
   );
 }
 
-function RuleList({ store }: With) {
+function RuleList({ store }: With<Uses>) {
   const loaded = store.rules.rules.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   const rules = shown(loaded);
@@ -42,7 +43,7 @@ function RuleList({ store }: With) {
   );
 }
 
-type RuleProps = With<{ rule: Rule }>;
+type RuleProps = With<Uses, { rule: Rule }>;
 
 function RuleItem({ store, rule }: RuleProps) {
   const isChosen = store.rules.chosen.value === rule.alert_type;
@@ -145,7 +146,7 @@ function NumberField(props: FieldProps) {
   );
 }
 
-function Findings({ store }: With) {
+function Findings({ store }: With<Uses>) {
   const loaded = store.rules.findings.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   const found = shown(loaded);
@@ -161,7 +162,7 @@ function Findings({ store }: With) {
   );
 }
 
-function FindingItem({ store, finding, index }: With<{ finding: Finding; index: number }>) {
+function FindingItem({ store, finding, index }: With<Uses, { finding: Finding; index: number }>) {
   const [isAsking, setAsking] = useState(false);
   const isExplained = store.rules.explained.value === index;
   const { source, allowed, remark } = finding;
@@ -190,7 +191,7 @@ function FindingItem({ store, finding, index }: With<{ finding: Finding; index: 
 }
 
 /** The tensor of an alert, what it is for, and how many others it is about. */
-function Tensors({ store, finding }: With<{ finding: Finding }>) {
+function Tensors({ store, finding }: With<Uses, { finding: Finding }>) {
   const { op_name: name, op_type: type, num_tensors: size } = finding;
   const whose = finding.variable ?? finding.gradient_of.join(", ");
   return (
@@ -205,7 +206,7 @@ function Tensors({ store, finding }: With<{ finding: Finding }>) {
 }
 
 /** Why the explained alert breaks its rule, and what helps. */
-function Why({ store }: With) {
+function Why({ store }: With<Uses>) {
   const loaded = store.rules.explanation.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (loaded?.kind !== "ready") return <Hint>Loading …</Hint>;
@@ -217,7 +218,7 @@ function Why({ store }: With) {
 }
 
 function focus(
-  store: Store,
+  store: Of<Uses>,
   { graph_execution_trace_index: graphExecution, execution_index: execution }: Finding,
 ) {
   if (graphExecution !== undefined) void store.focusGraphExecution(graphExecution);
@@ -225,7 +226,7 @@ function focus(
 }
 
 /** Why an alert is meant; it is kept in a file beside the run. */
-function Reason({ store, finding }: With<{ finding: Finding }>) {
+function Reason({ store, finding }: With<Uses, { finding: Finding }>) {
   const [reason, setReason] = useState("");
   const failure = store.rules.failure.value;
   return (

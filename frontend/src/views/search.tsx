@@ -9,7 +9,7 @@ import { type SearchField, useSearchField } from "./search_field";
 const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
 
-export function Search({ store }: With) {
+export function Search({ store }: With<typeof useSearchField>) {
   const search = useSearchField(store);
   return (
     <search

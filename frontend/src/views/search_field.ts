@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, shown } from "../base/loaded";
 import { type Group, type Match, matchesOf } from "../model/find";
 import type { Search } from "../store/search/search";
-import type { Store } from "../store/store";
 import { isInField, useChange } from "./hooks";
+import type { Of } from "./props";
 
 /** The section that shows each kind of result. */
 const SECTIONS = {
@@ -53,7 +53,7 @@ export interface SearchField extends FieldState, Found, FieldVerbs {
   readonly field: Field;
 }
 
-export function useSearchField(store: Store): SearchField {
+export function useSearchField(store: Of<"found" | typeof fieldVerbs>): SearchField {
   const field = useRef<HTMLInputElement>(null);
   const [state, setState] = useState(EMPTY);
   const change = (parts: Partial<FieldState>) => setState((old) => ({ ...old, ...parts }));
@@ -82,7 +82,7 @@ function foundFor({ text, isOpen }: FieldState, loaded: Loaded<Search> | undefin
 }
 
 function fieldVerbs(
-  store: Store,
+  store: Of<"search" | typeof goTo | typeof keyVerbs>,
   field: Field,
   at: FieldState & Found,
   change: (parts: Partial<FieldState>) => void,
@@ -106,7 +106,7 @@ function fieldVerbs(
 }
 
 function keyVerbs(
-  store: Store,
+  store: Of<"search">,
   field: Field,
   { text, query, isOpen, isListed, isFresh, matches, active }: FieldState & Found,
   change: (parts: Partial<FieldState>) => void,
@@ -133,7 +133,7 @@ function keyVerbs(
   };
 }
 
-function goTo(store: Store, { jump }: Match): void {
+function goTo(store: Of<"jump">, { jump }: Match): void {
   void store.jump(jump);
   // In a narrow window the section may be out of sight.
   document.querySelector(SECTIONS[jump.kind])?.scrollIntoView({ block: "nearest" });

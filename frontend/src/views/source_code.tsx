@@ -8,13 +8,18 @@ import { atLine, lineMarks } from "../model/live/places";
 import { mayEdit } from "../model/live/program";
 import { type SourceLine, shownLines } from "../model/source";
 import { filesOf } from "../model/stack";
-import type { Store } from "../store/store";
 import { useChange } from "./hooks";
 import { Failure, Hint, Panel } from "./panel";
-import type { With } from "./props";
+import type { Of, Takes, With } from "./props";
 import type { SourceEditor } from "./source_editor";
 
-export function SourceCode({ store }: With) {
+type Uses = Takes<
+  "live.lineOps" | "live.program" | "live.readOnly" | "live.state",
+  "shownFrame" | "source" | "sourceLine" | "stack",
+  "focusFrame" | "live.toggle" | "track"
+>;
+
+export function SourceCode({ store }: With<Uses>) {
   const position = store.sourceLine.value;
   const loaded = store.source.value;
   return (
@@ -58,7 +63,7 @@ function NotRecorded({ position }: { readonly position: SourceLine }) {
 }
 
 /** The files of the stack, the user's first; choosing one goes to its innermost frame. */
-function Files({ store }: With) {
+function Files({ store }: With<Uses>) {
   const files = filesOf(shown(store.stack.value) ?? []);
   const here = files.find(({ path }) => path === store.sourceLine.value?.path);
   if (files.length < 2 || here === undefined) return null;
@@ -88,7 +93,7 @@ function Files({ store }: With) {
   );
 }
 
-function Editor({ store, position }: With<{ position: SourceLine }>) {
+function Editor({ store, position }: With<Uses, { position: SourceLine }>) {
   const parent = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<SourceEditor>();
   const [failure, setFailure] = useState<string>();
@@ -129,7 +134,7 @@ function Editor({ store, position }: With<{ position: SourceLine }>) {
 }
 
 /** Shows breakpoints at the lines while a program runs; a click or F9 sets and removes them. */
-function useBreakpoints(store: Store, { path }: SourceLine, editor: SourceEditor | undefined): void {
+function useBreakpoints(store: Of<Uses>, { path }: SourceLine, editor: SourceEditor | undefined): void {
   const { program, state, readOnly } = store.live;
   const isLive = program.value !== undefined && path !== "";
   const breakpoints = state.value?.breakpoints ?? NONE;

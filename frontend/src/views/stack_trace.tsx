@@ -4,11 +4,12 @@ import { shown } from "../base/loaded";
 import { basename, counted } from "../base/text";
 import { displayName } from "../model/names";
 import { type Frame, foldStack } from "../model/stack";
-import type { Store } from "../store/store";
 import { Button, Failure, Hint, Panel } from "./panel";
-import type { With } from "./props";
+import type { Of, With } from "./props";
 
-export function StackTrace({ store }: With) {
+export function StackTrace({
+  store,
+}: With<"stack" | typeof Folded | typeof StackFrame | typeof Subject | typeof emptyWords>) {
   const loaded = store.stack.value;
   const frames = shown(loaded);
   return (
@@ -32,7 +33,7 @@ export function StackTrace({ store }: With) {
   );
 }
 
-function emptyWords(store: Store): string {
+function emptyWords(store: Of<"execution" | "neighbourhood" | "op" | "stack">): string {
   if (store.stack.value !== undefined) return "Loading …";
   const nothing = store.execution.value === undefined && store.op.value === undefined;
   if (nothing) return "Choose an execution or a tensor to see the line of your program that made it.";
@@ -41,7 +42,7 @@ function emptyWords(store: Store): string {
   return kind === "loading" ? "Loading …" : "No stack was recorded for it.";
 }
 
-function Subject({ store }: With) {
+function Subject({ store }: With<"execution" | "executionData" | "op" | "subject">) {
   if (store.subject.value === "op") {
     const op = store.op.value;
     return op === undefined ? null : <span title={op.opName}>creation of {op.opName}</span>;
@@ -55,7 +56,7 @@ function Subject({ store }: With) {
   );
 }
 
-function Folded({ store, frames }: With<{ frames: readonly Frame[] }>) {
+function Folded({ store, frames }: With<typeof StackFrame, { frames: readonly Frame[] }>) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -69,7 +70,7 @@ function Folded({ store, frames }: With<{ frames: readonly Frame[] }>) {
   );
 }
 
-function StackFrame({ store, frame }: With<{ frame: Frame }>) {
+function StackFrame({ store, frame }: With<"shownFrame" | "focusFrame", { frame: Frame }>) {
   const current = store.shownFrame.value?.id === frame.id;
   return (
     <li>

@@ -12,10 +12,17 @@ import { Choice, type Option } from "./choice";
 import { GapList } from "./gap_list";
 import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
-import type { With } from "./props";
+import type { Takes, With } from "./props";
 import { Search } from "./search";
 
-export function StatusBar({ store }: With) {
+type Uses = Takes<
+  "connection" | "logdir" | "problem" | "run" | "runs" | "silent" | "status",
+  "comparison.other" | "live.connection" | "live.program",
+  "comparison.compareWith" | "selectRun",
+  typeof GapList | typeof LiveButton | typeof Search
+>;
+
+export function StatusBar({ store }: With<Uses>) {
   const status = store.status.value;
   return (
     <header class="status">
@@ -43,7 +50,7 @@ export function StatusBar({ store }: With) {
   );
 }
 
-function RunSelector({ store }: With) {
+function RunSelector({ store }: With<Uses>) {
   const runs = runTitles(shown(store.runs.value));
   if (runs.length === 0) return null;
   if (runs.length === 1) return <b class="run">{runs[0]?.title}</b>;
@@ -70,7 +77,7 @@ function optionOf({ name, title, mark }: RunTitle): Option<RunName> {
 }
 
 /** Chooses the run that the run in focus is compared with. */
-function OtherRun({ store, runs }: With<{ runs: readonly RunTitle[] }>) {
+function OtherRun({ store, runs }: With<Uses, { runs: readonly RunTitle[] }>) {
   const others = runs.filter(({ name }) => name !== store.run.value);
   const other = store.comparison.other.value;
   const isListed = other === undefined || others.some(({ name }) => name === other);
@@ -158,7 +165,7 @@ function Dropped({ status }: { readonly status: Status }) {
   );
 }
 
-function Problem({ store }: With) {
+function Problem({ store }: With<Uses>) {
   const { program, connection } = store.live;
   // The bar of the program says so too, and stands below.
   const isSaid = program.value !== undefined && connection.value !== undefined;
@@ -171,7 +178,7 @@ function Problem({ store }: With) {
   );
 }
 
-function NotRecorded({ store, status }: With<{ status: Status }>) {
+function NotRecorded({ store, status }: With<Uses, { status: Status }>) {
   const gaps = gapsOf(status);
   if (gaps.length === 0) return null;
   return (

@@ -11,15 +11,20 @@ import { type Window, windowAround, windowAt } from "../model/minimap";
 import { displayName, initial } from "../model/names";
 import { type ExecutionRow, executionRow } from "../model/rows";
 import type { Pages } from "../store/common/pages";
-import type { Store } from "../store/store";
 import { ExecutionCard } from "./execution_card";
 import { BOX } from "./geometry";
 import { useChange, useSize } from "./hooks";
 import { Minimap } from "./minimap";
 import { Failure, IconButton, Panel } from "./panel";
-import type { With } from "./props";
+import type { Of, Takes, With } from "./props";
 
-export function Timeline({ store }: With) {
+type Uses = Takes<
+  "alert" | "execution" | "filter" | "lists" | "status" | "timelineOverview",
+  "focusExecution" | "timelineBuckets",
+  typeof ExecutionCard
+>;
+
+export function Timeline({ store }: With<Uses>) {
   const total = store.lists.value?.executions.total.value ?? 0;
   const failure = store.lists.value?.executions.failure.value;
   const isChanged = (store.status.value?.changed_values.length ?? 0) > 0;
@@ -37,7 +42,7 @@ export function Timeline({ store }: With) {
   );
 }
 
-type BarProps = With<{ total: number }>;
+type BarProps = With<Uses, { total: number }>;
 
 /** The boxes between the buttons that scroll them. */
 function Bar({ store, total }: BarProps) {
@@ -82,7 +87,7 @@ interface WindowView {
 }
 
 /** The window of boxes in a track of some width. It follows the focus, and its rows are fetched. */
-function useWindow(store: Store, width: number, total: number): WindowView {
+function useWindow(store: Of<Uses>, width: number, total: number): WindowView {
   const pages = store.lists.value?.executions;
   const focus = store.execution.value;
   const fit = Math.max(1, Math.floor(width / (BOX.width + BOX.gap)));

@@ -6,7 +6,7 @@ inputs and its consumers, each with its last measurements at that position.
 
 from __future__ import annotations
 
-from typing import Final, TypedDict
+from typing import Annotated, Final, TypedDict
 
 from tb_debugger_plugin.analysis.calls.call_owner import owner_of
 from tb_debugger_plugin.analysis.catalog import Op
@@ -444,7 +444,17 @@ def inputs_of(snapshot: Snapshot, index: int) -> list[Json]:
     ]
 
 
-def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> Json | None:
+class PausedOpJson(TypedDict):
+    """An op at which a program is paused."""
+
+    #: position of the newest graph execution of the tensor; null if there is none
+    graph_execution: int | None
+    owner: int | None  #: position of the execution in which it ran; null before that has ended
+    #: the op at that moment, as in [graphs/op_info](#graphsop_info), with [Health](#health)
+    info: Annotated[Json, OpInfoJson]
+
+
+def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> PausedOpJson | None:
     """Return the newest graph execution of an op's output, its owner, and the op at that moment.
 
     Args:
@@ -454,8 +464,7 @@ def paused_op(snapshot: Snapshot, graph_id: str, op_name: str, slot: int) -> Jso
       slot: The output.
 
     Returns:
-      ``graph_execution`` and ``owner``, positions or None, and ``info`` as the route ``graphs/op_info``
-      answers; None when the graph or the op is not on record.
+      None when the graph or the op is not on record.
     """
     try:
         op = find_op(snapshot, graph_id, op_name)

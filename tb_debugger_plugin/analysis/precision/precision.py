@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.precision import magnitudes
 from tb_debugger_plugin.analysis.precision.magnitudes import EagerOutput, Share, share_below
@@ -21,12 +21,63 @@ from tb_debugger_plugin.analysis.precision.tensor import (
     PrecisionVerdict,
     TensorPlace,
     TensorPrecision,
+    TensorPrecisionJson,
 )
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS, Format
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
+
+
+class LossScaleJson(TypedDict):
+    """What loss scaling can do, as routes give it."""
+
+    largest: float  #: the largest power of two with which no gradient on record overflows
+    limited_by: str  #: the gradient that would overflow next
+    #: the least and the largest share of the gradients' elements that becomes 0 without a scale
+    vanishing: list[float]
+    vanishing_at_largest: list[float]  #: the same with the largest scale
+
+
+class PrecisionGroupJson(TypedDict):
+    """The tensors of a layer or of a type of op, as routes give them."""
+
+    name: str  #: of the layer, or of the type of op
+    tensors: int  #: how many there are
+    headroom: float | None  #: least headroom, worst verdict, and the tensor that has them
+    verdict: str
+    worst: str
+    keep: str | None  #: why the layer should stay in float32; null when it need not
+
+
+class ListedTensorJson(TensorPrecisionJson):
+    """A tensor of the list."""
+
+    sentence: str  #: the verdict as plain text
+
+
+class LimitsJson(TypedDict):
+    """The limits of a dtype."""
+
+    largest: float  #: its largest number, its smallest normal one, and its smallest one above 0
+    smallest_normal: float
+    smallest: float
+
+
+class PrecisionJson(TypedDict):
+    """A run in another dtype, as routes give it."""
+
+    dtype: str  #: the dtype
+    limits: LimitsJson  #: its limits
+    num_tensors: int  #: how many tensors have their range on record
+    tensors: list[ListedTensorJson]  #: the first 500 of them, the worst first
+    layers: list[PrecisionGroupJson]  #: the same by layer, and by type of op
+    op_types: list[PrecisionGroupJson]
+    keep_in_float32: list[str]  #: names of the layers with a reason to `keep`
+    loss_scale: LossScaleJson | None  #: null when no gradient is on record
+    missing: str | None  #: plain text: what to record for an answer; null when there is one
+
 
 # The scales of the loss with which gradients neither overflow nor vanish in another dtype.
 #
@@ -50,7 +101,7 @@ class LossScale:
     vanishing: Share
     vanishing_at_largest: Share
 
-    def to_json(self) -> Json:
+    def to_json(self) -> LossScaleJson:
         """Return the window as the HTTP contract has it."""
         return {
             "largest": self.largest,
@@ -111,7 +162,7 @@ class PrecisionGroup:
     worst: TensorPrecision
     keep: str | None
 
-    def to_json(self) -> Json:
+    def to_json(self) -> PrecisionGroupJson:
         """Return the group as the HTTP contract has it."""
         return {
             "name": self.name,
@@ -197,7 +248,7 @@ class Precision:
         """The layers that should stay in float32."""
         return [layer.name for layer in self.layers if layer.keep is not None]
 
-    def to_json(self) -> Json:
+    def to_json(self) -> PrecisionJson:
         """Return the answer as the HTTP contract has it."""
         target = self.target
         return {

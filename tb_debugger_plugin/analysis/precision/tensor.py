@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, TypedDict
 
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes, Share, share_below
-from tb_debugger_plugin.analysis.snapshot import Json
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values.float_formats import Format
 from tb_debugger_plugin.events.dtypes import NAMES
@@ -35,17 +35,52 @@ RANKS: Final = {verdict: rank for rank, verdict in enumerate(PrecisionVerdict)}
 
 
 @dataclass(frozen=True)
-class Moment:
+class Moment(JsonObject):
     """A value of a tensor.
 
     Attributes:
       step: How many values of the tensor come before it on record.
-      execution_index, graph_execution_index: Its position in one of the two lists.
+      execution_index, graph_execution_index: Its position in one of the two lists; None in the other.
     """
 
     step: int
     execution_index: int | None = None
     graph_execution_index: int | None = None
+
+
+class TensorPrecisionJson(TypedDict):
+    """A tensor in another dtype, as routes give it."""
+
+    name: str  #: the tensor; `op_name` and `graph_id` are null for an eager op
+    op_name: str | None
+    op_type: str | None
+    output_slot: int
+    graph_id: str | None
+    function: str | None  #: what it belongs to
+    layer: str | None
+    variable: str | None
+    gradient_of: list[str]
+    dtype: str  #: the dtype that it has
+    source: Annotated[Json, UserLine] | None  #: the user's [line](#lines), as in [origins](#origins)
+    values: int  #: how many values are on record
+    elements: int  #: their finite elements together, and how many of these are 0
+    zeros: int
+    largest: float  #: the largest magnitude of finite elements
+    smallest: float | None  #: the smallest; null when it is not on record
+    #: powers of two from `largest` to the largest number of the dtype, below 0 beyond it; null if all
+    #: elements are 0
+    headroom: float | None
+    nearest: Annotated[Json, Moment]  #: the value that has the largest magnitude
+    overflow: Annotated[Json, Moment] | None  #: the first value that would overflow, or null
+    overflowing_values: int  #: how many values would overflow
+    #: the share of the elements other than 0 that would become 0: the least and the largest that the record
+    #: allows
+    vanishing: list[float]
+    without_mantissa: list[float]  #: the same of those that would keep no bit of the mantissa
+    subnormal: list[float]  #: the same of those that would lose some
+    #: `overflows`, `vanishes`, `near_overflow` (less than 2 powers of two), `loses_bits`, `fits_above`
+    #: (whether elements are too small is not on record) or `fits`
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -137,24 +172,32 @@ class TensorPrecision:
         """The dtype that it has."""
         return NAMES.get(self.found.dtype, "?")
 
-    def to_json(self) -> Json:
+    def to_json(self) -> TensorPrecisionJson:
         """Return the tensor as the HTTP contract has it."""
         place, found = self.place, self.found
         return {
-            **{"name": place.name, "op_name": place.op_name, "op_type": place.op_type},
-            **{"output_slot": place.output_slot, "graph_id": place.graph_id, "function": place.function},
-            **{"layer": place.layer, "variable": place.variable, "gradient_of": list(place.gradient_of)},
-            **{"dtype": self.dtype, "source": None if place.source is None else place.source.to_json()},
-            **{"values": found.values, "elements": found.elements, "zeros": found.zeros},
-            **{"largest": found.largest, "smallest": found.smallest, "headroom": self.headroom},
-            **{"nearest": _moment_json(self.nearest), "overflow": _moment_json(self.overflow)},
+            "name": place.name,
+            "op_name": place.op_name,
+            "op_type": place.op_type,
+            "output_slot": place.output_slot,
+            "graph_id": place.graph_id,
+            "function": place.function,
+            "layer": place.layer,
+            "variable": place.variable,
+            "gradient_of": list(place.gradient_of),
+            "dtype": self.dtype,
+            "source": None if place.source is None else place.source.to_json(),
+            "values": found.values,
+            "elements": found.elements,
+            "zeros": found.zeros,
+            "largest": found.largest,
+            "smallest": found.smallest,
+            "headroom": self.headroom,
+            "nearest": self.nearest.to_json(),
+            "overflow": None if self.overflow is None else self.overflow.to_json(),
             "overflowing_values": found.num_over,
             "vanishing": self.vanishing.to_json(),
             "without_mantissa": self.without_mantissa.to_json(),
             "subnormal": self.subnormal.to_json(),
-            **{"verdict": self.verdict.value},
+            "verdict": self.verdict.value,
         }
-
-
-def _moment_json(moment: Moment | None) -> Json | None:
-    return None if moment is None else dict(vars(moment))

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
 import grpc
 
@@ -39,6 +39,20 @@ def id_of(program: LiveProgram) -> str:
     """Return the id of a program, which is the same for every viewer, and safe in a URL."""
     facts = f"{program.host}\0{program.pid}\0{program.started!r}"
     return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class LiveProgramJson(TypedDict):
+    """A program as routes give it; its secret is not in it."""
+
+    id: str  #: names it in other requests; every viewer gives it the same one
+    run: str | None  #: name of its run; null before it has one
+    host: str  #: host, process, command line, and seconds since the epoch
+    pid: int
+    program: list[str]
+    started: float
+    problem: str | None  #: why it cannot be reached, in a sentence; null if it can
+    #: its [state](#states), with [tensors](#tensors) and [places](#commands); null before it was reached
+    state: Annotated[dict[str, Any], State] | None
 
 
 class FollowedProgram:
@@ -78,8 +92,8 @@ class FollowedProgram:
         self._is_wanted = False
         self._wake = threading.Event()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the program as the route ``live/programs`` answers; its secret is not in it."""
+    def to_json(self) -> LiveProgramJson:
+        """Return the program as the route ``live/programs`` answers."""
         found, state = self.found, self.state
         return {
             "id": self.id,

@@ -21,10 +21,11 @@ import pytest
 
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.live.messages.messages import Command
+from tb_debugger_plugin.server import live
 from tb_debugger_plugin.server.routes import POSTS, ROUTES
 from tests.support.asking import Asker, decoded
 from tests.support.checkout import ROOT
-from tests.support.events import small_program, values_program
+from tests.support.events import PATIENCE_S, small_program, values_program
 from tests.support.live_program import ScriptedProgram, served
 
 #: A value of JSON.
@@ -77,6 +78,12 @@ def _sections(text: str) -> list[Section]:
 
 _SECTIONS = _sections(_TEXT)
 _OF_ROUTES = [section for section in _SECTIONS if section.level == 3 and section.chapter in _CHAPTERS]
+
+
+@pytest.fixture(autouse=True)
+def what_a_pause_computed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is: an answer says otherwise that not all of it is on record yet."""
+    monkeypatch.setattr(live, "_READ_S", PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 /** Keeps the address of the host's window equal to the link to what is shown, so that it can be copied. */
 
 import type { ReadonlySignal } from "@preact/signals";
-import { effect } from "@preact/signals";
-import { isOurs, type Link, readLink, writeLink } from "../../model/link";
+import { effect, untracked } from "@preact/signals";
+import { isOurs, keyIn, type Link, readLink, writeLink } from "../../model/link";
 import type { RunFacts } from "../run/run";
 import type { RunVerbs } from "./link";
 
@@ -17,28 +17,38 @@ export function linkNow(outer: Window): Link {
 
 /** Writes the address when the link changes or the tab is shown; reads it when the reader changes it. */
 export function followAddress(store: Linked, outer: Window): () => void {
-  let written = outer.location.hash;
-  const onHash = () => {
+  /** The hash that was written or read last; any other is the reader's. */
+  let known = outer.location.hash;
+  const read = () => {
     const hash = outer.location.hash;
-    if (hash === written || !isOurs(hash)) return;
-    written = hash;
+    if (hash === known || !isFree(hash)) return;
+    known = hash;
     const link = readLink(hash);
     if (link.run !== undefined && link.run !== store.run.peek()) store.selectRun(link.run);
     void store.open(link);
   };
   const stop = effect(() => {
+    if (!store.seen.value) return;
+    // The event of a hash that the reader has just set is still on its way.
+    untracked(read);
     const link = store.link.value;
-    if (!store.seen.value || link.run === undefined || !isOurs(outer.location.hash)) return;
-    const hash = writeLink(outer.location.hash, link);
-    if (hash === outer.location.hash) return;
-    written = hash;
+    if (link.run === undefined || !isFree(outer.location.hash)) return;
+    const hash = writeLink(known, link);
+    if (hash === known) return;
     // A relative address would be resolved against the base element of the document.
     const { pathname, search } = outer.location;
     outer.history.replaceState(outer.history.state, "", `${pathname}${search}${hash}`);
+    // A browser ignores one of very many writes in a short time.
+    known = outer.location.hash;
   });
-  outer.addEventListener("hashchange", onHash);
+  outer.addEventListener("hashchange", read);
   return () => {
     stop();
-    outer.removeEventListener("hashchange", onHash);
+    outer.removeEventListener("hashchange", read);
   };
+}
+
+/** Whether a hash may be read and replaced: one with a key stays until its event, when the key is taken. */
+function isFree(hash: string): boolean {
+  return isOurs(hash) && keyIn(hash) === undefined;
 }

@@ -10,11 +10,9 @@ import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
 import { newestRun } from "../run/polling";
 import type { SourceVerbs } from "../source/source";
-import type { ValueFacts } from "../values/verbs";
+import type { ValueFacts, ValueVerbs } from "../values/verbs";
 
 export type Facts = FocusedFacts & AlertFacts & ValueFacts;
-
-import type { ValueVerbs } from "../values/verbs";
 
 /** The link that leads back to what is shown now. */
 export function createLink(

@@ -12,7 +12,7 @@ import { FirstDifference } from "./first_difference";
 import { Part } from "./part";
 import { TensorInFocus } from "./tensor_in_focus";
 
-export function ComparisonPanel({ store }: With) {
+export function ComparisonPanel({ store }: With<"comparison" | typeof Answer | typeof Bar | typeof Waiting>) {
   const loaded = store.comparison.compared.value;
   return (
     <>
@@ -27,7 +27,7 @@ export function ComparisonPanel({ store }: With) {
 }
 
 /** Which runs are compared, how much of them is aligned, how they are compared, and the ways out. */
-function Bar({ store }: With) {
+function Bar({ store }: With<"comparison" | typeof RunTitles>) {
   const { compared, compareAgain, compareWith, turnRound } = store.comparison;
   const found = shown(compared.value);
   const answer = found?.answer;
@@ -49,7 +49,7 @@ function Bar({ store }: With) {
 }
 
 /** The relative difference that is allowed; an empty field leaves it to the server. */
-function Tolerance({ store }: With) {
+function Tolerance({ store }: With<"comparison">) {
   const { tolerance, allow } = store.comparison;
   const [typed, setTyped] = useState(tolerance.value === undefined ? "" : String(tolerance.value));
   const isWrong = toleranceTyped(typed) === "wrong";
@@ -77,7 +77,7 @@ function Tolerance({ store }: With) {
   );
 }
 
-function RunTitles({ store }: With) {
+function RunTitles({ store }: With<"comparison" | "run" | "runs">) {
   const [run, other] = [store.run.value, store.comparison.other.value];
   const runs = shown(store.runs.value);
   if (run === undefined || other === undefined) return null;
@@ -89,7 +89,7 @@ function RunTitles({ store }: With) {
 }
 
 /** A comparison begins when both runs are read. */
-function Waiting({ store }: With) {
+function Waiting({ store }: With<"comparison" | "runs">) {
   const reading = store.comparison.reading.value;
   if (reading === undefined) return <Hint>Comparing …</Hint>;
   const title = titleOf(shown(store.runs.value), reading.run);
@@ -112,7 +112,10 @@ const SIGNS: Readonly<Record<Outcome, { readonly sign: string; readonly look: st
   nothing: { sign: "?", look: "warning" },
 };
 
-function Answer({ store, answer }: With<{ answer: Comparison }>) {
+function Answer({
+  store,
+  answer,
+}: With<typeof FirstDifference | typeof TensorInFocus, { answer: Comparison }>) {
   const outcome = outcomeOf(answer);
   const { sign, look } = SIGNS[outcome];
   const first = answer.first_difference;

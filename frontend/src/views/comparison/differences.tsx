@@ -9,13 +9,13 @@ import { TensorName } from "../numbers";
 import { Button } from "../panel";
 import type { With } from "../props";
 
-type ListProps = With<{ answer: Comparison }>;
+type ListProps = { answer: Comparison };
 
 /** The rows that are shown at first. */
 const SHOWN = 40;
 
 /** Ops that one run has, and ops with other types, constants or dtypes. */
-export function Changes({ store, answer: { changes, num_changes } }: ListProps) {
+export function Changes({ store, answer: { changes, num_changes } }: With<typeof Change, ListProps>) {
   return (
     <Some
       title={`${counted(num_changes, "change")} in the program`}
@@ -26,7 +26,7 @@ export function Changes({ store, answer: { changes, num_changes } }: ListProps) 
   );
 }
 
-function Change({ store, change }: With<{ change: ProgramChange }>) {
+function Change({ store, change }: With<typeof Place, { change: ProgramChange }>) {
   const side = changeSide(change);
   return (
     <li>
@@ -36,7 +36,7 @@ function Change({ store, change }: With<{ change: ProgramChange }>) {
   );
 }
 
-interface PlaceProps extends With {
+interface PlaceProps extends With<"comparison"> {
   readonly side: Side;
   /** Whether the run in focus has it. */
   readonly isHere: boolean;
@@ -58,7 +58,7 @@ function Place({ store, side, isHere }: PlaceProps) {
 }
 
 /** The tensors that differ, in the order of time. */
-export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) {
+export function Tensors({ store, answer: { tensors, num_tensors } }: With<typeof Tensor, ListProps>) {
   return (
     <Some
       title={counted(num_tensors, "tensor differs", "tensors differ")}
@@ -69,7 +69,7 @@ export function Tensors({ store, answer: { tensors, num_tensors } }: ListProps) 
   );
 }
 
-function Tensor({ store, tensor }: With<{ tensor: TensorDifference }>) {
+function Tensor({ store, tensor }: With<"comparison", { tensor: TensorDifference }>) {
   const { first, what, inherited } = tensor;
   const isCurrent = store.comparison.inFocus.value === tensor;
   return (

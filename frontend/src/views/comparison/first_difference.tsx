@@ -19,7 +19,7 @@ import { Button } from "../panel";
 import type { With } from "../props";
 import { Part } from "./part";
 
-type FirstProps = With<{ first: First }>;
+type FirstProps = With<"comparison" | "focusTarget", { first: First }>;
 
 export function FirstDifference({ store, first }: FirstProps) {
   return (
@@ -50,7 +50,7 @@ function Name({ store, first: { first } }: FirstProps) {
 }
 
 /** The line of the user's own code; a click opens the source at it. */
-function SourceLine({ store, side }: With<{ side: Side }>) {
+function SourceLine({ store, side }: With<"comparison", { side: Side }>) {
   const { source } = side;
   if (source === undefined) return null;
   return (
@@ -98,7 +98,7 @@ function elementWords({ size, num_different, max_absolute }: NonNullable<First["
 }
 
 /** What the op takes: whether it differed already. */
-function Inputs({ store, inputs }: With<{ inputs: readonly InputOfFirst[] }>) {
+function Inputs({ store, inputs }: With<"comparison", { inputs: readonly InputOfFirst[] }>) {
   if (inputs.length === 0) return null;
   return (
     <section data-testid="difference-inputs">
@@ -112,7 +112,7 @@ function Inputs({ store, inputs }: With<{ inputs: readonly InputOfFirst[] }>) {
   );
 }
 
-function Input({ store, input }: With<{ input: InputOfFirst }>) {
+function Input({ store, input }: With<"comparison", { input: InputOfFirst }>) {
   const side = input.first ?? input.second;
   if (side === undefined) return null;
   const { first } = input;

@@ -6,9 +6,9 @@ import { lineName } from "../../model/origin";
 import { titleOf } from "../../model/runs";
 import type { With } from "../props";
 
-type SidesProps = With<{ first: Side; second: Side }>;
+type SidesProps = { first: Side; second: Side };
 
-export function Sides({ store, first, second }: SidesProps) {
+export function Sides({ store, first, second }: With<"comparison" | "run" | "runs", SidesProps>) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (

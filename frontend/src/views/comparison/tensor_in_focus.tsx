@@ -27,7 +27,7 @@ import { Sides } from "./sides";
 const SIZE = { width: 400, height: 84 } as const;
 const LOW = { width: 400, height: 40 } as const;
 
-export function TensorInFocus({ store }: With) {
+export function TensorInFocus({ store }: With<"comparison" | typeof Both>) {
   const loaded = store.comparison.histories.value;
   const histories = shown(loaded);
   return (
@@ -40,7 +40,7 @@ export function TensorInFocus({ store }: With) {
   );
 }
 
-type BothProps = With<{ histories: Histories }>;
+type BothProps = With<"comparison" | "run" | "runs", { histories: Histories }>;
 
 function Both({ store, histories }: BothProps) {
   const { first, second } = histories;
@@ -96,7 +96,7 @@ function Pictures({ store, histories }: BothProps) {
   );
 }
 
-type ChoiceProps = With<{ numbers: readonly HistoryNumber[]; name: HistoryNumber }>;
+type ChoiceProps = With<"comparison", { numbers: readonly HistoryNumber[]; name: HistoryNumber }>;
 
 function NumberChoice({ store, numbers, name }: ChoiceProps) {
   return (
@@ -138,7 +138,7 @@ function Curves({ store, histories, name }: CurvesProps) {
   );
 }
 
-function Legend({ store }: With) {
+function Legend({ store }: With<"comparison" | "run" | "runs">) {
   const runs = shown(store.runs.value);
   const [run, other] = [store.run.value, store.comparison.other.value];
   return (

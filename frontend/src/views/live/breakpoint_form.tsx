@@ -84,7 +84,7 @@ function whereOf(kind: Kind, text: string): Where | undefined {
   return kind.field !== undefined && Object.keys(parts).length === 0 ? undefined : place(parts);
 }
 
-export function BreakpointForm({ store, mayChange }: With<{ mayChange: boolean }>) {
+export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: boolean }>) {
   const [kind, setKind] = useState(KINDS[0] as Kind);
   const [text, setText] = useState("");
   const [draft, setDraft] = useState(NO_CONDITION);

@@ -5,15 +5,16 @@ import { grouped } from "../../base/text";
 import { ifWords } from "../../model/live/conditions";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
-import type { Store } from "../../store/store";
 import { TensorName } from "../numbers";
 import { Button, Hint, IconButton } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { BreakpointForm } from "./breakpoint_form";
 import { ConditionField, conditionOfDraft, draftOf, FirstOnly, Refused } from "./condition_field";
 import { NumberField } from "./number_field";
 
-export function Breakpoints({ store }: With) {
+type Uses = "live" | "focusOpNamed" | "focusPath" | typeof BreakpointForm;
+
+export function Breakpoints({ store }: With<Uses>) {
   const { program, readOnly, state } = store.live;
   const mayChange = mayEdit(program.value, readOnly.value);
   const all = state.value?.breakpoints ?? [];
@@ -35,7 +36,7 @@ export function Breakpoints({ store }: With) {
   );
 }
 
-type RowProps = With<{ breakpoint: Breakpoint; mayChange: boolean }>;
+type RowProps = With<Uses, { breakpoint: Breakpoint; mayChange: boolean }>;
 
 function Row(props: RowProps) {
   const { store, breakpoint, mayChange } = props;
@@ -156,12 +157,12 @@ export function isOnePlace({ path, op_name }: Where): boolean {
   return path !== "" || op_name !== "";
 }
 
-export function goTo(store: Store, { path, line, op_name, function_regex }: Where): void {
+export function goTo(store: Of<Uses>, { path, line, op_name, function_regex }: Where): void {
   if (path !== "") void store.focusPath(path, line);
   else if (op_name !== "") void store.focusOpNamed(op_name, function_regex);
 }
 
-export function Editor({ store, breakpoint, close }: With<{ breakpoint: Breakpoint; close: () => void }>) {
+function Editor({ store, breakpoint, close }: With<Uses, { breakpoint: Breakpoint; close: () => void }>) {
   const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
   const [ignore, setIgnore] = useState(breakpoint.ignore);
   const [first_only, setFirst] = useState(breakpoint.first_only);

@@ -24,7 +24,7 @@ const COLUMNS = [
 
 type Columns = readonly (typeof COLUMNS)[number][];
 
-export function Calls({ store }: With) {
+export function Calls({ store }: With<"live" | typeof CallRow | typeof Threads>) {
   const state = store.live.state.value;
   const calls = state?.calls ?? [];
   if (calls.length === 0) return <Hint>The program has made no call yet.</Hint>;
@@ -60,7 +60,7 @@ export function Calls({ store }: With) {
 }
 
 /** The threads that are inside of calls, where there are others than the main one. */
-function Threads({ store }: With) {
+function Threads({ store }: With<"live">) {
   const rows = threadRows(store.live.state.value);
   if (rows.length === 0) return null;
   return (
@@ -89,7 +89,7 @@ function Threads({ store }: With) {
   );
 }
 
-interface RowProps extends With {
+interface RowProps extends With<typeof NameButton | typeof Names> {
   readonly call: CallCount;
   readonly columns: Columns;
   /** Whether it is the current call. */
@@ -129,7 +129,7 @@ function devicesText(devices: readonly string[]): string {
 
 const SHOWN = 6;
 
-function Names({ store, names }: With<{ names: readonly string[] }>) {
+function Names({ store, names }: With<typeof NameButton, { names: readonly string[] }>) {
   return (
     <td class="lp-names" title={names.join("\n")}>
       {names.slice(0, SHOWN).map((name, i) => (
@@ -142,7 +142,7 @@ function Names({ store, names }: With<{ names: readonly string[] }>) {
   );
 }
 
-interface NameProps extends With {
+interface NameProps extends With<"livePanel"> {
   /** A tensor "x:0", an argument "x: float32 [2]", or a function. */
   readonly name: string;
   readonly text: string;

@@ -8,7 +8,7 @@ import { Choice } from "../choice";
 import { ShapeWords, Verdict } from "../numbers";
 import type { With } from "../props";
 
-export function ChangeValue({ store }: With) {
+export function ChangeValue({ store }: With<"live" | typeof ChangeForm | typeof LastChange>) {
   const program = store.live.program.value;
   const why = whyNot(program, store.live.readOnly.value);
   const pause = program?.state?.pause;
@@ -56,7 +56,7 @@ function Paused({ pause: { tensor } }: { readonly pause: Pause }) {
   );
 }
 
-function ChangeForm({ store }: With) {
+function ChangeForm({ store }: With<"livePanel">) {
   const [name, setName] = useState<ChangeName>("nan");
   const [text, setText] = useState<string>(CHANGES[0].initial);
   const expression = expressionOfChange(name, text);
@@ -108,7 +108,7 @@ function KindChoice({ name, choose }: KindProps) {
 }
 
 /** What came of the last change at this pause. */
-function LastChange({ store }: With) {
+function LastChange({ store }: With<"live" | "livePanel">) {
   const changed = store.livePanel.changed.value;
   if (changed === undefined || changed.pause !== store.live.state.value?.pause?.number) return null;
   return (

@@ -9,7 +9,7 @@ import { Popover } from "./popover";
 /** The calls that TensorBoard's first debugger offered. */
 const CALLS = 5;
 
-interface ContinueMenuProps extends With {
+interface ContinueMenuProps extends With<"live"> {
   /** Why the program cannot continue now. */
   readonly why: string | undefined;
 }

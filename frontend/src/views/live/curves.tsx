@@ -21,7 +21,7 @@ const WORDS: Readonly<Record<CurveNumber, string>> = {
   zero: "number of zeros",
 };
 
-export function CurvesTools({ store }: With) {
+export function CurvesTools({ store }: With<"livePanel">) {
   const { curveNumber, setCurveNumber } = store.livePanel;
   return (
     <label class="lp-label">
@@ -36,7 +36,7 @@ export function CurvesTools({ store }: With) {
   );
 }
 
-export function Curves({ store }: With) {
+export function Curves({ store }: With<"live" | typeof Curve>) {
   const watched = store.live.state.value?.watched ?? [];
   if (watched.length === 0)
     return (
@@ -54,7 +54,7 @@ export function Curves({ store }: With) {
   );
 }
 
-function Curve({ store, watched }: With<{ watched: Watched }>) {
+function Curve({ store, watched }: With<"live" | "livePanel", { watched: Watched }>) {
   const { where, number, points } = watched;
   const name = store.livePanel.curveNumber.value;
   const title = placeWords(where);

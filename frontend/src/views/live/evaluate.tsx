@@ -6,7 +6,7 @@ import { Button, Hint, IconButton } from "../panel";
 import type { With } from "../props";
 import { ChangeValue } from "./change_value";
 
-export function Evaluate({ store }: With) {
+export function Evaluate({ store }: With<typeof ChangeValue | typeof ExpressionBox | typeof Results>) {
   return (
     <div class="lp-evaluate scroll short grow">
       <section class="lp-part slim" aria-label="Evaluate">
@@ -21,7 +21,7 @@ export function Evaluate({ store }: With) {
 const HINT =
   "NumPy over tensors in backticks, such as np.max(np.abs(`Log:0`)). Enter evaluates, the arrows up and down bring earlier expressions.";
 
-function ExpressionBox({ store }: With) {
+function ExpressionBox({ store }: With<"livePanel">) {
   const panel = store.livePanel;
   const [text, setText] = useState("");
   const back = useRef(-1);
@@ -62,7 +62,7 @@ function ExpressionBox({ store }: With) {
   );
 }
 
-function Results({ store }: With) {
+function Results({ store }: With<"livePanel" | typeof Result>) {
   const all = store.livePanel.evaluated.value;
   if (all.length === 0) return <Hint>{HINT}</Hint>;
   return (
@@ -74,7 +74,7 @@ function Results({ store }: With) {
   );
 }
 
-function Result({ store, evaluated }: With<{ evaluated: Evaluated }>) {
+function Result({ store, evaluated }: With<"livePanel", { evaluated: Evaluated }>) {
   const { expression, result } = evaluated;
   const value = result.kind === "ready" ? result.value : undefined;
   const hasElements = value?.done === true && value.tensor > 0;

@@ -3,10 +3,12 @@ import type { Where } from "../../api/live";
 import { shown } from "../../base/loaded";
 import { atCalls, atLine, atOp, atType } from "../../model/live/places";
 import { isFunctionName } from "../../model/names";
-import type { Store } from "../../store/store";
+import type { Of } from "../props";
+
+type Uses = "executionData" | "line" | "op" | "opInfo" | "sourceLine" | "subject";
 
 /** `target` is the element with the keyboard focus. */
-export function focusedPlace(store: Store, target: EventTarget | null): Where | undefined {
+export function focusedPlace(store: Of<Uses>, target: EventTarget | null): Where | undefined {
   const line = store.sourceLine.value;
   const path = line?.path ?? "";
   const cursor = cursorLine(target);
@@ -23,7 +25,7 @@ function cursorLine(target: EventTarget | null): number | undefined {
 }
 
 /** The op of a graph, or the eager op or call, in focus. */
-export function focusedOp(store: Store): Where | undefined {
+export function focusedOp(store: Of<Uses>): Where | undefined {
   if (store.subject.value === "op") {
     const op = store.op.value;
     return op && atOp(op.opName, shown(store.opInfo.value)?.graph_name);

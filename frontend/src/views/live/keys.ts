@@ -1,6 +1,6 @@
 /** The keys of a program that runs, which are those of other debuggers. They work in fields too. */
 import { readOnlyWords, refusals } from "../../model/live/program";
-import type { Store } from "../../store/store";
+import type { Of } from "../props";
 import { focusedPlace } from "./focused_place";
 
 export const KEY_OF: Readonly<Record<string, string | undefined>> = {
@@ -11,7 +11,7 @@ export const KEY_OF: Readonly<Record<string, string | undefined>> = {
 };
 
 /** Takes a key; whether it was one of these, and a program runs. */
-export function takeLiveKey(event: KeyboardEvent, store: Store): boolean {
+export function takeLiveKey(event: KeyboardEvent, store: Of<"live" | typeof toggle>): boolean {
   const { live } = store;
   const program = live.program.value;
   if (program === undefined || event.shiftKey || program === live.gone.value) return false;
@@ -27,7 +27,7 @@ export function takeLiveKey(event: KeyboardEvent, store: Store): boolean {
       if (why.continue === undefined) void live.continueUntil();
       return true;
     case "F9":
-      if (readOnlyWords(program, live.readOnly.value) === undefined) toggle(event, store);
+      if (readOnlyWords(program, live.readOnly.value) === undefined) toggle(store, event);
       return true;
     default:
       return false;
@@ -35,7 +35,7 @@ export function takeLiveKey(event: KeyboardEvent, store: Store): boolean {
 }
 
 /** Toggles the breakpoint at the line with the cursor, else at the op or the line in focus. */
-function toggle(event: KeyboardEvent, store: Store): void {
+function toggle(store: Of<"live" | typeof focusedPlace>, event: KeyboardEvent): void {
   const where = focusedPlace(store, event.target);
   if (where !== undefined) void store.live.toggle(where);
 }

@@ -13,15 +13,16 @@ import {
   refusals,
   situationOf,
 } from "../../model/live/program";
-import type { Store } from "../../store/store";
 import { Choice } from "../choice";
 import { Button } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { ContinueMenu } from "./continue_menu";
 import { KEY_OF } from "./keys";
 import { Popover } from "./popover";
 
-export function LiveBar({ store }: With) {
+type Uses = "live" | typeof ContinueMenu;
+
+export function LiveBar({ store }: With<Uses>) {
   const program = store.live.program.value;
   if (program === undefined) return null;
   const situation = situationOf(program);
@@ -51,7 +52,7 @@ export function LiveBar({ store }: With) {
   );
 }
 
-type BarProps = With<{ program: LiveProgram }>;
+type BarProps = With<Uses, { program: LiveProgram }>;
 
 /** Says so before a button is tried. */
 function ReadOnly({ store, program }: BarProps) {
@@ -118,7 +119,7 @@ interface ActionButton {
   readonly action: Action;
   readonly label: string;
   readonly title: string;
-  readonly act: (store: Store) => void;
+  readonly act: (store: Of<Uses>) => void;
 }
 
 const ACTIONS: readonly ActionButton[] = [
@@ -180,7 +181,7 @@ function Buttons({ store, program }: BarProps) {
 }
 
 /** The button that ends the program, which asks back. */
-function Stop({ store, why }: With<{ why: string | undefined }>) {
+function Stop({ store, why }: With<Uses, { why: string | undefined }>) {
   return (
     <Popover
       label="Stop"

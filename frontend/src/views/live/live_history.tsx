@@ -8,7 +8,7 @@ import { CurvesTools } from "./curves";
 import { CurvePicture } from "./live_curve";
 
 /** "call 12, time 2 in it", a slider through the times, and the way back to the newest one. */
-export function LiveTimes({ store }: With) {
+export function LiveTimes({ store }: With<"livePanel">) {
   const panel = store.livePanel;
   const now = panel.liveValue.value;
   const shown = now?.seen[now.at];
@@ -33,7 +33,7 @@ export function LiveTimes({ store }: With) {
   );
 }
 
-export function LiveHistory({ store }: With) {
+export function LiveHistory({ store }: With<"livePanel" | typeof CurvesTools>) {
   const panel = store.livePanel;
   const now = panel.liveValue.value;
   if (now === undefined || now.seen.length <= 1) return null;

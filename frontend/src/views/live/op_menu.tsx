@@ -5,11 +5,12 @@ import { shown } from "../../base/loaded";
 import { atOp, breakpointAt, placeWords } from "../../model/live/places";
 import { mayEdit, refusals } from "../../model/live/program";
 import type { Target } from "../../model/neighbourhood";
-import type { Store } from "../../store/store";
 import { useClickElsewhere } from "../hooks";
 import { Button } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { focusedOp } from "./focused_place";
+
+type Uses = "live" | "opInfo" | typeof focusedOp;
 
 interface OpState {
   readonly isSet: boolean;
@@ -18,7 +19,7 @@ interface OpState {
 }
 
 /** What can be done at a place now; undefined without a program. */
-function opState({ live }: Store, where: Where): OpState | undefined {
+function opState({ live }: Of<Uses>, where: Where): OpState | undefined {
   const program = live.program.value;
   if (program === undefined) return undefined;
   return {
@@ -29,7 +30,7 @@ function opState({ live }: Store, where: Where): OpState | undefined {
 }
 
 /** The buttons on the card of the op in focus. */
-export function OpTools({ store }: With) {
+export function OpTools({ store }: With<Uses>) {
   const where = focusedOp(store);
   const now = where && opState(store, where);
   if (where === undefined || now === undefined) return null;
@@ -65,7 +66,7 @@ export function OpTools({ store }: With) {
 }
 
 /** Marks the card of an op that has a breakpoint. */
-export function BreakDot({ store, target }: With<{ target: Target }>) {
+export function BreakDot({ store, target }: With<Uses, { target: Target }>) {
   if (store.live.program.value === undefined || target.kind !== "op") return null;
   const where = atOp(target.opName, shown(store.opInfo.value)?.graph_name);
   const found = breakpointAt(store.live.state.value?.breakpoints ?? [], where);
@@ -89,7 +90,7 @@ export interface MenuRequest {
   readonly owner: HTMLElement;
 }
 
-export function OpMenu({ store, request, close }: With<{ request: MenuRequest; close: () => void }>) {
+export function OpMenu({ store, request, close }: With<Uses, { request: MenuRequest; close: () => void }>) {
   const menu = useRef<HTMLDivElement>(null);
   useStayInside(menu, request);
   useClickElsewhere(() => menu.current, close);
@@ -129,7 +130,7 @@ interface Item {
   readonly act: () => void;
 }
 
-function itemsOf({ live }: Store, { where, focus }: MenuRequest, now: OpState): readonly Item[] {
+function itemsOf({ live }: Of<Uses>, { where, focus }: MenuRequest, now: OpState): readonly Item[] {
   return [
     {
       label: now.isSet ? "Remove the breakpoint" : "Add a breakpoint",

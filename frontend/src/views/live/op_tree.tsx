@@ -13,18 +13,19 @@ import {
 } from "../../model/live/op_tree";
 import { mayEdit } from "../../model/live/program";
 import { expressionOf } from "../../model/live/tensor_rows";
-import type { Store } from "../../store/store";
 import { Choice, optionsOf } from "../choice";
 import { shortDevice } from "../execution_card";
 import { GRAPH_EXECUTION_ROW } from "../geometry";
 import { Failure, Hint } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { type RowAttributes, VirtualList } from "../virtual_list";
 import { NameFilterFields } from "./name_filter";
 
+type Uses = "live" | "livePanel";
+
 const WORDS: Readonly<Record<Grouping, string>> = { scope: "Scope", layer: "Layer", device: "Device" };
 
-export function OpsTools({ store }: With) {
+export function OpsTools({ store }: With<Uses>) {
   const panel = store.livePanel;
   return (
     <>
@@ -43,7 +44,7 @@ export function OpsTools({ store }: With) {
   );
 }
 
-export function OpsNote({ store }: With) {
+export function OpsNote({ store }: With<Uses>) {
   const ops = store.livePanel.ops.value;
   if (ops?.kind !== "ready") return null;
   const shown = filteredOps(ops.value, store.livePanel.opFilter.value).length;
@@ -58,7 +59,7 @@ export function OpsNote({ store }: With) {
   return <span>{shown === ops.value.length ? all : `${grouped(shown)} of ${all}`}</span>;
 }
 
-export function Ops({ store }: With) {
+export function Ops({ store }: With<Uses>) {
   const loaded = store.livePanel.ops.value;
   const filter = store.livePanel.opFilter.value;
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
@@ -69,7 +70,7 @@ export function Ops({ store }: With) {
   return <Tree store={store} all={loaded.value} />;
 }
 
-function Tree({ store, all }: With<{ all: readonly ListedOp[] }>) {
+function Tree({ store, all }: With<Uses, { all: readonly ListedOp[] }>) {
   const panel = store.livePanel;
   const [grouping, filter] = [panel.grouping.value, panel.opFilter.value];
   const tree = useMemo(() => opTree(filteredOps(all, filter), grouping), [all, filter, grouping]);
@@ -81,9 +82,13 @@ function Tree({ store, all }: With<{ all: readonly ListedOp[] }>) {
   return <Nodes store={store} tree={tree} open={open} marks={marks} rows={rows} />;
 }
 
-type NodesProps = With<{ tree: OpTree; open: ReadonlySet<string>; marks: Marks; rows: readonly TreeRow[] }>;
+type NodesProps = With<
+  Uses,
+  { tree: OpTree; open: ReadonlySet<string>; marks: Marks; rows: readonly TreeRow[] }
+>;
 
-function Nodes({ store, tree, open, marks, rows }: NodesProps) {
+function Nodes(props: NodesProps) {
+  const { store, tree, open, marks, rows } = props;
   const [focus, setFocus] = useState(0);
   const focusRow = Math.min(focus, rows.length - 1);
   const draw = (i: number, attributes: RowAttributes) => {
@@ -111,7 +116,7 @@ function Nodes({ store, tree, open, marks, rows }: NodesProps) {
       onStep={setFocus}
       onKey={(key) => {
         const row = rows[focusRow];
-        return row !== undefined && takeKey(store, tree, open, row, key);
+        return row !== undefined && takeKey(props, row, key);
       }}
       render={draw}
     />
@@ -119,14 +124,14 @@ function Nodes({ store, tree, open, marks, rows }: NodesProps) {
 }
 
 /** The groups that are open: what the reader opened, or what a new tree begins with. */
-function useOpenGroups(store: Store, tree: OpTree): ReadonlySet<string> {
+function useOpenGroups(store: Of<Uses>, tree: OpTree): ReadonlySet<string> {
   const chosen = store.livePanel.openGroups.value;
   const first = useMemo(() => firstOpen(tree), [tree]);
   return chosen ?? first;
 }
 
 /** Goes to an op, and opens or closes a group. */
-function activate(store: Store, open: ReadonlySet<string>, { node, isOpen }: TreeRow): void {
+function activate(store: Of<Uses>, open: ReadonlySet<string>, { node, isOpen }: TreeRow): void {
   const panel = store.livePanel;
   if (node.op !== undefined) {
     panel.focusListedOp(node.op);
@@ -139,7 +144,7 @@ function activate(store: Store, open: ReadonlySet<string>, { node, isOpen }: Tre
 }
 
 /** Right opens, Left closes, Space sets and removes breakpoints, Enter focuses an op. */
-function takeKey(store: Store, tree: OpTree, open: ReadonlySet<string>, row: TreeRow, key: string): boolean {
+function takeKey({ store, tree, open }: NodesProps, row: TreeRow, key: string): boolean {
   const isGroup = row.node.op === undefined;
   if (key === " ") {
     if (mayEdit(store.live.program.value, store.live.readOnly.value))
@@ -151,7 +156,7 @@ function takeKey(store: Store, tree: OpTree, open: ReadonlySet<string>, row: Tre
   return true;
 }
 
-interface NodeProps extends With {
+interface NodeProps extends With<Uses> {
   readonly tree: OpTree;
   readonly row: TreeRow;
   readonly marks: Marks;

@@ -34,7 +34,7 @@ function shellWord(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function StartCard({ store }: With) {
+export function StartCard({ store }: With<"live" | "logdir">) {
   const { isCardOpen, program, setCardOpen } = store.live;
   if (!isCardOpen.value || program.value !== undefined) return null;
   return <Card logdir={store.logdir.value?.logdir ?? "logdir"} close={() => setCardOpen(false)} />;
@@ -71,7 +71,7 @@ function Card({ logdir, close }: { readonly logdir: string; readonly close: () =
 }
 
 /** Opens the card; only while no program runs. */
-export function LiveButton({ store }: With) {
+export function LiveButton({ store }: With<"live">) {
   const { program, setCardOpen } = store.live;
   if (program.value !== undefined) return null;
   return (

@@ -37,7 +37,7 @@ export function TensorHeads() {
   );
 }
 
-interface RowProps extends With {
+interface RowProps extends With<"livePanel" | typeof Actions | typeof Value> {
   readonly tensor: LiveTensor;
   readonly attributes: RowAttributes;
   /** Whether the program is paused at it. */
@@ -95,7 +95,7 @@ function Name({ tensor, isCurrent }: { readonly tensor: LiveTensor; readonly isC
 }
 
 /** The value itself when it is small, else the button that shows it. */
-function Value({ store, tensor }: With<{ tensor: LiveTensor }>) {
+function Value({ store, tensor }: With<"livePanel" | "value", { tensor: LiveTensor }>) {
   if (!tensor.has_value)
     return (
       <span role="gridcell" class="dim ellipsis" title={tensor.no_value}>
@@ -164,7 +164,7 @@ function Line({ tensor: { path, line } }: { readonly tensor: LiveTensor }) {
   );
 }
 
-function Actions({ store, tensor }: With<{ tensor: LiveTensor }>) {
+function Actions({ store, tensor }: With<"live" | "livePanel", { tensor: LiveTensor }>) {
   const panel = store.livePanel;
   const name = nameOf(tensor);
   const mayGoOn = store.live.state.value?.phase === "paused" || store.live.state.value?.phase === "waiting";

@@ -5,16 +5,17 @@ import { bytes, counted, grouped } from "../../base/text";
 import { callWords } from "../../model/live/program";
 import { expressionOf, filteredRows, positionOf, summaryOf, withCurrent } from "../../model/live/tensor_rows";
 import { tensorName } from "../../model/names";
-import type { Store } from "../../store/store";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { Failure, Hint } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { type RowAttributes, VirtualList } from "../virtual_list";
 import { NameFilterFields } from "./name_filter";
 import { TensorHeads, TensorRow } from "./tensor_row";
 
+type Uses = "live" | "livePanel" | typeof TensorRow;
+
 /** "train_step (call 3) · 1,204 tensors · 12 MB held", and what is not held any more. */
-export function TensorsNote({ store }: With) {
+export function TensorsNote({ store }: With<Uses>) {
   const state = store.live.state.value;
   const { rows, total, call: of } = store.livePanel.rows.value;
   if (state === undefined) return null;
@@ -67,12 +68,12 @@ function valueWords(tensor: LiveTensor): readonly (string | undefined)[] {
   return [dtype, shape, tensor.text && `= ${tensor.text}`];
 }
 
-export function TensorsTools({ store }: With) {
+export function TensorsTools({ store }: With<Uses>) {
   const { tensorFilter, setTensorFilter } = store.livePanel;
   return <NameFilterFields what="tensors" filter={tensorFilter.value} set={setTensorFilter} />;
 }
 
-export function Tensors({ store }: With) {
+export function Tensors({ store }: With<Uses>) {
   const panel = store.livePanel;
   const [listed, state] = [panel.rows.value, store.live.state.value];
   const [now, current] = [state?.call?.number, state?.pause?.tensor];
@@ -94,7 +95,7 @@ export function Tensors({ store }: With) {
   return <TensorList store={store} rows={shown} />;
 }
 
-function emptyWords(store: Store): string {
+function emptyWords(store: Of<Uses>): string {
   const state = store.live.state.value;
   if (state === undefined) return "The program does not answer.";
   if (state.phase === "ended")
@@ -106,7 +107,7 @@ function emptyWords(store: Store): string {
   return "No tensor was computed yet in this call: step to the next one.";
 }
 
-function TensorList({ store, rows }: With<{ rows: readonly LiveTensor[] }>) {
+function TensorList({ store, rows }: With<Uses, { rows: readonly LiveTensor[] }>) {
   const panel = store.livePanel;
   const pause = store.live.state.value?.pause;
   const current = pause?.tensor?.number;
@@ -142,7 +143,7 @@ function TensorList({ store, rows }: With<{ rows: readonly LiveTensor[] }>) {
 }
 
 /** The keys of the buttons of a row; returns whether the key is one. */
-function takeKey(store: Store, key: string, tensor: LiveTensor | undefined): boolean {
+function takeKey(store: Of<Uses>, key: string, tensor: LiveTensor | undefined): boolean {
   const panel = store.livePanel;
   if (tensor === undefined) return false;
   const acts: Readonly<Record<string, () => void>> = {

@@ -2,7 +2,7 @@
 import { IconButton } from "../panel";
 import type { With } from "../props";
 
-export function Toasts({ store }: With) {
+export function Toasts({ store }: With<"live">) {
   const { toasts, program, dismissToast } = store.live;
   const { pause } = program.value?.state ?? {};
   const isToasted = toasts.value.some(({ sentence }) => sentence === pause?.sentence);

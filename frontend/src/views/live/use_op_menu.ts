@@ -3,12 +3,12 @@ import { useState } from "preact/hooks";
 import { shown } from "../../base/loaded";
 import { atOp } from "../../model/live/places";
 import type { Neighbourhood } from "../../model/neighbourhood";
-import type { Store } from "../../store/store";
 import type { PictureLayout } from "../picture_layout";
+import type { Of } from "../props";
 import { focusedOp } from "./focused_place";
 import type { MenuRequest } from "./op_menu";
 
-export function useOpMenu(store: Store, op: Neighbourhood, layout: PictureLayout) {
+export function useOpMenu(store: Of<"live" | typeof whatOf>, op: Neighbourhood, layout: PictureLayout) {
   const [request, setRequest] = useState<MenuRequest>();
   return {
     request,
@@ -29,7 +29,7 @@ type What = Pick<MenuRequest, "where" | "focus">;
 
 /** The op of a card; without a key, the one in focus. An eager op is not known by its name. */
 function whatOf(
-  store: Store,
+  store: Of<"opInfo" | "follow" | typeof focusedOp>,
   { opName }: Neighbourhood,
   { inputs, consumers }: PictureLayout,
   key: string | undefined,

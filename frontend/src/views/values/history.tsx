@@ -9,12 +9,13 @@ import { changesOf, changesText, recordOf } from "../../model/changed_values";
 import { type HistoryCurve, historyCurve } from "../../model/values/history";
 import { writeRef } from "../../model/values/value_ref";
 import type { ValueView } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import { useChange } from "../hooks";
 import { Failure, IconButton } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 
-type HistoryProps = With<{ view: ValueView }>;
+type Uses = "status" | "valueElement" | "valueHistory" | "seekHistory" | "showOccurrence";
+
+type HistoryProps = With<Uses, { view: ValueView }>;
 
 /** The slider. It shows where the reader drags it, also while that occurrence is loading. */
 export function TimeSlider({ store, view }: HistoryProps) {
@@ -122,7 +123,7 @@ interface ChangedOccurrence {
 }
 
 /** The occurrences whose values were changed at a breakpoint. */
-function changedOn(store: Store, page: ColumnPage, { ref }: ValueView): readonly ChangedOccurrence[] {
+function changedOn(store: Of<Uses>, page: ColumnPage, { ref }: ValueView): readonly ChangedOccurrence[] {
   const all = store.status.value?.changed_values ?? [];
   if (all.length === 0) return [];
   return Array.from({ length: page.end - page.begin }, (_, at) => {

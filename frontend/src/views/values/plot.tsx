@@ -3,11 +3,10 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { positionOf } from "../../model/values/slicing";
 import type { Cell } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import type { ValuePicture } from "../../store/values/values";
 import { textBlock, textOf } from "../../store/values/values";
 import { drag, useSize } from "../hooks";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { drawCurve } from "./draw_curve";
 import { drawMap } from "./draw_map";
 import { usePalette } from "./palette";
@@ -15,7 +14,9 @@ import { PlotCanvas } from "./plot_canvas";
 import { useRange } from "./range";
 import { areaOf, kindOf } from "./scene";
 
-type PlotProps = With<{ picture: ValuePicture }>;
+type Uses = "cell" | "run" | "valueTexts" | "valueTiles" | "setCell" | typeof useRange;
+
+type PlotProps = With<Uses, { picture: ValuePicture }>;
 
 const DRAWINGS = { map: drawMap, curve: drawCurve } as const;
 const WORDS = { map: "Heat map", curve: "Curve" } as const;
@@ -55,7 +56,7 @@ type Held = { readonly current: PlotCanvas | undefined };
 
 /** The canvas, which is drawn again when something of it changes. */
 function usePlotCanvas(
-  store: Store,
+  store: Of<Uses>,
   picture: ValuePicture,
   frame: RefObject<HTMLDivElement | null>,
   canvas: RefObject<HTMLCanvasElement | null>,
@@ -93,7 +94,7 @@ function useWheel(canvas: RefObject<HTMLCanvasElement | null>, plot: Held): void
 const CLICK = 4;
 
 /** Drags the plot, or chooses the element if the pointer hardly moves. */
-function press(event: PointerEvent, plot: PlotCanvas | undefined, store: Store): void {
+function press(event: PointerEvent, plot: PlotCanvas | undefined, store: Of<Uses>): void {
   if (plot === undefined || event.button !== 0) return;
   let [x, y] = [event.clientX, event.clientY];
   const { offsetX, offsetY } = event;
@@ -118,7 +119,7 @@ const ZOOMS: Readonly<Record<string, number>> = { "+": 1.5, "=": 1.5, "-": 1 / 1
 
 function takeKey(
   event: KeyboardEvent,
-  store: Store,
+  store: Of<Uses>,
   picture: ValuePicture,
   plot: PlotCanvas | undefined,
 ): void {
@@ -204,7 +205,7 @@ function ElementWords({ store, picture, cell }: PlotProps & { readonly cell: Cel
 const PAUSE_MS = 60;
 
 /** "[3, 17] = 0.12345678"; the text is requested when the pointer rests. */
-function useElementWords(store: Store, { view }: ValuePicture, cell: Cell): string {
+function useElementWords(store: Of<Uses>, { view }: ValuePicture, cell: Cell): string {
   const run = store.run.value;
   void store.valueTexts.edition.value;
   const text = run === undefined ? undefined : textOf(store.valueTexts, run, view, cell);

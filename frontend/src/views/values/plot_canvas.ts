@@ -5,8 +5,8 @@
 import type { NumberRange } from "../../model/values/grid";
 import { type Area, cellAt, fitted, panned, showing, type View, zoomed } from "../../model/values/levels";
 import type { Cell } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import type { ValuePicture } from "../../store/values/values";
+import type { Of } from "../props";
 import type { Inks } from "./palette";
 import { areaOf, type Draw, kindOf, layersOf, requestOf, wantedBlocks } from "./scene";
 
@@ -24,7 +24,7 @@ export interface PlotState {
 /** Lives until `destroy`. */
 export class PlotCanvas {
   readonly #canvas: HTMLCanvasElement;
-  readonly #store: Store;
+  readonly #store: Of<typeof layersOf>;
   #state: PlotState | undefined;
   #view: View = { left: 0, top: 0, scaleX: 1, scaleY: 1 };
   /** What the view was made for: another slice or place gets another view. */
@@ -32,7 +32,7 @@ export class PlotCanvas {
   #frame = 0;
   #request: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(canvas: HTMLCanvasElement, store: Store) {
+  constructor(canvas: HTMLCanvasElement, store: Of<typeof layersOf>) {
     this.#canvas = canvas;
     this.#store = store;
   }

@@ -4,11 +4,10 @@ import { shown } from "../../base/loaded";
 import { counted, grouped } from "../../base/text";
 import type { NumberRange } from "../../model/values/grid";
 import { rangeTyped } from "../../model/values/view";
-import type { Store } from "../../store/store";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 
 /** The range that the reader typed, without a part that is no number; the same object while it is the same. */
-export function useRange(store: Store): NumberRange | undefined {
+export function useRange(store: Of<"range">): NumberRange | undefined {
   const range = rangeTyped(store.range.value);
   const { low, high } = range === undefined || range === "wrong" ? {} : range;
   return useMemo(() => {
@@ -17,7 +16,7 @@ export function useRange(store: Store): NumberRange | undefined {
   }, [low, high]);
 }
 
-export function RangeFields({ store }: With) {
+export function RangeFields({ store }: With<"range" | "setRange" | typeof inRangeWords>) {
   const range = store.range.value;
   const isWrong = rangeTyped(range) === "wrong";
   return (
@@ -56,7 +55,7 @@ function Field({ label, value, set }: FieldProps) {
 }
 
 /** "12 of 50 elements (24 %)" */
-function inRangeWords(store: Store): string {
+function inRangeWords(store: Of<"valueSummary">): string {
   const summary = shown(store.valueSummary.value);
   const inside = summary?.in_range;
   if (summary === undefined || inside === undefined) return "";

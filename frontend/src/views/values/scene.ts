@@ -2,8 +2,8 @@
 import type { Grid, NumberRange } from "../../model/values/grid";
 import { type Area, BLOCK, type Block, blocksOf, type Kind, type View } from "../../model/values/levels";
 import type { Cell } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import { type TileBlock, tileBlock, type ValuePicture } from "../../store/values/values";
+import type { Of } from "../props";
 import type { Inks } from "./palette";
 
 /** A grid, and the element at its beginning. */
@@ -49,7 +49,7 @@ function blocksAt(picture: ValuePicture, view: View, place: Area, back: number):
 
 /** The coarse grid, then what is kept of finer levels. */
 export function layersOf(
-  store: Store,
+  store: Of<"run" | "valueTiles">,
   picture: ValuePicture,
   view: View,
   place: Area,
@@ -66,14 +66,14 @@ export function layersOf(
   return { layers, isWhole: found === wanted.length };
 }
 
-function layerOf(store: Store, picture: ValuePicture, block: Block): Layer | undefined {
+function layerOf(store: Of<"run" | "valueTiles">, picture: ValuePicture, block: Block): Layer | undefined {
   const key = requestOf(store, picture, block)?.key;
   const grid = key === undefined ? undefined : store.valueTiles.at(key);
   return grid && { grid, row: block.rows.begin, column: block.columns.begin };
 }
 
 /** The request for a block; undefined when its slicing is not known here. */
-export function requestOf(store: Store, picture: ValuePicture, block: Block): TileBlock | undefined {
+export function requestOf(store: Of<"run">, picture: ValuePicture, block: Block): TileBlock | undefined {
   const run = store.run.value;
   return run === undefined ? undefined : tileBlock(run, picture, block, BLOCK);
 }

@@ -3,15 +3,16 @@ import { useEffect, useState } from "preact/hooks";
 import { PARTS } from "../../api/values";
 import { type Axis, shownAxes, withIndex, withShown, writeSlicing } from "../../model/values/slicing";
 import { isComplex, type ValueView } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import { Choice, type Option, plainOptions } from "../choice";
 import { Button } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
+
+type Uses = "part" | "valuePicture" | "valueSummary" | "setPart" | "setSlicing" | "showAxes" | "swapAxes";
 
 /** The sliders that are there at first; a tensor may have 254 dimensions. */
 const MOST_SLIDERS = 12;
 
-type BarProps = With<{ view: ValueView }>;
+type BarProps = With<Uses, { view: ValueView }>;
 
 export function SliceBar({ store, view }: BarProps) {
   const rank = view.info.shape?.length ?? 0;
@@ -37,7 +38,7 @@ export function SliceBar({ store, view }: BarProps) {
 }
 
 /** The server's sentence about the slice, or what no picture and no table can show. */
-function problemOf(store: Store, view: ValueView): string | undefined {
+function problemOf(store: Of<Uses>, view: ValueView): string | undefined {
   const failed = [store.valuePicture.value, store.valueSummary.value].find(
     (loaded) => loaded?.kind === "failed",
   );
@@ -121,7 +122,7 @@ function AxisChoice({ label, n, at, set }: AxisChoiceProps) {
   );
 }
 
-function PartChoice({ store }: With) {
+function PartChoice({ store }: With<Uses>) {
   return (
     <label class="slice-label level">
       <span class="dim">part</span>

@@ -7,7 +7,7 @@ import { inkOf } from "../numbers";
 import { Failure, Hint } from "../panel";
 import type { With } from "../props";
 
-export function SummaryPart({ store }: With) {
+export function SummaryPart({ store }: With<"valuePicture" | "valueSummary">) {
   const loaded = store.valueSummary.value;
   const summary = shown(loaded);
   // What is wrong with the slice is said below its field.

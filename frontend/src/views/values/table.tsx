@@ -5,13 +5,14 @@ import { nudge, spacer, visibleRows } from "../../model/scroll";
 import type { NumberRange } from "../../model/values/grid";
 import { columnsOf, type Line, type Plane, rowsOf, type Span } from "../../model/values/slicing";
 import { type Cell, hasNumbers, typedNumber, type ValueView } from "../../model/values/view";
-import type { Store } from "../../store/store";
 import { textBlocks, textOf } from "../../store/values/values";
 import { VALUE_CELL } from "../geometry";
 import { Failure } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { useVirtualScroll, type VirtualScroll } from "../virtual_scroll";
 import { useRange } from "./range";
+
+type Uses = "cell" | "run" | "valueTexts" | "setCell" | typeof useRange;
 
 /** A table of the plane, or of the plane on its side. */
 interface Layout {
@@ -62,7 +63,7 @@ function useScroll(scroller: RefObject<HTMLElement | null>, { rows, columns }: L
   };
 }
 
-export function ValueTable({ store, view, plane }: With<{ view: ValueView; plane: Plane }>) {
+export function ValueTable({ store, view, plane }: With<Uses, { view: ValueView; plane: Plane }>) {
   const scroller = useRef<HTMLDivElement>(null);
   const layout = layoutOf(plane);
   const scroll = useScroll(scroller, layout);
@@ -102,7 +103,7 @@ export function ValueTable({ store, view, plane }: With<{ view: ValueView; plane
 }
 
 /** Requests the texts of what is seen. */
-function useTexts(store: Store, view: ValueView, layout: Layout, { rows, columns }: Scroll): void {
+function useTexts(store: Of<Uses>, view: ValueView, layout: Layout, { rows, columns }: Scroll): void {
   const run = store.run.value;
   useEffect(() => {
     if (run === undefined) return;
@@ -114,7 +115,12 @@ function useTexts(store: Store, view: ValueView, layout: Layout, { rows, columns
 }
 
 /** The cells that are seen, with the positions of their rows and columns at the edges. */
-function Cells({ store, view, layout, scroll }: With<{ view: ValueView; layout: Layout; scroll: Scroll }>) {
+function Cells({
+  store,
+  view,
+  layout,
+  scroll,
+}: With<Uses, { view: ValueView; layout: Layout; scroll: Scroll }>) {
   const { down, across, rows, columns } = scroll;
   const only = useRange(store);
   const head = hasNumbers(view.info) ? "value-head num" : "value-head";
@@ -166,7 +172,7 @@ function positionIn(line: Line | undefined, at: number): string {
   return line === undefined ? "" : String(line.first + at * line.step);
 }
 
-interface ElementProps extends With {
+interface ElementProps extends With<Uses> {
   readonly view: ValueView;
   readonly cell: Cell;
   /** Attributes for its place in the table. */
@@ -220,7 +226,7 @@ const KEYS: Readonly<Record<string, Step>> = {
 };
 
 /** Goes to another element; the table scrolls as little as needed to show it. */
-function takeKey(event: KeyboardEvent, store: Store, layout: Layout, { down, across }: Scroll): void {
+function takeKey(event: KeyboardEvent, store: Of<Uses>, layout: Layout, { down, across }: Scroll): void {
   const step = KEYS[event.key];
   const last = { row: layout.rows - 1, column: layout.columns - 1 };
   if (step === undefined || last.row < 0 || last.column < 0) return;

@@ -4,7 +4,7 @@ import { isSameRef } from "../../model/values/value_ref";
 import { Button } from "../panel";
 import type { With } from "../props";
 
-interface ButtonProps extends With {
+interface ButtonProps extends With<"value" | "showValue"> {
   readonly value: ValueRef;
   /** The name of the tensor. */
   readonly name: string;

@@ -15,7 +15,7 @@ import { ChangedTag } from "../changed_tag";
 import { LiveHistory, LiveTimes } from "../live/live_history";
 import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
 import { Button, Failure, Hint, IconButton, Panel } from "../panel";
-import type { With } from "../props";
+import type { Takes, With } from "../props";
 import { HistoryPart, TimeSlider } from "./history";
 import { gradientOf, usePalette } from "./palette";
 import { Plot } from "./plot";
@@ -25,7 +25,13 @@ import { SliceBar } from "./slice_bar";
 import { SummaryPart } from "./summary";
 import { ValueTable } from "./table";
 
-export function ValueSection({ store }: With) {
+type Uses = Takes<
+  "run" | "value" | "valueInfo" | "valuePicture" | "valueTab" | "valueTexts" | "valueView",
+  "closeValue" | "setValueTab",
+  typeof LiveHistory | typeof Plot | typeof RangeFields | typeof SliceBar | typeof TimeSlider
+>;
+
+export function ValueSection({ store }: With<Uses>) {
   const frame = useRef<HTMLDivElement>(null);
   const isOpen = store.value.value !== undefined;
   useFocus(frame, isOpen);
@@ -66,7 +72,7 @@ function useFocus(frame: { readonly current: HTMLElement | null }, isOpen: boole
 }
 
 /** What the tensor is. */
-function Head({ store, view: { info, ref } }: With<{ view: ValueView }>) {
+function Head({ store, view: { info, ref } }: With<Uses, { view: ValueView }>) {
   const place = info.function === undefined ? undefined : `in ${displayName(info.function)}`;
   const size = [
     info.size === undefined ? undefined : counted(info.size, "element"),
@@ -90,7 +96,7 @@ const TABS = [
   { tab: "table", title: "Table" },
 ] as const;
 
-function Tools({ store, view }: With<{ view: ValueView | undefined }>) {
+function Tools({ store, view }: With<Uses, { view: ValueView | undefined }>) {
   return (
     <div class="tools">
       {view?.info.is_kept === true && <KeptTools store={store} view={view} />}
@@ -136,7 +142,7 @@ function KeptTools({ store, view }: BodyProps) {
   );
 }
 
-type BodyProps = With<{ view: ValueView }>;
+type BodyProps = With<Uses, { view: ValueView }>;
 
 function Body({ store, view }: BodyProps) {
   if (!view.info.is_kept) return <NotKept store={store} view={view} />;
@@ -251,7 +257,7 @@ export function Legend({ picture }: { readonly picture: ValuePicture }) {
 
 const ONLY = { row: 0, column: 0 } as const;
 
-export function Scalar({ store, view }: With<{ view: ValueView }>) {
+export function Scalar({ store, view }: With<Uses, { view: ValueView }>) {
   const run = store.run.value;
   void store.valueTexts.edition.value;
   const failure = store.valueTexts.failure.value;
