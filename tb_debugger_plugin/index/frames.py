@@ -20,7 +20,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import google_crc32c
 import numpy as np
@@ -30,7 +30,7 @@ from tb_debugger_plugin.events import framing
 
 _INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 #: Result and arguments of each function, as in the headers of ``src/``.
-_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_FUNCTIONS: Final[dict[str, tuple[object, tuple[object, ...]]]] = {
     "tbdbg_walk": (_INT, (_BYTES, _INT, _INT, _INT, _POINTER, _POINTER)),
     "tbdbg_templates_new": (_POINTER, (ctypes.c_uint64,)),
     "tbdbg_templates_delete": (None, (_POINTER,)),

@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -243,7 +243,7 @@ def _columns(
     return columns
 
 
-def _integers(values: Floats, low: int, high: int, default: int, kind: Any) -> Array:
+def _integers(values: Floats, low: int, high: int, default: int, kind: type[np.integer]) -> Array:
     with np.errstate(invalid="ignore"):
         fits = (values >= low) & (values <= high)
     return np.where(fits, values, default).astype(kind)

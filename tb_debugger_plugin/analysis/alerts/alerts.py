@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -250,7 +250,7 @@ def _graph_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[int, _Valu
 
 
 def _graph_value(
-    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[Any], owner: int | None
+    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[object], owner: int | None
 ) -> _Value:
     site = snapshot.catalog.sites[site_number]
     op = snapshot.catalog.ops[site.op]

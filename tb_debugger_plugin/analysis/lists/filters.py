@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -222,7 +222,7 @@ def _comparison(text: str) -> NumberFilter:
 class _Conditions:
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.parameters: list[Any] = []
+        self.parameters: list[object] = []
 
     def add(self, sql: str, *parameters: object) -> None:
         self.parts.append(sql)
@@ -348,7 +348,7 @@ def _common(row_filter: Filter) -> _Conditions:
 
 def _add_spans(snapshot: Snapshot, executions: Range, conditions: _Conditions) -> None:
     parts: list[str] = ["false"]
-    parameters: list[Any] = []
+    parameters: list[object] = []
     inside = spans_inside(snapshot, executions)
     if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
         raise BadQueryError("Clocks were set back too often to find what ran in these executions.")

@@ -58,7 +58,10 @@ def _list_of(value: RecordedValue) -> _List:
 
 def _query(value: RecordedValue, select: str) -> tuple[str, NamedParameters]:
     rows = _list_of(value)
-    parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
+    parameters: NamedParameters = {
+        "index": value.index,
+        **({"slot": value.slot} if value.is_execution else {}),
+    }
     return f"SELECT {select} FROM {rows.tables} WHERE {rows.is_occurrence}", parameters
 
 
