@@ -30,7 +30,7 @@ Columns: TypeAlias = dict[str, Array]
 #: A row of an SQL query.
 SqlRow: TypeAlias = tuple[Any, ...]
 #: The parameters of an SQL query, by name or in order.
-NamedParameters: TypeAlias = dict[str, object]
+NamedParameters: TypeAlias = Mapping[str, object]
 Parameters: TypeAlias = Sequence[object] | NamedParameters
 #: An object as the HTTP contract has it.
 Json: TypeAlias = dict[str, Any]

@@ -18,7 +18,6 @@ from tb_debugger_plugin.errors import UsageError
 
 #: An array of any dtype and shape.
 Array: TypeAlias = npt.NDArray[Any]
-
 #: The most elements of an array in an expression: half a gigabyte of float64.
 MAX_ELEMENTS: Final = 1 << 26
 _MAX_BINS: Final = 10_000

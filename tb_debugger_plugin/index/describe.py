@@ -89,9 +89,7 @@ class Describer:
     registry: Registry
     hosts: list[HostRow]
     num_sources: int = 0
-    rows: dict[str, list[tuple[object, ...]]] = field(
-        default_factory=lambda: {table: [] for table in _BY_ROW}
-    )
+    rows: dict[str, list[tuple[object, ...]]] = field(default_factory=lambda: {one: [] for one in _BY_ROW})
     columns: dict[str, dict[str, list[object]]] = field(default_factory=_empty_columns)
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)

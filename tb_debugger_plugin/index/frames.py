@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import framing
+from tb_debugger_plugin.events.numbers import Integers
 
 _INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 #: Result and arguments of each function, as in the headers of ``src/``.
@@ -65,7 +66,6 @@ def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     return loaded
 
 
-Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 _LENGTH: Final = struct.Struct("<Q")

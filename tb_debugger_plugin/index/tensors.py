@@ -29,10 +29,9 @@ from tb_debugger_plugin.events.modes import (
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.events.numbers import Array, count_values, exponents_of, moments_of
+from tb_debugger_plugin.events.numbers import Array, Floats, count_values, exponents_of, moments_of
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, stored
 
-Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
 Rows = list[int] | npt.NDArray[np.int64] | slice
 

@@ -22,7 +22,6 @@ import numpy as np
 from tb_debugger_plugin.analysis.calls.call_owner import (
     CONCURRENT_CALLS,
     HostCalls,
-    Ints,
     chosen_calls,
     host_calls,
     related_calls,
@@ -32,6 +31,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.events.numbers import Integers
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 
 # Finds the times at which graphs ran inside a range of executions.
@@ -81,7 +81,7 @@ def spans_inside(snapshot: Snapshot, executions: Range) -> list[Spans]:
     return [spans for spans in spans_by_runners.values() if spans.times]
 
 
-def _times(calls: HostCalls, related: Ints, executions: Range) -> list[tuple[float, float]]:
+def _times(calls: HostCalls, related: Integers, executions: Range) -> list[tuple[float, float]]:
     in_range = (calls.positions >= executions.begin) & (calls.positions < executions.end)
     indices = np.flatnonzero(in_range)
     if not len(indices):

@@ -18,9 +18,8 @@ from tb_debugger_plugin.analysis.catalog import Catalog, Site
 from tb_debugger_plugin.analysis.lists.filters import RowCondition, RowOrder
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 
-Floats = npt.NDArray[np.float64]
 #: What sites are sorted by.
 Text = TypeVar("Text", str, tuple[str, int])
 
@@ -59,7 +58,7 @@ class FirstRows(NamedTuple):
       matching: How many rows the sorted list has.
     """
 
-    positions: npt.NDArray[np.int64]
+    positions: Integers
     matching: int
 
 

@@ -9,15 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.snapshot import NamedParameters, Range
+from tb_debugger_plugin.analysis.snapshot import Columns, NamedParameters, Range
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array, widened
-
-Columns = dict[str, Array]
 
 
 class _List(NamedTuple):
@@ -58,10 +56,7 @@ def _list_of(value: RecordedValue) -> _List:
 
 def _query(value: RecordedValue, select: str) -> tuple[str, NamedParameters]:
     rows = _list_of(value)
-    parameters: NamedParameters = {
-        "index": value.index,
-        **({"slot": value.slot} if value.is_execution else {}),
-    }
+    parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
     return f"SELECT {select} FROM {rows.tables} WHERE {rows.is_occurrence}", parameters
 
 
