@@ -7,18 +7,18 @@ request as JSON. The secret of a program is in no answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from tb_debugger_plugin.analysis.graph.graphs import paused_op
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, open_snapshot
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.live.messages import json, messages
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
-Answer = dict[str, Any]
-Post = Callable[[Viewer, Any], Answer]
+#: Changes a program; takes the body of the request.
+Post: TypeAlias = Callable[[Viewer, object], Json]
 
 #: Seconds that a request waits for news: less than the time after which proxies give up.
 _MAX_WAIT_S: Final = 25.0
@@ -29,7 +29,7 @@ _MAX_TENSORS: Final = 2000
 _MAX_EXPRESSION: Final = 10_000
 
 
-def programs(viewer: Viewer, query: Query) -> Answer:
+def programs(viewer: Viewer, query: Query) -> Json:
     """Return the programs, when there is something new."""
     since = query.optional_position("since")
     wait = min(query.optional_number("wait") or 0.0, _MAX_WAIT_S)
@@ -44,7 +44,7 @@ def programs(viewer: Viewer, query: Query) -> Answer:
     }
 
 
-def tensors(viewer: Viewer, query: Query) -> Answer:
+def tensors(viewer: Viewer, query: Query) -> Json:
     """Return the tensors of the current call."""
     program = viewer.programs.program(query.text("program"))
     after = query.optional_position("after") or 0
@@ -52,7 +52,7 @@ def tensors(viewer: Viewer, query: Query) -> Answer:
     return json.to_json(program.service.list_tensors(after, limit))
 
 
-def paused(viewer: Viewer, query: Query) -> Answer:
+def paused(viewer: Viewer, query: Query) -> Json:
     """Return what is on record at a pause, after everything up to it has been read."""
     program = viewer.programs.program(query.text("program"))
     pause = program.wait_until_recorded(query.integer("pause"), _WRITTEN_S)
@@ -68,25 +68,25 @@ def paused(viewer: Viewer, query: Query) -> Answer:
         return {"run": program.run, "is_complete": is_complete, "status": status(snapshot), "op": op}
 
 
-def _control(viewer: Viewer, body: Any) -> Answer:
+def _control(viewer: Viewer, body: object) -> Json:
     program_id, given = _members(body, "program", "command")
     command = json.from_json(messages.Command, given, "command")
     return json.to_json(viewer.programs.program(_text("program", program_id)).control(command))
 
 
-def _evaluate(viewer: Viewer, body: Any) -> Answer:
+def _evaluate(viewer: Viewer, body: object) -> Json:
     program_id, expression = _members(body, "program", "expression")
     text = _text("expression", expression)
     return json.to_json(viewer.programs.program(_text("program", program_id)).evaluate(text))
 
 
-def _members(body: Any, *names: str) -> list[Any]:
+def _members(body: object, *names: str) -> list[object]:
     if not isinstance(body, dict) or set(body) != set(names):
         raise BadQueryError(f"The body must be an object with the members {' and '.join(names)}.")
     return [body[name] for name in names]
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _MAX_EXPRESSION:
         raise BadQueryError(f"{name} must be a text of at most {_MAX_EXPRESSION} characters.")
     if not json.is_unicode(value):

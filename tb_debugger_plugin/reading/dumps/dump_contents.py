@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
+from tb_debugger_plugin.events.dumps.graphs import GraphDef
 from tb_debugger_plugin.reading.dumps.datum import DebugTensorDatum
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph
 
@@ -32,8 +33,8 @@ class Partition:
     graph_id: str
     graph: DebugGraph
     attributes: Callable[[str], Json] = field(compare=False)
-    graph_def: Callable[[], Any] = field(compare=False)
-    non_debug_graph_def: Callable[[], Any] = field(compare=False)
+    graph_def: Callable[[], GraphDef] = field(compare=False)
+    non_debug_graph_def: Callable[[], GraphDef] = field(compare=False)
 
     def device_of(self, name: str) -> str:
         """Return the device of a node."""
