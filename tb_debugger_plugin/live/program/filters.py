@@ -9,15 +9,19 @@ Invariant: what it raises does not reach the program; the breakpoint is then swi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.conditions import NAMES
 
+if TYPE_CHECKING:
+    from tb_debugger_plugin.reading.dumps.datum import Predicate
+
 #: Says of a datum (`reading.dumps.datum.DebugTensorDatum`) and its value whether the tensor passes.
-Filter: TypeAlias = Callable[[Any, Any], bool]
+Filter: TypeAlias = "Predicate"
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -40,7 +44,7 @@ def checked_filters(filters: object) -> dict[str, Filter]:
     return dict(filters)
 
 
-def asked(name: str, function: Filter, tensor: Message, array: object, wall_time: float) -> tuple[bool, str]:
+def asked(name: str, function: Filter, tensor: Message, array: Array, wall_time: float) -> tuple[bool, str]:
     """Ask a filter of a tensor.
 
     Args:

@@ -12,10 +12,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import grpc
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.live.messages import json
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
 from tb_debugger_plugin.live.messages.messages import Call, Message, Pause, State, Tensor
@@ -78,7 +79,7 @@ class FollowedProgram:
         self._is_wanted = False
         self._wake = threading.Event()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the program as the route ``live/programs`` answers; its secret is not in it."""
         found, state = self.found, self.state
         return {
