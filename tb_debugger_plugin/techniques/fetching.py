@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
@@ -20,9 +20,12 @@ from tb_debugger_plugin.capture.temporary import begin_to_fetch
 from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.fileset import GRAPH_EXECUTION_TRACES, GRAPHS, find_file_sets, read_with_tail
+from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.expressions.names import node_of, suggestion
 
+P = ParamSpec("P")
+R = TypeVar("R")
 #: The value of a tensor, or its values if it was computed several times.
 Fetched: TypeAlias = "Array | list[Array]"
 
@@ -43,9 +46,7 @@ class _Tensor(NamedTuple):
         return f"{self.op_name}:{self.slot}"
 
 
-def fetch(
-    function: Callable[..., object], names: str | Sequence[str]
-) -> Callable[..., tuple[Any, dict[str, Fetched]]]:
+def fetch(function: Callable[P, R], names: str | Sequence[str]) -> Callable[P, tuple[R, dict[str, Fetched]]]:
     """Return tensors inside a function by name, beside its results.
 
     Use::
@@ -76,7 +77,7 @@ def fetch(
     requests = (names,) if isinstance(names, str) else tuple(names)
     rules = _rules(requests)
 
-    def call(*args: object, **kwargs: object) -> tuple[Any, dict[str, Fetched]]:
+    def call(*args: P.args, **kwargs: P.kwargs) -> tuple[R, dict[str, Fetched]]:
         recording = begin_to_fetch(rules)
         try:
             result = function(*args, **kwargs)
@@ -134,7 +135,7 @@ def _found(folder: Path, requests: Sequence[str]) -> dict[str, Fetched]:
     return found
 
 
-def _array(proto: Any) -> Array:
+def _array(proto: Message) -> Array:
     array: Array = tf.make_ndarray(tensor_pb2.TensorProto.FromString(proto.SerializeToString()))
     return array
 
