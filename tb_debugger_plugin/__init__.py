@@ -15,8 +15,8 @@ The names are looked up when they are first used, because the viewer imports thi
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NoReturn
 
 from tb_debugger_plugin.events.version import __version__ as __version__
 
@@ -75,7 +75,7 @@ __all__ = list(_MODULES)
 _WITHOUT_TENSORFLOW = ("errors", "events.", "reading.")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = f"{__name__}.{_MODULES[name]}"
@@ -88,9 +88,11 @@ def __dir__() -> list[str]:
     return _names(globals())
 
 
-def _names(module: dict[str, Any]) -> list[str]:
+def _names(module: Mapping[str, object]) -> list[str]:
     """Return the names that completion offers for a module, with public names that were not looked up yet."""
-    return sorted({*module["__all__"], *(name for name in module if name.startswith("__"))})
+    public = module["__all__"]
+    assert isinstance(public, list)
+    return sorted({*public, *(name for name in module if name.startswith("__"))})
 
 
 def _from_recorder(name: str, module: str) -> object:

@@ -5,7 +5,7 @@ The name is looked up when it is first used, because the viewer imports this pac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_debugger_plugin import _from_recorder, _names
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["DebuggerCallback"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _from_recorder(f"{__name__}.{name}", "tb_debugger_plugin.live.program.keras_callback")

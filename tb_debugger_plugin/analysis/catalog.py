@@ -12,11 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 #: Levels of graphs inside graphs; programs have a dozen.
 _MAX_DEPTH: Final = 64
@@ -227,14 +230,14 @@ def distinct_names(hosts: Sequence[tuple[str, int | None]]) -> list[str]:
     return [f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)]
 
 
-def _grouped(rows: Iterable[tuple[object, object]]) -> dict[Any, list[Any]]:
-    groups: dict[Any, list[Any]] = {}
+def _grouped(rows: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    groups: dict[K, list[V]] = {}
     for key, value in rows:
         groups.setdefault(key, []).append(value)
     return groups
 
 
-def _graphs(rows: list[tuple[Any, ...]]) -> list[Graph]:
+def _graphs(rows: Sequence[tuple[int, int, str, str | None, str | None, bool]]) -> list[Graph]:
     numbers = {(host, graph_id): number for number, host, graph_id, *_ in rows}
     return [
         Graph(number, host, graph_id, name, numbers.get((host, outer_id), -1) if outer_id else -1, known)

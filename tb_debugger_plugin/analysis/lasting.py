@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 
@@ -43,7 +43,7 @@ class Lasting(Generic[T]):
 
 
 @dataclass
-class _Place:
+class _Place(Generic[T]):
     """Where one answer of a run is kept; the lock is held while it is computed.
 
     Attributes:
@@ -53,7 +53,7 @@ class _Place:
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    kept: Lasting[Any] | None = None
+    kept: Lasting[T] | None = None
     computing: int | None = None
 
 
@@ -74,7 +74,7 @@ def lasting(
 
 
 def _found(snapshot: Snapshot, name: str, make: Callable[[], T], clock: Callable[[], float]) -> Lasting[T]:
-    place = snapshot.kept_with_run(name, _Place)
+    place: _Place[T] = snapshot.kept_with_run(name, _Place)
     with place.lock:
         kept = place.kept
         if kept is not None and _holds(snapshot, kept, clock):
@@ -105,7 +105,7 @@ def lasting_generation(snapshot: Snapshot, name: str, clock: Callable[[], float]
       name: Under which name the answer is kept with the run.
       clock: Returns monotonic seconds.
     """
-    place = snapshot.kept_with_run(name, _Place)
+    place: _Place[object] = snapshot.kept_with_run(name, _Place)
     kept, computing = place.kept, place.computing
     if kept is not None and _holds(snapshot, kept, clock):
         return kept.generation
@@ -114,7 +114,7 @@ def lasting_generation(snapshot: Snapshot, name: str, clock: Callable[[], float]
     return snapshot.generation
 
 
-def _holds(snapshot: Snapshot, kept: Lasting[Any], clock: Callable[[], float]) -> bool:
+def _holds(snapshot: Snapshot, kept: Lasting[T], clock: Callable[[], float]) -> bool:
     if kept.generation == snapshot.generation:
         return True
     if not snapshot.may_lag or kept.generation > snapshot.generation or clock() >= kept.until:

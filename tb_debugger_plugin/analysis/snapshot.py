@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar
 
@@ -30,8 +30,8 @@ Columns: TypeAlias = dict[str, Array]
 #: A row of an SQL query.
 SqlRow: TypeAlias = tuple[Any, ...]
 #: The parameters of an SQL query, by name or in order.
-NamedParameters: TypeAlias = dict[str, Any]
-Parameters: TypeAlias = list[Any] | NamedParameters
+NamedParameters: TypeAlias = Mapping[str, object]
+Parameters: TypeAlias = Sequence[object] | NamedParameters
 #: An object as the HTTP contract has it.
 Json: TypeAlias = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Snapshot:
         """Return the rows of an SQL query."""
         return self.connection.execute(query, parameters).fetchall()
 
-    def rows_of(self, table: str, query: str, parameters: list[Any] | None = None) -> list[SqlRow]:
+    def rows_of(self, table: str, query: str, parameters: Sequence[object] | None = None) -> list[SqlRow]:
         """Return the rows of an SQL query on one table, which is asked once until that table changes."""
         return self.remember_of([table], query, lambda: self.rows(query, parameters))
 
@@ -154,9 +154,9 @@ class Snapshot:
         """Return the result of ``make``, which is called once for the run, at once and under a lock."""
         return self.loader.memory.kept(name, make)
 
-    def recall(self, name: str) -> Any:
+    def recall(self, name: str, kind: type[T]) -> T | None:
         """Return the value last passed to :meth:`keep`, in any generation; None when there is none."""
-        return self.loader.memory.recall(name)
+        return self.loader.memory.recall(name, kind)
 
     def keep(self, name: str, value: object) -> None:
         """Keep a value with the run; the caller of :meth:`recall` checks whether it is still valid."""

@@ -98,8 +98,7 @@ def verdict_of_values(snapshot: Snapshot) -> RunVerdict:
 
 def known_verdict(loader: RunLoader) -> RunVerdict | None:
     """Return the last verdict on a run; None if nobody asked. It computes none."""
-    found: RunVerdict | None = loader.memory.recall(_LAST)
-    return found
+    return loader.memory.recall(_LAST, RunVerdict)
 
 
 def _of_values(snapshot: Snapshot, facts: StatusJson, *, is_whole: bool) -> RunVerdict:

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import tensorflow as tf
 
@@ -130,7 +130,7 @@ class NumericsError(errors.NumericsError, tf.errors.InvalidArgumentError):
         tf.errors.InvalidArgumentError.__init__(self, None, None, message)
         self.bad_value, self.broken_rule = bad, broken
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[NumericsError], tuple[str]]:
         return NumericsError, (self.message,)
 
 

@@ -9,13 +9,14 @@ import contextlib
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.util import nest
 
 from tb_debugger_plugin.capture.hooks.functions import FunctionCall
+from tb_debugger_plugin.capture.tf_types import Array
 
 
 def name_of(function: object) -> str:
@@ -26,7 +27,7 @@ def name_of(function: object) -> str:
     return str(getattr(function, "_name", None) or getattr(function, "__name__", type(function).__name__))
 
 
-class Arguments(Mapping[str, Any]):
+class Arguments(Mapping[str, Array]):
     """The arrays among the arguments of a call by name, such as ``x``, ``batch/0`` and ``batch/image``.
 
     Args:
@@ -36,10 +37,10 @@ class Arguments(Mapping[str, Any]):
     def __init__(self, call: FunctionCall) -> None:
         self._call = call
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Array:
         """Return an argument as a NumPy array."""
         value = self._tensors[name]
-        return value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+        return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value.numpy()
 
     def __iter__(self) -> Iterator[str]:
         """Return an iterator over the names."""
@@ -56,7 +57,7 @@ class Arguments(Mapping[str, Any]):
             yield f"{name}: {dtype} {list(value.shape)}"
 
     @cached_property
-    def _tensors(self) -> dict[str, Any]:
+    def _tensors(self) -> dict[str, Array | tf.Tensor]:
         return {
             f"{name}/{path}" if path else name: value
             for name, argument in _by_name(self._call).items()
@@ -65,7 +66,7 @@ class Arguments(Mapping[str, Any]):
         }
 
 
-def _by_name(call: FunctionCall) -> dict[str, Any]:
+def _by_name(call: FunctionCall) -> dict[str, object]:
     python_function = getattr(call.function, "python_function", None)
     with contextlib.suppress(TypeError, ValueError):  # whatever it is, the program says why its call is wrong
         if python_function is not None:
@@ -73,14 +74,14 @@ def _by_name(call: FunctionCall) -> dict[str, Any]:
     return {**{f"argument_{at}": value for at, value in enumerate(call.arguments)}, **call.keywords}
 
 
-def _flat(argument: object) -> list[tuple[str, Any]]:
+def _flat(argument: object) -> list[tuple[str, object]]:
     try:
         return [("/".join(map(str, path)), value) for path, value in nest.flatten_with_tuple_paths(argument)]
     except (AttributeError, TypeError, ValueError):
         return [("", argument)]
 
 
-def _is_array(value: object) -> bool:
+def _is_array(value: object) -> TypeGuard[Array | tf.Tensor]:
     if isinstance(value, (np.ndarray, np.generic)):
         return True
     return (tf.is_tensor(value) or isinstance(value, tf.Variable)) and hasattr(value, "numpy")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.tensorflow_names import unwrapped
@@ -37,7 +37,7 @@ class TensorFacts(NamedTuple):
     """
 
     op_type: str
-    dtype: Any
+    dtype: object
     op_name: str | None = None
     layer: str = ""
     functions: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ def make_rules(chosen: KeepArgument) -> tuple[KeepValues, ...]:
     return tuple(rules)
 
 
-def compiled(argument: str, pattern: Any) -> re.Pattern[str] | None:
+def compiled(argument: str, pattern: str | None) -> re.Pattern[str] | None:
     """Compile a regular expression of the user.
 
     Args:

@@ -8,7 +8,7 @@ is over.
 from __future__ import annotations
 
 import abc
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.stacks import calls
 
 #: The numbers that Keras reports. The callback does not read them.
-Logs: TypeAlias = "dict[str, Any] | None"
+Logs: TypeAlias = "dict[str, object] | None"
 
 
 class KerasCall(tf.keras.callbacks.Callback, metaclass=abc.ABCMeta):  # type: ignore[misc, unused-ignore]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.capture.hooks.sessions import SessionCall
+    from tb_debugger_plugin.capture.tf_types import EagerTensors
 
 
 class Observer:
@@ -35,15 +36,15 @@ class Observer:
         return True
 
     def after_eager_op(
-        self, op_type: str | bytes, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
-    ) -> Sequence[Any] | None:
+        self, op_type: str | bytes, inputs: EagerTensors, outputs: EagerTensors, frame: FrameType
+    ) -> EagerTensors | None:
         """Take an eager op that was recorded. Return as many other outputs for the program, or None."""
 
-    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
+    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> object:
         """Run a function that the program runs from Python, by `run(*args, **kwargs)`; return the result."""
         return run(*args, **kwargs)
 
-    def around_session_run(self, called: SessionCall) -> Any:
+    def around_session_run(self, called: SessionCall) -> object:
         """Run a session, whose run is recorded inside, and return what it returns."""
         return called.run()
 

@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -333,15 +333,15 @@ def _buffer_size(size: int) -> int:
     return size
 
 
-def _is_whole(number: Any, at_least: int | None = None) -> bool:
-    is_int = isinstance(number, int) and not isinstance(number, bool)
-    return is_int and (at_least is None or number >= at_least)
+def _is_whole(number: object, at_least: int | None = None) -> bool:
+    if not isinstance(number, int) or isinstance(number, bool):
+        return False
+    return at_least is None or number >= at_least
 
 
-def _max_bytes(size: Any) -> MaxBytes:
+def _max_bytes(size: MaxBytes) -> MaxBytes:
     if size is None or size == "auto" or _is_whole(size, LEAST_BYTES):
-        chosen: MaxBytes = size
-        return chosen
+        return size
     raise UsageError(
         f"max_bytes is {size!r}: give a number of bytes from {LEAST_BYTES:,} on, None to keep everything, or "
         '"auto" for a tenth of the free disk, at most 10 GB.'

@@ -21,8 +21,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FrameType
-from typing import Any
 
+import tensorflow as tf
 from tensorflow.python.framework import func_graph
 
 from tb_debugger_plugin.capture.alarm import Alarm
@@ -523,12 +523,12 @@ class Recording:
     def _on_op(
         self,
         op_type: str | bytes,
-        inputs: Sequence[Any],
+        inputs: Sequence[tf.Tensor],
         attrs: object,
-        outputs: Any,
+        outputs: Sequence[tf.Tensor],
         op_name: str | None = None,
         graph: TfGraph | None = None,
-    ) -> Any:
+    ) -> object:
         """Handle an op. Inputs and outputs are eager tensors, or tensors of the graph if there is one."""
         if not self._on:
             self._threads.leave_this_thread()

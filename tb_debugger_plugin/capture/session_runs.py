@@ -14,8 +14,9 @@ import threading
 import time
 import weakref
 from collections.abc import Hashable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from tensorflow.core.framework.step_stats_pb2 import NodeExecStats, StepStats
 from tensorflow.core.protobuf import config_pb2
 
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_metadata
@@ -160,7 +161,7 @@ def _request(ran: SessionRan) -> Message:
     return request
 
 
-def op_times(stats: Any, session: int, run: int, *, own_scope: str | None = None) -> Iterator[Message]:
+def op_times(stats: StepStats, session: int, run: int, *, own_scope: str | None = None) -> Iterator[Message]:
     """Yield the records of the times of ops.
 
     Args:
@@ -178,7 +179,7 @@ def op_times(stats: Any, session: int, run: int, *, own_scope: str | None = None
             yield _op_times(device.device, nodes[begin : begin + _OPS_AT_ONCE], session, run)
 
 
-def _op_times(device: str, nodes: list[Any], session: int, run: int) -> Message:
+def _op_times(device: str, nodes: list[NodeExecStats], session: int, run: int) -> Message:
     event = DebugEvent(wall_time=time.time())
     times = event.op_times
     times.session, times.run, times.device_name = session, run, device

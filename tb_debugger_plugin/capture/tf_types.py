@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, function_pb2, graph_pb2, node_def_pb2, op_def_pb2
+
+from tb_debugger_plugin.events.numbers import Array as Array
 
 AttrValue: TypeAlias = attr_value_pb2.AttrValue
 FunctionDef: TypeAlias = function_pb2.FunctionDef
@@ -23,12 +24,12 @@ NameAttrList: TypeAlias = attr_value_pb2.NameAttrList
 NodeDef: TypeAlias = node_def_pb2.NodeDef
 OpDef: TypeAlias = op_def_pb2.OpDef
 
-#: An array of any dtype and shape.
-Array: TypeAlias = np.ndarray[Any, Any]
+#: What an eager op takes, or returns.
+EagerTensors: TypeAlias = "Sequence[EagerTensor]"
 #: An object of TensorFlow's C API, which only functions of TensorFlow can read.
 CObject: TypeAlias = object
 #: The attributes of a function as Python code gives them, by name; None for none.
-FunctionAttributes: TypeAlias = Mapping[str, Any] | None
+FunctionAttributes: TypeAlias = Mapping[str, object] | None
 
 
 class ImportOptions(Protocol):
@@ -77,7 +78,7 @@ class TfOp(Protocol):
     control_inputs: Sequence[TfOp]
     node_def: NodeDef
     traceback: StackTrace | None
-    op_def: Any
+    op_def: OpDef
     _c_op: CObject
     _id: int
 
@@ -116,6 +117,7 @@ class EagerTensor(Protocol):
 
     device: str
     dtype: tf.DType
+    shape: tf.TensorShape
     _id: int
 
     def _datatype_enum(self) -> int: ...
@@ -174,9 +176,9 @@ class TfSession(Protocol):
     """A TF1-style session. The recorder replaces three methods of the object."""
 
     _target: bytes | None
-    _config: Any
+    _config: object
     _graph: TfGraph
     _session: CObject
     _extend_graph: Callable[[], None]
-    _do_run: Callable[..., Any]
-    make_callable: Callable[..., Any]
+    _do_run: Callable[..., object]
+    make_callable: Callable[..., object]

@@ -6,10 +6,11 @@ does not have. A quantized number is the integer that stands for it.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 #: TensorFlow's name by enum number. The number of a reference dtype is larger by 100.
 NAMES: Final[dict[int, str]] = {
@@ -49,7 +50,7 @@ BFLOAT16: Final = 14
 STRING: Final = 7
 
 #: By enum number; the bytes of an array equal those of ``tensor_content``.
-_NUMPY: Final[dict[int, Any]] = {
+_NUMPY: Final[dict[int, npt.DTypeLike]] = {
     1: "<f4",
     2: "<f8",
     3: "<i4",
@@ -92,7 +93,7 @@ def dtype_name(number: int) -> str | None:
     return NAMES.get(number - 100 if number > 100 else number)
 
 
-def numpy_dtype(number: int) -> np.dtype[Any] | None:
+def numpy_dtype(number: int) -> np.dtype[np.generic] | None:
     """Return the dtype of arrays with the elements of a tensor.
 
     Args:

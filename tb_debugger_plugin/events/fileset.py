@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing, tail
@@ -71,11 +71,11 @@ class FileSet:
         """The common beginning of the file names, up to and including the last dot."""
         return f"{_PREFIX}.{self.start_seconds}.{self.host}."
 
-    def path(self, suffix: str) -> Any:
+    def path(self, suffix: str) -> Location:
         """Return the path of one of the files, of the same class as the folder; the file need not exist."""
         return self.folder / (self.prefix + suffix)
 
-    def tail_path(self, suffix: str) -> Any:
+    def tail_path(self, suffix: str) -> Location:
         """Return the path of the tail file of ``execution`` or ``graph_execution_traces``."""
         return self.path(suffix + tail.SUFFIX)
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import fsspec
 
@@ -107,7 +107,7 @@ class RemotePath:
           OSError: The file does not exist, or its file system does not answer.
         """
         with _as_os_errors(self.url):
-            info: dict[str, Any] = self._files.info(self.url)
+            info: dict[str, str | int | None] = self._files.info(self.url)
         version = repr([info.get(name) for name in _VERSION_FIELDS]).encode()
         number = int.from_bytes(hashlib.sha256(version).digest()[:7], "little")
         return RemoteStatus(int(info.get("size") or 0), number)
@@ -168,7 +168,7 @@ class RemotePath:
         return sorted(names[False]), sorted(names[True])
 
     @property
-    def _files(self) -> Any:
+    def _files(self) -> fsspec.AbstractFileSystem:
         return _file_system(self.url.partition("://")[0])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import FieldDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError
 
 from tb_debugger_plugin.errors import FormatError
@@ -49,11 +49,11 @@ class Descriptors:
         for file in descriptor_pb2.FileDescriptorSet.FromString(serialized).file:
             self._pool.AddSerializedFile(file.SerializeToString())
 
-    def message(self, name: str) -> Any:
+    def message(self, name: str) -> type[Message]:
         """Return the class of a message, such as ``DebugEvent``."""
         return message_factory.GetMessageClass(self._pool.FindMessageTypeByName(f"{self._package}.{name}"))
 
-    def service(self, name: str) -> Any:
+    def service(self, name: str) -> ServiceDescriptor:
         """Return the descriptor of a service."""
         return self._pool.FindServiceByName(f"{self._package}.{name}")
 
@@ -87,12 +87,12 @@ TensorShapeProto = _message("TensorShapeProto")
 Message: TypeAlias = Any
 
 
-def is_repeated(field: Any) -> bool:
+def is_repeated(field: FieldDescriptor) -> bool:
     """Whether a field, given by its descriptor, has a list of values."""
     try:
         return bool(field.is_repeated)
     except AttributeError:  # protobuf before 6.30
-        return bool(field.label == FieldDescriptor.LABEL_REPEATED)
+        return bool(getattr(field, "label", None) == FieldDescriptor.LABEL_REPEATED)
 
 
 def parse_event(payload: bytes) -> Message:

@@ -15,6 +15,8 @@ from tb_debugger_plugin.events.modes import EXPONENT_EDGES, EXPONENTS
 
 #: An array of any dtype.
 Array: TypeAlias = npt.NDArray[Any]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 #: The exponent of a float64, in its bits, and the column that counts it.
 _FIELD_MASK: Final = 0x7FF
 _BINS: Final = np.searchsorted(EXPONENT_EDGES, np.arange(_FIELD_MASK + 1) - 1023, side="right")

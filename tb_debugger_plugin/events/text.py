@@ -8,9 +8,9 @@ program are equal: ids, times, hosts and folders become small numbers and fixed 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from google.protobuf import json_format
@@ -95,9 +95,9 @@ def _tensor_text(tensor: Message, mode: int) -> str:
     return " ".join(filter(None, (f"dtype={tensor.dtype}{shape}", content, *fields)))[:_MAX_TEXT]
 
 
-def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> str:
+def _scalar_text(field: FieldDescriptor, value: bytes | str | float, normalize: Normalizer) -> str:
     if field.name == "tensor_debug_mode":
-        return mode_name(value)
+        return mode_name(int(value))
     if isinstance(value, bytes):
         return f"<{len(value)} bytes>"
     if isinstance(value, str):
@@ -106,9 +106,8 @@ def _scalar_text(field: FieldDescriptor, value: Any, normalize: Normalizer) -> s
 
 
 def _field_lines(
-    field: FieldDescriptor, value: Any, normalize: Normalizer, indent: str, mode: int
+    field: FieldDescriptor, items: Iterable[Message], normalize: Normalizer, indent: str, mode: int
 ) -> Iterator[str]:
-    items = list(value) if is_repeated(field) else [value]
     if field.message_type is None:
         texts = [_scalar_text(field, item, normalize) for item in items]
         yield f"{indent}{field.name}: {', '.join(texts)}"
@@ -124,7 +123,8 @@ def _field_lines(
 def _message_lines(message: Message, normalize: Normalizer, indent: str) -> Iterator[str]:
     mode = getattr(message, "tensor_debug_mode", 0)
     for field, value in message.ListFields():
-        yield from _field_lines(field, value, normalize, indent, mode)
+        items = value if is_repeated(field) else [value]
+        yield from _field_lines(field, items, normalize, indent, mode)
 
 
 def event_lines(event: Message, normalize: Normalizer | None = None) -> list[str]:
@@ -184,7 +184,7 @@ def dump_file_set(files: FileSet, normalize: Normalizer | None = None) -> Iterat
         yield from _contents_lines(contents, normalize)
 
 
-def event_objects(path: Location) -> Iterator[dict[str, Any]]:
+def event_objects(path: Location) -> Iterator[dict[str, object]]:
     """Yield the objects of one event file, without its tail file.
 
     Args:
@@ -196,7 +196,7 @@ def event_objects(path: Location) -> Iterator[dict[str, Any]]:
     return _objects(path.name, read_event_file(path))
 
 
-def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:
+def set_objects(files: FileSet) -> Iterator[dict[str, object]]:
     """Yield the objects of a whole file set, its tail files included.
 
     Args:
@@ -206,7 +206,7 @@ def set_objects(files: FileSet) -> Iterator[dict[str, Any]]:
         yield from _objects(files.path(suffix).name, read_with_tail(files, suffix))
 
 
-def _objects(name: str, contents: FileContents) -> Iterator[dict[str, Any]]:
+def _objects(name: str, contents: FileContents) -> Iterator[dict[str, object]]:
     for record in contents.records:
         event = json_format.MessageToDict(record.event, preserving_proto_field_name=True)
         yield {"file": name, "offset": record.offset, "event": event}

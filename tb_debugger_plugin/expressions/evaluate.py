@@ -12,7 +12,7 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from tb_debugger_plugin.expressions.functions import (
     METHODS,
     SPREAD,
     WORDS,
+    Array,
     Function,
     check_size,
 )
@@ -65,7 +66,7 @@ def check_argument(value: object) -> None:
         raise UsageError("Texts can be compared in an expression, but not computed with.")
 
 
-def _is_regular(values: Any) -> bool:
+def _is_regular(values: Sequence[npt.ArrayLike]) -> bool:
     """Whether the items are numbers or of one shape, so that they make an array."""
     return len({np.shape(one) for one in values}) <= 1
 
@@ -85,7 +86,7 @@ def check_bits(sign: ast.operator, left: int, right: int) -> None:
         raise UsageError(f"A whole number in an expression has at most {MAX_BITS} bits.")
 
 
-def indexed_size(value: npt.NDArray[Any], index: object) -> int:
+def indexed_size(value: Array, index: object) -> int:
     """Return a bound of the number of elements that an index selects."""
     parts = index if isinstance(index, tuple) else (index,)
     lists = [np.asarray(one) for one in parts if isinstance(one, (list, np.ndarray))]
@@ -98,11 +99,11 @@ def indexed_size(value: npt.NDArray[Any], index: object) -> int:
 
 
 #: Gives the array of a name in backticks.
-Tensors = Callable[[str], npt.NDArray[Any]]
+Tensors = Callable[[str], Array]
 
 _MODULES: Final = ("np", "numpy")
 
-_BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
+_BINARY: Final[dict[type[ast.operator], Callable[[object, object], object]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -123,7 +124,7 @@ _UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.Not: operator.not_,
     ast.Invert: operator.invert,
 }
-_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool | Array]]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -135,7 +136,7 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
 }
 
 
-def evaluate(text: str, tensors: Tensors) -> Any:
+def evaluate(text: str, tensors: Tensors) -> object:
     """Compute an expression.
 
     Use::
@@ -179,7 +180,7 @@ class _Evaluation:
     def __init__(self, expression: Expression, tensors: Tensors) -> None:
         self._expression = expression
         self._tensors = tensors
-        self._arrays: dict[int, npt.NDArray[Any]] = {}
+        self._arrays: dict[int, Array] = {}
 
     def value(self, node: ast.AST) -> Any:
         """Return what a node computes."""
@@ -190,36 +191,36 @@ class _Evaluation:
             raise UsageError(f"A whole number in an expression has at most {MAX_BITS} bits.")
         return result
 
-    def constant(self, node: ast.Constant) -> Any:
+    def constant(self, node: ast.Constant) -> object:
         return node.value
 
-    def name(self, node: ast.Name) -> Any:
+    def name(self, node: ast.Name) -> object:
         if node.id.startswith(TENSOR):
             return self._tensor(int(node.id.removeprefix(TENSOR)))
         raise UsageError(f"There is no {node.id!r} in an expression; {_hint(node.id)}")
 
-    def _tensor(self, number: int) -> npt.NDArray[Any]:
+    def _tensor(self, number: int) -> Array:
         if number not in self._arrays:
             array = self._tensors(self._expression.tensors[number]).view()
             array.setflags(write=False)
             self._arrays[number] = array
         return self._arrays[number]
 
-    def sequence(self, node: ast.Tuple | ast.List) -> Any:
+    def sequence(self, node: ast.Tuple | ast.List) -> object:
         values = [self.value(one) for one in node.elts]
         return tuple(values) if isinstance(node, ast.Tuple) else values
 
-    def slice(self, node: ast.Slice) -> Any:
+    def slice(self, node: ast.Slice) -> object:
         ends = (node.lower, node.upper, node.step)
         return slice(*(None if end is None else self.value(end) for end in ends))
 
-    def unary(self, node: ast.UnaryOp) -> Any:
+    def unary(self, node: ast.UnaryOp) -> object:
         operand = self.value(node.operand)
         if not isinstance(node.op, ast.Not):
             check_numeric(operand)
         return _UNARY[type(node.op)](operand)
 
-    def binary(self, node: ast.BinOp) -> Any:
+    def binary(self, node: ast.BinOp) -> object:
         left, right = self.value(node.left), self.value(node.right)
         for operand in (left, right):
             check_numeric(operand)
@@ -229,7 +230,7 @@ class _Evaluation:
         check_size((functions.matmul_size if is_product else functions.broadcast_size)(left, right))
         return _BINARY[type(node.op)](left, right)
 
-    def compare(self, node: ast.Compare) -> Any:
+    def compare(self, node: ast.Compare) -> object:
         left, result = self.value(node.left), None
         for sign, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator)
@@ -238,7 +239,7 @@ class _Evaluation:
             left = right
         return result
 
-    def boolean(self, node: ast.BoolOp) -> Any:
+    def boolean(self, node: ast.BoolOp) -> object:
         is_and = isinstance(node.op, ast.And)
         for operand in node.values:
             result = self.value(operand)
@@ -246,10 +247,10 @@ class _Evaluation:
                 break
         return result
 
-    def conditional(self, node: ast.IfExp) -> Any:
+    def conditional(self, node: ast.IfExp) -> object:
         return self.value(node.body if bool(self.value(node.test)) else node.orelse)
 
-    def subscript(self, node: ast.Subscript) -> Any:
+    def subscript(self, node: ast.Subscript) -> object:
         value, index = self.value(node.value), self.value(node.slice)
         if isinstance(value, np.ndarray):
             check_size(indexed_size(value, index))
@@ -259,7 +260,7 @@ class _Evaluation:
             index = int(index)
         return value[index]
 
-    def attribute(self, node: ast.Attribute) -> Any:
+    def attribute(self, node: ast.Attribute) -> object:
         path = _path(node)
         if path is not None:
             if path in CONSTANTS:
@@ -274,10 +275,10 @@ class _Evaluation:
             return str(value.dtype)
         return getattr(value, node.attr)
 
-    def call(self, node: ast.Call) -> Any:
+    def call(self, node: ast.Call) -> object:
         function, args = self._function(node.func)
         args += [self.value(one) for one in node.args]
-        named: dict[str, Any] = {}
+        named: dict[str, object] = {}
         for one in node.keywords:
             if one.arg not in KEYWORDS:
                 raise UsageError(f"A function in an expression takes no argument {one.arg or '**'!r}.")
@@ -288,7 +289,7 @@ class _Evaluation:
         result = function.call(*args, **named)
         return tuple(result) if isinstance(result, tuple) else result
 
-    def _function(self, node: ast.expr) -> tuple[Function, list[Any]]:
+    def _function(self, node: ast.expr) -> tuple[Function, list[object]]:
         """Return what is called, and the array whose method it is."""
         if isinstance(node, ast.Name):
             if node.id in BUILTINS:
@@ -313,7 +314,7 @@ class _Evaluation:
 def _spread(function: Function) -> Function:
     """Return a function that takes a shape as one argument or as several."""
 
-    def call(value: object, *args: object, **named: object) -> Any:
+    def call(value: object, *args: object, **named: object) -> object:
         return function.call(value, *(args if len(args) < 2 else (args,)), **named)
 
     return function._replace(call=call)
@@ -340,7 +341,7 @@ def _listed(names: frozenset[str]) -> str:
     return f"there is {', '.join(sorted(names))}."
 
 
-def _compared(sign: ast.cmpop, left: object, right: object) -> Any:
+def _compared(sign: ast.cmpop, left: npt.ArrayLike, right: npt.ArrayLike) -> bool | Array:
     left, right = _for_texts(left, right), _for_texts(right, left)
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if not isinstance(sign, (ast.In, ast.NotIn)):
@@ -348,14 +349,14 @@ def _compared(sign: ast.cmpop, left: object, right: object) -> Any:
     return _COMPARISONS[type(sign)](left, right)
 
 
-def _for_texts(value: Any, other: object) -> object:
+def _for_texts(value: npt.ArrayLike, other: object) -> npt.ArrayLike:
     """Return a text as bytes, if it is compared with the elements of a tensor of strings."""
-    is_text = isinstance(value, str) and isinstance(other, np.ndarray) and other.dtype.kind == "O"
-    return value.encode() if is_text else value
+    is_compared = isinstance(other, np.ndarray) and other.dtype.kind == "O"
+    return value.encode() if is_compared and isinstance(value, str) else value
 
 
 #: By kind of node.
-_KINDS: Final[dict[type[ast.AST], Callable[[_Evaluation, Any], Any]]] = {
+_KINDS: Final[dict[type[ast.AST], Callable[[_Evaluation, Any], object]]] = {
     ast.Constant: _Evaluation.constant,
     ast.Name: _Evaluation.name,
     ast.Tuple: _Evaluation.sequence,

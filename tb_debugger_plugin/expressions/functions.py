@@ -9,12 +9,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, SupportsFloat, SupportsInt, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.errors import UsageError
 
+#: An array of any dtype and shape.
+Array: TypeAlias = npt.NDArray[Any]
 #: The most elements of an array in an expression: half a gigabyte of float64.
 MAX_ELEMENTS: Final = 1 << 26
 _MAX_BINS: Final = 10_000
@@ -30,7 +33,7 @@ class Function(NamedTuple):
       elements: Returns how many elements the result may have, from the arguments.
     """
 
-    call: Callable[..., Any]
+    call: Callable[..., object]
     elements: Callable[..., int]
 
 
@@ -54,7 +57,7 @@ def size_of(value: object) -> int:
     return int(getattr(value, "size", 1))
 
 
-def broadcast_size(*values: Any) -> int:
+def broadcast_size(*values: npt.ArrayLike) -> int:
     """Return the number of elements of what arguments are broadcast to.
 
     Raises:
@@ -63,7 +66,7 @@ def broadcast_size(*values: Any) -> int:
     return math.prod(np.broadcast_shapes(*(np.shape(value) for value in values)))
 
 
-def matmul_size(left: Any, right: Any) -> int:
+def matmul_size(left: npt.ArrayLike, right: npt.ArrayLike) -> int:
     """Return the number of elements of a product of matrices, or of stacks of them.
 
     Raises:
@@ -79,7 +82,7 @@ def _all(*args: object, **named: object) -> int:
     return size_of(list(args)) + size_of(list(named.values()))
 
 
-def _broadcast(*args: object, **named: object) -> int:
+def _broadcast(*args: npt.ArrayLike, **named: npt.ArrayLike) -> int:
     return broadcast_size(*args[:3], *(named[name] for name in ("a_min", "a_max") if name in named))
 
 
@@ -87,11 +90,11 @@ def _outer(left: object, right: object, *rest: object, **named: object) -> int:
     return size_of(left) * size_of(right)
 
 
-def _matmul(left: object, right: object, *rest: object, **named: object) -> int:
+def _matmul(left: npt.ArrayLike, right: npt.ArrayLike, *rest: object, **named: object) -> int:
     return matmul_size(left, right)
 
 
-def _dot(left: Any, right: object, *rest: object, **named: object) -> int:
+def _dot(left: npt.ArrayLike, right: object, *rest: object, **named: object) -> int:
     inner = max(1, np.shape(left)[-1] if np.shape(left) else 1)
     return max(1, size_of(left) // inner) * max(1, size_of(right) // inner)
 
@@ -100,7 +103,7 @@ def _square(value: object, *rest: object, **named: object) -> int:
     return size_of(value) ** 2
 
 
-def _factors(value: Any, *rest: object, **named: object) -> int:
+def _factors(value: npt.ArrayLike, *rest: object, **named: object) -> int:
     """Return a square matrix of the longest side, for each matrix. A large one would take minutes."""
     if size_of(value) > _MAX_MATRIX:
         raise UsageError(f"A matrix that is factored in an expression has at most {_MAX_MATRIX:,} elements.")
@@ -108,34 +111,34 @@ def _factors(value: Any, *rest: object, **named: object) -> int:
     return int(size_of(value) + math.prod(shape[:-2]) * max(shape, default=1) ** 2)
 
 
-def _differences(value: object, n: Any = 1, *rest: object, **named: object) -> int:
+def _differences(value: object, n: SupportsInt = 1, *rest: object, **named: object) -> int:
     if int(n) > _MAX_DIFFERENCES:
         raise UsageError(f"np.diff in an expression is repeated at most {_MAX_DIFFERENCES} times.")
     return size_of(value)
 
 
-def _of_shape(shape: Any, *rest: object, **named: object) -> int:
+def _of_shape(shape: npt.ArrayLike, *rest: object, **named: object) -> int:
     return math.prod(int(size) for size in np.atleast_1d(shape))
 
 
-def _to_shape(value: object, shape: object, *rest: object, **named: object) -> int:
+def _to_shape(value: object, shape: npt.ArrayLike, *rest: object, **named: object) -> int:
     return _of_shape(shape)
 
 
-def _range(*args: Any, **named: Any) -> int:
+def _range(*args: SupportsFloat, **named: object) -> int:
     begin, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     return max(0, math.ceil((float(end) - float(begin)) / float(step)))
 
 
-def _spaced(start: Any, stop: Any, num: Any = 50, *rest: object, **named: object) -> int:
+def _spaced(start: object, stop: object, num: SupportsInt = 50, *rest: object, **named: object) -> int:
     return int(num) * max(size_of(start), size_of(stop))
 
 
-def _matrix(rows: Any, columns: Any = None, *rest: object, **named: object) -> int:
+def _matrix(rows: SupportsInt, columns: SupportsInt | None = None, *rest: object, **named: object) -> int:
     return int(rows) * int(rows if columns is None else columns)
 
 
-def _histogram(value: object, bins: Any = 10, *rest: object, **named: object) -> int:
+def _histogram(value: object, bins: SupportsInt = 10, *rest: object, **named: object) -> int:
     if size_of(bins) == 1 and int(bins) > _MAX_BINS:
         raise UsageError(f"A histogram in an expression has at most {_MAX_BINS:,} bins.")
     return size_of(value)
@@ -174,20 +177,20 @@ _SHAPING: Final = (
 )
 
 
-def _astype(value: Any, dtype: Any) -> object:
+def _astype(value: npt.ArrayLike, dtype: npt.DTypeLike) -> object:
     return np.asarray(value).astype(dtype)
 
 
-def _extreme(of_pair: Callable[[Any, Any], object], of_array: Callable[..., object]) -> Function:
+def _extreme(of_pair: Callable[..., object], of_array: Callable[..., object]) -> Function:
     """Return Python's `min` or `max`: of an array, or of several numbers."""
 
-    def call(*args: object, **named: object) -> Any:
+    def call(*args: object, **named: object) -> object:
         return of_array(*args, **named) if len(args) == 1 else functools.reduce(of_pair, args)
 
     return Function(call, _broadcast_all)
 
 
-def _broadcast_all(*args: object, **named: object) -> int:
+def _broadcast_all(*args: npt.ArrayLike, **named: object) -> int:
     return broadcast_size(*args)
 
 
@@ -259,7 +262,7 @@ KEYWORDS: Final = frozenset(
 #: Texts that a function may take.
 WORDS: Final = DTYPES | {"fro", "nuc", "linear", "lower", "higher", "midpoint", "nearest", "reduced"}
 #: Constants of ``np``.
-CONSTANTS: Final[dict[str, Any]] = {
+CONSTANTS: Final[dict[str, float | str | None]] = {
     **{"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None},
     **{name: name for name in DTYPES},
 }

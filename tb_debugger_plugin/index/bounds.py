@@ -9,7 +9,8 @@ Invariant: equal texts stay equal and different ones stay different, so ids stil
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from collections.abc import MutableSequence
+from typing import Final
 
 from tb_debugger_plugin.events.messages import Message, parse_event
 
@@ -64,7 +65,7 @@ def _bound(message: Message) -> None:
             _bound_list(value, MAX_LINES if field.name == "lines" else MAX_ENTRIES)
 
 
-def _bound_list(values: Any, limit: int) -> None:
+def _bound_list(values: MutableSequence[str | Message], limit: int) -> None:
     del values[limit:]
     for number, value in enumerate(values):
         if isinstance(value, str):

@@ -6,7 +6,7 @@ Invariant: nothing is inserted row by row. DuckDB reads long columns in place, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ def texts(values: Sequence[str | None]) -> Array:
     return _without_none(values, "", "O")
 
 
-def _without_none(values: Sequence[Any], filler: Any, kind: str) -> Array:
+def _without_none(values: Sequence[object], filler: object, kind: str) -> Array:
     mask = [value is None for value in values]
     if not any(mask):
         return np.array(values, dtype=kind)
@@ -121,7 +121,7 @@ def insert_rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     kinds: Mapping[str, str],
-    rows: Sequence[tuple[Any, ...]],
+    rows: Sequence[tuple[object, ...]],
 ) -> None:
     """Append Python rows to a table.
 
@@ -139,7 +139,7 @@ def insert_lists(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     kinds: Mapping[str, str],
-    lists: Mapping[str, Sequence[Any]],
+    lists: Mapping[str, Sequence[object]],
 ) -> None:
     """Append columns of Python values to a table.
 
@@ -150,7 +150,6 @@ def insert_lists(
       lists: Equally long columns by name.
     """
     columns = {
-        name: texts(lists[name]) if kind == "O" else integers(lists[name], kind)
-        for name, kind in kinds.items()
+        name: _without_none(lists[name], "" if kind == "O" else 0, kind) for name, kind in kinds.items()
     }
     insert(connection, table, columns)

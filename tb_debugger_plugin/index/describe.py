@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
@@ -68,7 +68,7 @@ def _dtype(number: int) -> int:
     return number if 0 <= number <= _MAX_DTYPE else 0
 
 
-def _empty_columns() -> dict[str, dict[str, list[Any]]]:
+def _empty_columns() -> dict[str, dict[str, list[object]]]:
     return {table: {name: [] for name in ROWS[table]._fields} for table in _BY_COLUMN}
 
 
@@ -89,8 +89,8 @@ class Describer:
     registry: Registry
     hosts: list[HostRow]
     num_sources: int = 0
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in _BY_ROW})
-    columns: dict[str, dict[str, list[Any]]] = field(default_factory=_empty_columns)
+    rows: dict[str, list[tuple[object, ...]]] = field(default_factory=lambda: {one: [] for one in _BY_ROW})
+    columns: dict[str, dict[str, list[object]]] = field(default_factory=_empty_columns)
     file_counts: dict[int, int] = field(default_factory=dict)
     devices: set[tuple[int, int]] = field(default_factory=set)
     # Numbers of the registry, which are found faster here; emptied by the next commit.
@@ -297,7 +297,7 @@ class Describer:
             stack = self._stacks[key] = self.registry.stack(host, location)
         return stack
 
-    def _edges(self, graph: int, op: int, input_names: Any) -> None:
+    def _edges(self, graph: int, op: int, input_names: Sequence[str]) -> None:
         edges = self.columns["edges"]
         edges["op"].extend([op] * len(input_names))
         edges["input_slot"].extend(range(len(input_names)))

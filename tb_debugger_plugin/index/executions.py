@@ -20,12 +20,10 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.events.messages import CodeLocation, Message
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.frames import RecordFrames, load_library
 from tb_debugger_plugin.index.records import (
-    Floats,
-    Integers,
     Rows,
     Slots,
     Unreadable,

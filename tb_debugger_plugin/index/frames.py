@@ -20,17 +20,18 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.events import framing
+from tb_debugger_plugin.events.numbers import Integers
 
 _INT, _POINTER, _BYTES = ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 #: Result and arguments of each function, as in the headers of ``src/``.
-_FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_FUNCTIONS: Final[dict[str, tuple[object, tuple[object, ...]]]] = {
     "tbdbg_walk": (_INT, (_BYTES, _INT, _INT, _INT, _POINTER, _POINTER)),
     "tbdbg_templates_new": (_POINTER, (ctypes.c_uint64,)),
     "tbdbg_templates_delete": (None, (_POINTER,)),
@@ -65,7 +66,6 @@ def _with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
     return loaded
 
 
-Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 _LENGTH: Final = struct.Struct("<Q")

@@ -22,7 +22,7 @@ from tb_debugger_plugin.index.commit import Commit, load_commit
 from tb_debugger_plugin.index.describe import Describer, load_describer, new_hosts
 from tb_debugger_plugin.index.hosts import WORTH_BYTES
 from tb_debugger_plugin.index.reader import Reader
-from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.index.runs import FoundRun, name_below
 from tb_debugger_plugin.index.source import Batch, FileKey
 from tb_debugger_plugin.index.writer import Writer
 
@@ -176,7 +176,7 @@ class Indexer:
 
 def _labels(run: FoundRun) -> list[str]:
     """Return the labels that distinguish the file sets of the run: hosts may have a folder each."""
-    return [str(files.path("").relative_to(run.folder)) for files in run.file_sets]
+    return [name_below(files.path(""), run.folder) for files in run.file_sets]
 
 
 def _are_unfinished(batches: Mapping[FileKey, Batch]) -> bool:

@@ -11,16 +11,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.messages import Message
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import RecordFrames
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Columns = Mapping[str, Array]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.columns import insert_rows
@@ -200,7 +200,7 @@ class Registry:
         Returns:
           The tables that changed.
         """
-        tables: tuple[Table[Any], ...] = (self.graphs, self.ops, self.op_types, self.shapes, self.sites)
+        tables = (self.graphs, self.ops, self.op_types, self.shapes, self.sites)
         changed = {table.name for table in (*tables, self.stacks) if table.dirty}
         for table in tables:
             table.save(connection)

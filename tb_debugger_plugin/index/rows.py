@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import functools
 from types import NoneType
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Final, NamedTuple, get_args, get_type_hints
 
 # A plain int is an INTEGER.
 BigInt = Annotated[int, "i8"]
 SmallInt = Annotated[int, "i2"]
 TinyInt = Annotated[int, "u1"]
 
-_KINDS: Final[dict[Any, str]] = {bool: "?", int: "i4", float: "f8", str: "O"}
+_KINDS: Final[dict[object, str]] = {bool: "?", int: "i4", float: "f8", str: "O"}
 
 
 @functools.cache
@@ -31,7 +31,7 @@ def kinds_of(row_type: type[NamedTuple]) -> dict[str, str]:
     return {name: _kind(hint) for name, hint in get_type_hints(row_type, include_extras=True).items()}
 
 
-def _kind(hint: Any) -> str:
+def _kind(hint: object) -> str:
     if NoneType in get_args(hint):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     return str(hint.__metadata__[0]) if hasattr(hint, "__metadata__") else _KINDS[hint]

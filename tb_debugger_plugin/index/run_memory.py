@@ -31,7 +31,7 @@ class _Making:
 class _Last:
     """The values of a name that were used last, by key, with their weights."""
 
-    values: OrderedDict[Hashable, tuple[Any, float]] = field(default_factory=OrderedDict)
+    values: OrderedDict[Hashable, tuple[object, float]] = field(default_factory=OrderedDict)
     weight: float = 0.0
 
     def put(self, key: Hashable, value: object, weight: float, most: float) -> None:
@@ -123,10 +123,11 @@ class RunMemory:
                 self._entries[name] = (None, value)
             return value
 
-    def recall(self, name: str) -> Any:
-        """Return the value of a name in any version; None when there is none."""
+    def recall(self, name: str, kind: type[T]) -> T | None:
+        """Return the value of a name in any version; None when there is none of the class."""
         with self._lock:
-            return self._entries.get(name, (None, None))[1]
+            value = self._entries.get(name, (None, None))[1]
+        return value if isinstance(value, kind) else None
 
     def keep(self, name: str, version: object, value: object) -> None:
         """Keep a value that was made elsewhere."""

@@ -241,14 +241,15 @@ def _dump_root(folder: Location, names: list[str], folders: list[str], logdir: L
     return folder if calls and _holds_calls(folder, calls) else None
 
 
-def _name_below(folder: Location, logdir: Location) -> str:
+def name_below(folder: Location, logdir: Location) -> str:
+    """Return the path from a folder to a location in it."""
     # Both are local paths, or both are remote ones.
     return str(folder.relative_to(logdir))  # type: ignore[arg-type]
 
 
 def _dump_runs(folders: Iterable[Location], logdir: Location, taken: set[str]) -> Iterator[FoundRun]:
     for folder in folders:
-        name = _name_below(folder, logdir)
+        name = name_below(folder, logdir)
         name = f"{name} (dumps)" if name in taken else name
         yield FoundRun(name, folder, "dumps", (), _first_time(folder), RunKind.DUMPS)
 
@@ -269,7 +270,7 @@ def _table_runs(folders: list[Location], logdir: Location, taken: set[str]) -> I
         # Opening the tables reports what is wrong with them.
         with contextlib.suppress(OSError):
             status = (folder / MANIFEST).stat()
-            name = _name_below(folder, logdir)
+            name = name_below(folder, logdir)
             name = f"{name} (tables)" if name in taken else name
             start_time = _start_time(folder, status.st_size, status.st_mtime_ns)
             yield FoundRun(name, folder, "tables", (), start_time, RunKind.TABLES)
@@ -307,7 +308,7 @@ def _group_by_run(
 
 def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Iterator[FoundRun]:
     for folder, runs in jobs.items():
-        name = _name_below(folder, logdir)
+        name = name_below(folder, logdir)
         for members in runs:
             members.sort()
         for number, members in enumerate(sorted(runs), start=1):

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 import google_crc32c
 import numpy as np
@@ -207,7 +207,7 @@ class StoredElements(Protocol):
         ...
 
     @property
-    def kind(self) -> np.dtype[Any]:
+    def kind(self) -> np.dtype[np.generic]:
         """The dtype of the arrays that :meth:`read` returns: objects for strings, which are bytes."""
         ...
 
@@ -309,7 +309,7 @@ class _FileElements:
     begin: int
     dtype: int
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
 
     def read(self, begin: int, end: int) -> Array:
         size = self.kind.itemsize
@@ -326,7 +326,7 @@ class _StoredElements:
     stored: Stored
     dtype: int
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
 
     def read(self, begin: int, end: int) -> Array:
         values = self.stored.values
@@ -335,7 +335,7 @@ class _StoredElements:
         return part if not missing else np.concatenate([part, np.repeat(values[-1:], missing)])
 
 
-def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[Any]) -> StoredElements:
+def _parsed(source: Bytes, message: Span, header: Header, kind: np.dtype[np.generic]) -> StoredElements:
     tensor = stored(_parse(source, message))
     if tensor is None:
         raise FormatError("its record does not hold as many elements as its shape says")

@@ -24,10 +24,9 @@ import numpy.typing as npt
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.messages import Message, parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Integers
 from tb_debugger_plugin.index.frames import RecordFrames, load_library
 
-Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 #: The field of a ``DebugEvent`` that holds a trace.

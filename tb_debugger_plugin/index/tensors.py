@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,9 @@ from tb_debugger_plugin.events.modes import (
     SUMMARY_COLUMNS,
     TensorDebugMode,
 )
-from tb_debugger_plugin.events.numbers import Array, count_values, exponents_of, moments_of
+from tb_debugger_plugin.events.numbers import Array, Floats, count_values, exponents_of, moments_of
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE, stored
 
-Floats = npt.NDArray[np.float64]
 #: The tensors of a part; a slice means all of them.
 Rows = list[int] | npt.NDArray[np.int64] | slice
 
@@ -243,7 +242,7 @@ def _columns(
     return columns
 
 
-def _integers(values: Floats, low: int, high: int, default: int, kind: Any) -> Array:
+def _integers(values: Floats, low: int, high: int, default: int, kind: type[np.integer]) -> Array:
     with np.errstate(invalid="ignore"):
         fits = (values >= low) & (values <= high)
     return np.where(fits, values, default).astype(kind)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Integers
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.frames import RecordFrames
-from tb_debugger_plugin.index.records import Integers, Rows, Unreadable, finite, in_order, parse_records
+from tb_debugger_plugin.index.records import Rows, Unreadable, finite, in_order, parse_records
 from tb_debugger_plugin.index.registry import Registry
 from tb_debugger_plugin.index.templates import TRACE, Match, make_templates
 

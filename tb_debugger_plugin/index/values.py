@@ -9,8 +9,9 @@ its shape is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -68,13 +69,13 @@ def stored(proto: Message) -> Stored | None:
     return _from_values(proto, kind, size)
 
 
-def _from_content(proto: Message, kind: np.dtype[Any], size: int) -> Stored | None:
+def _from_content(proto: Message, kind: np.dtype[np.generic], size: int) -> Stored | None:
     if len(proto.tensor_content) != size * kind.itemsize:
         return None
     return Stored(np.frombuffer(proto.tensor_content, kind))
 
 
-def _from_values(proto: Message, kind: np.dtype[Any], size: int) -> Stored | None:
+def _from_values(proto: Message, kind: np.dtype[np.generic], size: int) -> Stored | None:
     values = next((getattr(proto, name) for name in _VALUE_FIELDS if len(getattr(proto, name))), None)
     if values is None:
         # All elements are zero, which protobuf leaves out; a shape alone must not cost memory.
@@ -85,7 +86,7 @@ def _from_values(proto: Message, kind: np.dtype[Any], size: int) -> Stored | Non
     return Stored(array, size - array.size)
 
 
-def _elements(proto: Message, values: Any, kind: np.dtype[Any]) -> Array | None:
+def _elements(proto: Message, values: Sequence[float], kind: np.dtype[np.generic]) -> Array | None:
     try:
         # A value that does not fit its type is damage: any number may result, but no warning.
         with np.errstate(invalid="ignore", over="ignore"):

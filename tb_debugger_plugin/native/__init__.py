@@ -14,7 +14,6 @@ import importlib
 import sys
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class _Loaded:
     reason: str
 
 
-def module_without_tensorflow() -> Any:
+def module_without_tensorflow() -> ModuleType:
     """Return the compiled module without registering its ops.
 
     Returns:
@@ -83,7 +82,7 @@ def _python_extension() -> str:
     return str(getattr(extension, "__file__", None) or "")
 
 
-def load() -> Any | None:
+def load() -> ModuleType | None:
     """Return the compiled module with its ops registered.
 
     Returns:

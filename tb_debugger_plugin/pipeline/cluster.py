@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from typing import Any, Final
+from typing import Final
 
 import dask
 from distributed import Client, Future, LocalCluster
@@ -229,7 +229,7 @@ def convert(
         return counts
 
 
-def _submit(client: Client, function: Callable[..., Any], *args: Any, priority: int = 0) -> Future:
+def _submit(client: Client, function: Callable[..., object], *args: object, priority: int = 0) -> Future:
     # Not pure: files that have changed since another conversion give another result.
     return client.submit(function, *args, pure=False, priority=priority, retries=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tb_debugger_plugin.analysis import catalog
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
@@ -55,7 +55,7 @@ class Graph:
     outer_id: str | None
     run: Run = field(repr=False, compare=False)
 
-    def ops(self, **filters: Any) -> list[Op]:
+    def ops(self, **filters: str | None) -> list[Op]:
         """Return the ops of the graph; arguments as for :meth:`Run.ops`.
 
         Use::

@@ -250,7 +250,7 @@ def _shape(text: str | None) -> list[int | None] | None:
 
 
 #: What the numbers of a column mean; numbers of other columns stand for themselves.
-_MEANINGS: Final[dict[str, Callable[[Any], Any]]] = {
+_MEANINGS: Final[dict[str, Callable[[Any], object]]] = {
     "is_function": bool,
     "health": _HEALTH.get,
     "call_health": _HEALTH.get,
@@ -264,16 +264,16 @@ _MEANINGS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _decoded(page: ColumnPage) -> dict[str, list[Any]]:
+def _decoded(page: ColumnPage) -> dict[str, list[object]]:
     """Return the columns of a page as Python values."""
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, list[object]] = {}
     if "index" not in page.columns:
         columns["index"] = list(range(page.range.begin, page.range.end))
     for name, numbers in page.columns.items():
-        values: list[Any] = numbers.tolist()
+        values: list[object] = numbers.tolist()
         if name in page.dictionaries:
             texts = [*page.dictionaries[name], None]  # -1 is the last one
-            values = [texts[number] for number in values]
+            values = [texts[number] for number in numbers.tolist()]
         meaning = _MEANINGS.get(name)
         columns[name] = values if meaning is None else list(map(meaning, values))
     return columns
@@ -383,7 +383,7 @@ class Rows(LazySequence[Row]):
         Returns:
           An array for each field of the rows: floats with NaN for what was not measured, else objects.
         """
-        lists: dict[str, list[Any]] = {name: [] for name in self._names - {"run"}}
+        lists: dict[str, list[object]] = {name: [] for name in self._names - {"run"}}
         for page in range(-(-self._count // _PAGE)):
             decoded = _decoded(self._page(self._range(page)))
             count = len(decoded["index"])
@@ -409,7 +409,7 @@ class Rows(LazySequence[Row]):
         return pandas.DataFrame(self.columns())
 
 
-def _array(values: list[Any]) -> Array:
+def _array(values: list[object]) -> Array:
     kinds = {type(value) for value in values}
     if kinds in ({int}, {bool}):
         return np.array(values)

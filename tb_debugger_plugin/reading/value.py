@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.analysis.values.elements import read_slice
@@ -93,7 +94,7 @@ class Value:
         """
         return self._with(indices, read_slice)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return all elements, so that NumPy's functions take the value."""
         array = self[...]
         return array if dtype is None else array.astype(dtype)

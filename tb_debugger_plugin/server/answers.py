@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
+from tb_debugger_plugin.analysis.snapshot import JsonObject
+from tb_debugger_plugin.events.numbers import Array
 
 #: A JSON-like value, or one of the classes below.
-Answer: TypeAlias = Any
+Answer: TypeAlias = "Encoded | Columnar | Download | JsonObject | Mapping[str, object] | Sequence[object]"
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8
 _TYPES: Final = {"f8": "f64", "f4": "f32", "i4": "i32", "u1": "u8"}
@@ -35,8 +36,8 @@ class Columnar:
       dictionaries: Values of the columns that hold positions in a dictionary (-1 = none).
     """
 
-    header: dict[str, Any]
-    columns: Mapping[str, npt.NDArray[Any]]
+    header: Mapping[str, object]
+    columns: Mapping[str, Array]
     dictionaries: Mapping[str, list[str]] = field(default_factory=dict)
 
 
@@ -100,7 +101,7 @@ def json_text(answer: object) -> str:
 
 def encode(answer: Columnar) -> bytes:
     """Encode columns as bytes."""
-    described: list[dict[str, Any]] = []
+    described: list[Mapping[str, object]] = []
     blocks: list[bytes] = []
     offset = 0
     for name, values in answer.columns.items():
@@ -113,12 +114,12 @@ def encode(answer: Columnar) -> bytes:
     return _header(header) + b"".join(blocks)
 
 
-def _block(values: npt.NDArray[Any]) -> bytes:
+def _block(values: Array) -> bytes:
     raw = np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes()
     return raw.ljust(-(-len(raw) // _ALIGNMENT) * _ALIGNMENT, b"\0")
 
 
-def _header(header: Mapping[str, Any]) -> bytes:
+def _header(header: Mapping[str, object]) -> bytes:
     text = json_text(header).encode()
     padding = -(4 + len(text)) % _ALIGNMENT
     return struct.pack("<I", len(text) + padding) + text + b" " * padding

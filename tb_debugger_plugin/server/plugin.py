@@ -17,10 +17,11 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from argparse import Namespace
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
@@ -41,9 +42,13 @@ from tb_debugger_plugin.live.messages.json import parse
 from tb_debugger_plugin.live.messages.key import fragment, users_key
 from tb_debugger_plugin.server.answers import Download, encoded, json_text
 from tb_debugger_plugin.server.forgery import check_reader, checked_body, has_known_host, is_loopback
+from tb_debugger_plugin.server.live import Post
 from tb_debugger_plugin.server.query import Query
-from tb_debugger_plugin.server.routes import POSTS, ROUTES, Post, Route
+from tb_debugger_plugin.server.routes import POSTS, ROUTES, Route
 from tb_debugger_plugin.server.viewer import Access, open_viewer
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # Serves the files of the built front end.
 #
@@ -127,7 +132,6 @@ TAB_NAME: Final = "Debugger"
 #: Set to 1, it keeps every page of this viewer from changing programs.
 READ_ONLY_VARIABLE: Final = "TB_DEBUGGER_READ_ONLY"
 
-WsgiApp = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
 _STATUS: Final[tuple[tuple[type[QueryError], int], ...]] = (
     (BadQueryError, 400),
     (ForbiddenError, 403),
@@ -159,9 +163,9 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         if not self._is_link_known:
             say(f"commands need a key. Append {fragment(self._access.key)} to the address of TensorBoard.")
 
-    def get_plugin_apps(self) -> dict[str, WsgiApp]:
+    def get_plugin_apps(self) -> dict[str, WSGIApplication]:
         """Return the routes; other paths are files of the front end."""
-        apps: dict[str, WsgiApp] = {path: self._app(route) for path, route in ROUTES.items()}
+        apps: dict[str, WSGIApplication] = {path: self._app(route) for path, route in ROUTES.items()}
         apps |= {path: self._post_app(post) for path, post in POSTS.items()}
         apps[ENTRY] = self._static
         apps["/*"] = self._static
@@ -181,7 +185,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
         """Stop reading, close the databases, and leave programs alone."""
         self._viewer.close()
 
-    def _app(self, route: Route) -> WsgiApp:
+    def _app(self, route: Route) -> WSGIApplication:
         def answer(request: wrappers.Request) -> wrappers.Response:
             check_reader(self._access, request)
             self._print_link(request)
@@ -193,7 +197,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
 
         return _wsgi(answer)
 
-    def _post_app(self, post: Post) -> WsgiApp:
+    def _post_app(self, post: Post) -> WSGIApplication:
         def answer(request: wrappers.Request) -> wrappers.Response:
             value = post(self._viewer, parse(checked_body(self._access, request)))
             return _respond(request, json_text(value), "application/json")
@@ -207,7 +211,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             say(f"{request.root_url}{fragment(self._access.key)}")
 
     @functools.cached_property
-    def _static(self) -> WsgiApp:
+    def _static(self) -> WSGIApplication:
         return _wsgi(_answer_static)
 
 
@@ -223,7 +227,7 @@ def _access(context: base_plugin.TBContext) -> Access:
     return Access(users_key(), _why_read_only(context.flags, host), host)
 
 
-def _why_read_only(flags: Any, host: str) -> str:
+def _why_read_only(flags: Namespace, host: str) -> str:
     if getattr(flags, "debugger_read_only", False):
         return "This viewer is read-only: TensorBoard was started with --debugger_read_only."
     if os.environ.get(READ_ONLY_VARIABLE, "") not in ("", "0"):
@@ -251,8 +255,8 @@ def _answer_static(request: wrappers.Request) -> wrappers.Response:
 
 def _wsgi(
     answer: Callable[[wrappers.Request], wrappers.Response], methods: tuple[str, ...] = ("GET", "HEAD")
-) -> WsgiApp:
-    def app(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+) -> WSGIApplication:
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = wrappers.Request(dict(environ))
         return _respond_to(answer, request, methods)(dict(environ), start_response)
 

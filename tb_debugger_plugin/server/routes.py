@@ -10,7 +10,7 @@ import contextlib
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
@@ -41,7 +41,6 @@ from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
 
 Route = Callable[[Viewer, Query], Answer]
-Post = Callable[[Viewer, Any], dict[str, Any]]
 
 _MAX_BUCKETS: Final = 4096
 #: About how many occurrences of a tensor an answer has.
@@ -336,7 +335,7 @@ def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
         yield run, other
 
 
-def _comparison(viewer: Viewer, query: Query) -> Any:
+def _comparison(viewer: Viewer, query: Query) -> Answer:
     settings = ComparisonSettings(query.optional_number("tolerance"))
     with _both(viewer, query) as (run, other):
         depends = (weakref.ref(other.loader), other.generation)
@@ -402,4 +401,4 @@ ROUTES: Final[dict[str, Route]] = {
     "/live/paused": live.paused,
 }
 #: The same of the routes that change something: a program, or a file of the user. They take JSON.
-POSTS: Final[dict[str, Post]] = {**live.POSTS, "/alerts/allow": rules.allow}
+POSTS: Final[dict[str, live.Post]] = {**live.POSTS, "/alerts/allow": rules.allow}

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Final, TypedDict, TypeVar
 
 from tb_debugger_plugin.analysis.alerts import findings, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
-from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, check_index
+from tb_debugger_plugin.analysis.snapshot import Json, RangeJson, Snapshot, check_index
 from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, UsageError
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
-Answer = dict[str, Any]
 T = TypeVar("T")
 
 #: One file is changed at a time.
@@ -53,13 +52,13 @@ class RulesJson(TypedDict):
     rules: list[pages.RuleJson]  #: the rules
 
 
-def rules(snapshot: Snapshot, query: Query) -> Answer:
+def rules(snapshot: Snapshot, query: Query) -> Json:
     """Return all rules, with counts of those that are asked for; of one rule with ``rule``."""
     settings = settings_of(snapshot, query)
     return _in_sentences(lambda: _rules(snapshot, query, settings))
 
 
-def _rules(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
+def _rules(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Json:
     one = query.optional_text("rule")
     if one is not None:
         verdicts = [findings.verdict(snapshot, settings, settings.rule(one))]
@@ -77,13 +76,13 @@ class FindingsJson(RangeJson):
     alerts: list[pages.FindingJson]  #: at the first value of each tensor that breaks the rule
 
 
-def found(snapshot: Snapshot, query: Query) -> Answer:
+def found(snapshot: Snapshot, query: Query) -> Json:
     """Return a range of what breaks the rules that are asked for."""
     settings = settings_of(snapshot, query)
     return _in_sentences(lambda: _found(snapshot, query, settings))
 
 
-def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Answer:
+def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Json:
     every = pages.by_urgency(findings.verdicts(snapshot, settings))
     page = query.range(len(every), may_end_later=True)
     return {
@@ -118,7 +117,7 @@ def _in_sentences(answer: Callable[[], T]) -> T:
         raise BadQueryError(str(error)) from error
 
 
-def allow(viewer: Viewer, body: Any) -> Answer:
+def allow(viewer: Viewer, body: object) -> Json:
     """Add an alert that is meant to the allow-list in the folder of its run."""
     if (
         not isinstance(body, dict)

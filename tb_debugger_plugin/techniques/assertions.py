@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.alarm import NumericsError
@@ -16,7 +16,7 @@ from tb_debugger_plugin.techniques.places import described, not_converted
 
 
 @not_converted
-def assert_finite(x: object, message: str = "") -> Any:
+def assert_finite(x: object, message: str = "") -> tf.Tensor:
     """Raise as soon as a tensor has an infinity or NaN.
 
     Use::
@@ -43,7 +43,7 @@ def assert_finite(x: object, message: str = "") -> Any:
 
 
 @not_converted
-def assert_that(x: object, predicate: Callable[[Array], Any], message: str = "") -> Any:
+def assert_that(x: object, predicate: Callable[[Array], npt.ArrayLike], message: str = "") -> tf.Tensor:
     """Raise as soon as a condition does not hold for a tensor.
 
     Use::
@@ -74,7 +74,7 @@ def assert_that(x: object, predicate: Callable[[Array], Any], message: str = "")
     return observed("assert_that", [x], look)[0]
 
 
-def _has_bad(x: Any) -> object:
+def _has_bad(x: tf.Tensor) -> tf.Tensor:
     parts = [tf.math.real(x), tf.math.imag(x)] if x.dtype.is_complex else [x]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(part)) for part in parts])
     return tf.logical_not(finite)
@@ -84,7 +84,7 @@ def _is_bad_array(array: Array) -> bool:
     return not np.isfinite(array).all()
 
 
-def _name_of(x: Any) -> str:
+def _name_of(x: tf.Tensor) -> str:
     """Return the name of a tensor of a graph, or of a variable; eager tensors have none."""
     try:
         return str(x.name)

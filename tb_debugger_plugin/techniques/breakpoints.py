@@ -52,7 +52,7 @@ def breakpoint_here(tensors: object, when: When = None) -> Any:
     return type(tensors)(results) if isinstance(tensors, (list, tuple)) else results[0]
 
 
-def _named(tensors: object) -> dict[str, Any]:
+def _named(tensors: object) -> dict[str, object]:
     if isinstance(tensors, Mapping):
         return {_identifier(str(name)): tensor for name, tensor in tensors.items()}
     if isinstance(tensors, (list, tuple)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 import tensorflow as tf
 
@@ -12,10 +12,13 @@ from tb_debugger_plugin.capture.tf_types import Array, TfGraph, TfTensor
 from tb_debugger_plugin.expressions.names import suggestion
 from tb_debugger_plugin.techniques.places import not_converted, usage_error
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def gradient_of(
-    loss: Callable[..., object], names: str | Sequence[str]
-) -> Callable[..., tuple[Any, dict[str, Array | None]]]:
+    loss: Callable[P, R], names: str | Sequence[str]
+) -> Callable[P, tuple[R, dict[str, Array | None]]]:
     """Return the gradients of a function's result with respect to tensors inside, by name.
 
     Use::
@@ -44,11 +47,11 @@ def gradient_of(
     found: dict[int, list[str]] = {}
 
     @tf.function  # type: ignore[untyped-decorator]
-    def with_gradients(*args: object, **kwargs: object) -> tuple[Any, list[Any]]:
+    def with_gradients(*args: P.args, **kwargs: P.kwargs) -> tuple[R, list[tf.Tensor]]:
         result = original(*args, **kwargs)
         return result, _gradients(result, wanted, found)
 
-    def call(*args: object, **kwargs: object) -> tuple[Any, dict[str, Array | None]]:
+    def call(*args: P.args, **kwargs: P.kwargs) -> tuple[R, dict[str, Array | None]]:
         traced = with_gradients.get_concrete_function(*args, **kwargs)
         result, gradients = with_gradients(*args, **kwargs)
         names_found = found[id(traced.graph)]
@@ -61,7 +64,7 @@ def gradient_of(
 
 
 @not_converted
-def _gradients(result: object, wanted: Sequence[str], found: dict[int, list[str]]) -> list[Any]:
+def _gradients(result: object, wanted: Sequence[str], found: dict[int, list[str]]) -> list[tf.Tensor]:
     """Return the gradients that are not None; puts all names into `found`, with a minus if there is none."""
     graph = tf.compat.v1.get_default_graph()
     tensors = {name: tensor for request in wanted for name, tensor in _tensors(graph, request).items()}

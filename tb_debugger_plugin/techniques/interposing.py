@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -14,13 +14,13 @@ from tb_debugger_plugin.techniques.observing import is_symbolic_of_keras, lambda
 from tb_debugger_plugin.techniques.places import not_converted, noting, refuse_xla, usage_error
 
 #: Takes a value, and returns the value to go on with, or None for the same.
-Change: TypeAlias = Callable[[Array], Any]
+Change: TypeAlias = Callable[[Array], object]
 
 
 @not_converted
 def interpose(
     tensor: object, python_function: Change | None = None, *, gradient: Change | None = None
-) -> Any:
+) -> tf.Tensor:
     """Run Python on a value, and go on with what it returns.
 
     Use::
@@ -51,13 +51,13 @@ def interpose(
         return _changed(x, python_function)
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def passed(value: object) -> tuple[Any, Callable[[Any], Any]]:
+    def passed(value: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
         return _changed(value, python_function), lambda upstream: _changed(upstream, gradient)
 
     return passed(x)
 
 
-def _changed(x: Any, change: Change | None) -> object:
+def _changed(x: tf.Tensor, change: Change | None) -> tf.Tensor:
     if change is None:
         return tf.identity(x)
     if tf.executing_eagerly() and hasattr(x, "numpy"):

@@ -7,7 +7,7 @@ their bits and their gradients do not change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
 
@@ -19,10 +19,10 @@ from tb_debugger_plugin.techniques.places import noting, refuse_xla
 #: Takes the values, in the order of the tensors.
 Look: TypeAlias = Callable[[Sequence[Array]], object]
 #: A condition: a function of the values, a boolean tensor, or None for always.
-When: TypeAlias = "Callable[..., Any] | tf.Tensor | None"
+When: TypeAlias = "Callable[..., object] | tf.Tensor | None"
 
 
-def observed(technique: str, tensors: Sequence[object], look: Look, when: When = None) -> list[Any]:
+def observed(technique: str, tensors: Sequence[object], look: Look, when: When = None) -> list[tf.Tensor]:
     """Let a function look at tensors each time that they are computed.
 
     Args:
@@ -49,7 +49,7 @@ def observed(technique: str, tensors: Sequence[object], look: Look, when: When =
             look([tensor.numpy() for tensor in inputs])
         return inputs
 
-    def run() -> Any:
+    def run() -> tf.Operation:
         with tf.control_dependencies([tf.numpy_function(_in_graph(technique, place, look), inputs, [])]):
             return tf.no_op()
 
@@ -66,8 +66,8 @@ def _conditional(look: Look, when: Callable[..., object]) -> Look:
     return look_if
 
 
-def _in_graph(technique: str, place: RecordedFrame, look: Look) -> Callable[..., list[Any]]:
-    def run(*arrays: Array) -> list[Any]:
+def _in_graph(technique: str, place: RecordedFrame, look: Look) -> Callable[..., list[Array]]:
+    def run(*arrays: Array) -> list[Array]:
         try:
             with noting(technique, place):
                 look(arrays)
@@ -84,10 +84,10 @@ def is_symbolic_of_keras(tensor: object) -> bool:
     return type(tensor).__name__ == "KerasTensor"
 
 
-def _in_keras(technique: str, tensors: Sequence[object], look: Look, when: When) -> list[Any]:
+def _in_keras(technique: str, tensors: Sequence[object], look: Look, when: When) -> list[tf.Tensor]:
     """Observe tensors of a functional model: a layer does it."""
 
-    def call(values: Any) -> Any:
+    def call(values: tf.Tensor | list[tf.Tensor]) -> tf.Tensor | list[tf.Tensor]:
         seen = observed(technique, values if several else [values], look, when)
         return seen if several else seen[0]
 
@@ -96,7 +96,7 @@ def _in_keras(technique: str, tensors: Sequence[object], look: Look, when: When)
     return list(results) if several else [results]
 
 
-def lambda_layer(call: Callable[[Any], object]) -> Any:
+def lambda_layer(call: Callable[[tf.Tensor], object]) -> tf.keras.layers.Layer:
     """Return a Keras layer that calls a function, and tells Keras that XLA cannot compile it."""
     layer = tf.keras.layers.Lambda(call, output_shape=lambda shape: shape)
     layer.supports_jit = False

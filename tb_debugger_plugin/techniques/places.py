@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import tensorflow as tf
 
@@ -111,7 +111,7 @@ def refuse_xla(technique: str) -> None:
     if tf.executing_eagerly():
         return
     for frame in _frames():
-        owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "_initialize" else None
+        owner: object = frame.f_locals.get("self") if frame.f_code.co_name == "_initialize" else None
         if getattr(owner, "_jit_compile", None):
             raise usage_error(
                 f"{technique}() calls Python, which functions that XLA compiles cannot: while you debug, use "

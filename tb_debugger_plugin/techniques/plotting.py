@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from tb_debugger_plugin.capture.stacks.frames import user_frame
 from tb_debugger_plugin.capture.tf_types import Array
@@ -34,7 +35,7 @@ def plot_tensor(
     first_n: int | None = None,
     every: int = 1,
     when: When = None,
-) -> Any:
+) -> tf.Tensor:
     """Plot a value each time that it is computed, or only sometimes.
 
     Use::

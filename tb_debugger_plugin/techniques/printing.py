@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
+import tensorflow as tf
 
 from tb_debugger_plugin.capture.stacks.frames import user_frame
 from tb_debugger_plugin.capture.tf_types import Array
@@ -29,7 +30,7 @@ def print_tensor(
     when: When = None,
     summarize: int = 3,
     file: TextIO | None = None,
-) -> Any:
+) -> tf.Tensor:
     """Print a value each time that it is computed, or only sometimes.
 
     Use::

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import wrong_origins
-from tb_debugger_plugin.analysis.snapshot import Columns, Json, Range, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, Json, Parameters, Range, Snapshot
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.events.numbers import Array
@@ -178,7 +178,7 @@ def _of_rule(
     return index, slot, np.full(len(index), number), time
 
 
-def _eager(snapshot: Snapshot, settings: RuleSettings, rule: AlertRule, values: Json | None) -> Columns:
+def _eager(snapshot: Snapshot, settings: RuleSettings, rule: AlertRule, values: Parameters | None) -> Columns:
     """Return the outputs of executions that a rule selects; those of the defaults are kept."""
     assert rule.every is not None
     query = (
@@ -250,7 +250,7 @@ def _graph_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[int, _Valu
 
 
 def _graph_value(
-    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[Any], owner: int | None
+    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[object], owner: int | None
 ) -> _Value:
     site = snapshot.catalog.sites[site_number]
     op = snapshot.catalog.ops[site.op]

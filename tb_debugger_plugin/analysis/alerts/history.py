@@ -24,13 +24,12 @@ from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
 from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 #: Rows of the list that are looked at at once.
 _PART: Final = 1_000_000
 
-Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -45,10 +44,10 @@ class HistoryPart:
     """
 
     columns: Columns
-    row: Ints
-    start: Ints
+    row: Integers
+    start: Integers
 
-    def before(self, steps: int) -> Ints:
+    def before(self, steps: int) -> Integers:
         """Return the row some steps before each row in its group, or the first one of the group."""
         return np.maximum(self.start, self.row - steps)
 
@@ -128,8 +127,6 @@ class Tally:
         """Return the hit of each site."""
         return list(self._hits.values())
 
-
-Floats = npt.NDArray[np.float64]
 
 #: The parts of the steps in which a norm grows, each by the same factor or more.
 _PARTS: Final = 3
@@ -303,7 +300,7 @@ class _Reads:
         """Whether each row is a read."""
         return np.asarray(self._is_weight[part.columns["site"]])
 
-    def before(self, part: HistoryPart) -> Ints:
+    def before(self, part: HistoryPart) -> Integers:
         """Return the row of the last read of a matrix at each row; -1 if there is none."""
         rows = np.where(self.are(part) & (part.columns["rank"] >= 2), part.row, -1)
         return np.maximum.accumulate(rows) if len(rows) else rows

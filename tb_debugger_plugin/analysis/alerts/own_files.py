@@ -26,7 +26,7 @@ import runpy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def _search(path: Path, function: Callable[..., object]) -> Find:
     return find
 
 
-def _mask(path: Path, function: Callable[..., object], batch: RowBatch, values: Values, size: int) -> Any:
+def _mask(path: Path, function: Callable[..., object], batch: RowBatch, values: Values, size: int) -> Array:
     try:
         mask = np.asarray(function(batch, **values))
     except Exception as error:

@@ -61,7 +61,7 @@ def call_health(snapshot: Snapshot) -> Health:
     settled = np.zeros(snapshot.num_executions, np.uint8)
     if not host_calls(snapshot):
         return settled
-    kept: _Settled | None = snapshot.recall("settled_health")
+    kept = snapshot.recall("settled_health", _Settled)
     if kept is None or kept.described != snapshot.described or not kept.is_within(snapshot):
         kept = _Settled(snapshot.described, 0, np.empty(0, np.uint8))
     settled[: len(kept.health)] = kept.health

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.numbers import Floats, Integers
 
 #: Most calls that run at the same time. If this many other calls returned between a trace and a call, the
 #: call had not begun when the trace was recorded.
@@ -32,9 +33,6 @@ CALLS: Final = (
 _MAX_RUNNERS: Final = 64
 _BACKWARD: Final = "__backward_"
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class HostCalls:
@@ -47,8 +45,8 @@ class HostCalls:
     """
 
     times: Floats
-    positions: Ints
-    graphs: Ints
+    positions: Integers
+    graphs: Integers
 
 
 class CallSpan(NamedTuple):
@@ -113,13 +111,13 @@ def runners(snapshot: Snapshot, graph: int) -> list[int]:
     return known.get(graph) or known.setdefault(graph, _runners(snapshot, graph))
 
 
-def related_calls(calls: HostCalls, graphs: Iterable[int]) -> Ints:
+def related_calls(calls: HostCalls, graphs: Iterable[int]) -> Integers:
     """Return the calls that may be calls of some graphs, by their indices among the host's calls."""
     # A call whose graph is not known may be a call of any graph.
     return np.flatnonzero(np.isin(calls.graphs, [-1, *graphs]))
 
 
-def chosen_calls(calls: HostCalls, related: Ints, following: Ints) -> Ints:
+def chosen_calls(calls: HostCalls, related: Integers, following: Integers) -> Integers:
     """Return the calls in which some traces ran.
 
     Args:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from tb_debugger_plugin.analysis.compare.search import DifferenceSearch
 from tb_debugger_plugin.analysis.lists.missing import keeping_all
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.status import status
-from tb_debugger_plugin.analysis.values.health import finite
+from tb_debugger_plugin.analysis.values.health import HealthJson, finite
 from tb_debugger_plugin.events.dtypes import dtype_name
 
 # Compares elements where both runs hold whole tensors and the summaries agree.
@@ -290,17 +290,24 @@ def _is_known(shape: list[int | None] | None) -> bool:
     return shape is not None and None not in shape
 
 
-def _what(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> str:
+#: What is compared of the summaries of two values: counts first, then the measure that differs most.
+_COUNTS: Final[tuple[Literal["nan", "pos_inf", "neg_inf"], ...]] = ("nan", "pos_inf", "neg_inf")
+_Measure: TypeAlias = Literal["mean", "min", "max", "variance", "positive", "zero", "negative"]
+_MEASURES: Final[tuple[_Measure, ...]] = get_args(_Measure)
+
+
+def _what(first: HealthJson | None, second: HealthJson | None) -> str:
     """Return what differs most, in words, such as ``mean 0.5, not 0.7``."""
     if first is None or second is None:
         return "the values differ"
     if _is_known(first["shape"]) and _is_known(second["shape"]) and first["shape"] != second["shape"]:
         return f"shape {first['shape']} and {second['shape']}"
-    for name in ("nan", "pos_inf", "neg_inf"):
-        if first[name] != second[name] and None not in (first[name], second[name]):
-            return f"{name} {first[name]:.0f} and {second[name]:.0f}"
+    for count in _COUNTS:
+        a, b = first[count], second[count]
+        if a is not None and b is not None and a != b:
+            return f"{count} {a:.0f} and {b:.0f}"
     best = ("the values differ", 0.0)
-    for name in ("mean", "min", "max", "variance", "positive", "zero", "negative"):
+    for name in _MEASURES:
         a, b = first[name], second[name]
         if a is not None and b is not None and a != b:
             apart = abs(a - b) / max(abs(a), abs(b))

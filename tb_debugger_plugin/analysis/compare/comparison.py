@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tb_debugger_plugin.analysis.compare.elements import ElementDifferenceJson
 from tb_debugger_plugin.analysis.compare.outline import Node
-from tb_debugger_plugin.analysis.snapshot import JsonObject
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
 from tb_debugger_plugin.analysis.values.health import HealthJson
 
@@ -44,11 +43,13 @@ class ComparedSide(JsonObject):
         return name if self.output_slot == 0 else f"{name}:{self.output_slot}"
 
 
-def side_of(node: Node, slot: int, graph_id: str | None, function: str | None, **known: Any) -> ComparedSide:
+def side_of(
+    node: Node, slot: int, graph_id: str | None, function: str | None, known: Json | None = None
+) -> ComparedSide:
     """Return an output of a node."""
     name = None if node.is_eager else node.name
     return ComparedSide(
-        node.type, name, slot, graph_id, function, node.layer, node.variable, node.source, **known
+        node.type, name, slot, graph_id, function, node.layer, node.variable, node.source, **known or {}
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 import numpy as np
 
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.errors import DebuggerError
+from tb_debugger_plugin.events.numbers import Array
 
 #: Elements that are in memory at once, and of a tensor that is compared at all.
 _CHUNK: Final = 1 << 18
@@ -59,7 +60,7 @@ def element_difference(first: RecordedValue, second: RecordedValue) -> ElementDi
     }
 
 
-def _chunk(a: Any, b: Any) -> tuple[int, float, float]:
+def _chunk(a: Array, b: Array) -> tuple[int, float, float]:
     """Return the number of different elements, the largest difference, and the largest finite element."""
     kind = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
     first, second = a.astype(kind), b.astype(kind)
@@ -71,5 +72,5 @@ def _chunk(a: Any, b: Any) -> tuple[int, float, float]:
     return int((~same).sum()), _largest(apart), float(finite.max()) if len(finite) else 0.0
 
 
-def _largest(apart: Any) -> float:
+def _largest(apart: Array) -> float:
     return float(np.where(np.isnan(apart), np.inf, apart).max()) if len(apart) else 0.0

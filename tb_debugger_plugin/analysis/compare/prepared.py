@@ -42,7 +42,7 @@ def side_at(run: Snapshot, made: Outline, node: Node, slot: int, index: int | No
         known["execution_index" if node.is_eager else "graph_execution_index"] = index
         known["summary"] = recorded(run, index, slot, eager=node.is_eager).to_json()["health"]
     graph_id, name = (None, None) if described is None else (described.graph_id, described.name)
-    return side_of(node, slot, graph_id, name, **known)
+    return side_of(node, slot, graph_id, name, known)
 
 
 #: Ops whose results are of the moment, so that two runs never agree.

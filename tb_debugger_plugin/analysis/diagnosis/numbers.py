@@ -7,7 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
+
+from tb_debugger_plugin.analysis.snapshot import Json
 
 #: A kind of element, by the name of the summary's column that counts it.
 Kind: TypeAlias = Literal["neg_inf", "negative", "zero", "positive", "pos_inf", "nan"]
@@ -59,7 +61,7 @@ class Numbers:
         )
 
     @staticmethod
-    def of_health(health: Mapping[str, Any] | None, dtype: str | None = None) -> Numbers:
+    def of_health(health: Json | None, dtype: str | None = None) -> Numbers:
         """Return the numbers of a *Health* of the HTTP contract.
 
         Args:

@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -22,7 +22,6 @@ import numpy as np
 from tb_debugger_plugin.analysis.calls.call_owner import (
     CONCURRENT_CALLS,
     HostCalls,
-    Ints,
     chosen_calls,
     host_calls,
     related_calls,
@@ -32,6 +31,7 @@ from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import MEASURED
+from tb_debugger_plugin.events.numbers import Integers
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 
 # Finds the times at which graphs ran inside a range of executions.
@@ -81,7 +81,7 @@ def spans_inside(snapshot: Snapshot, executions: Range) -> list[Spans]:
     return [spans for spans in spans_by_runners.values() if spans.times]
 
 
-def _times(calls: HostCalls, related: Ints, executions: Range) -> list[tuple[float, float]]:
+def _times(calls: HostCalls, related: Integers, executions: Range) -> list[tuple[float, float]]:
     in_range = (calls.positions >= executions.begin) & (calls.positions < executions.end)
     indices = np.flatnonzero(in_range)
     if not len(indices):
@@ -222,7 +222,7 @@ def _comparison(text: str) -> NumberFilter:
 class _Conditions:
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.parameters: list[Any] = []
+        self.parameters: list[object] = []
 
     def add(self, sql: str, *parameters: object) -> None:
         self.parts.append(sql)
@@ -348,7 +348,7 @@ def _common(row_filter: Filter) -> _Conditions:
 
 def _add_spans(snapshot: Snapshot, executions: Range, conditions: _Conditions) -> None:
     parts: list[str] = ["false"]
-    parameters: list[Any] = []
+    parameters: list[object] = []
     inside = spans_inside(snapshot, executions)
     if sum(len(spans.times) for spans in inside) > _MAX_SPANS:
         raise BadQueryError("Clocks were set back too often to find what ran in these executions.")

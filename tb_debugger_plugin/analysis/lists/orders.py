@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,10 @@ from tb_debugger_plugin.analysis.catalog import Catalog, Site
 from tb_debugger_plugin.analysis.lists.filters import RowCondition, RowOrder
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.dtypes import NAMES, numpy_dtype
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 
-Floats = npt.NDArray[np.float64]
+#: What sites are sorted by.
+Text = TypeVar("Text", str, tuple[str, int])
 
 
 class _Key(NamedTuple):
@@ -57,7 +58,7 @@ class FirstRows(NamedTuple):
       matching: How many rows the sorted list has.
     """
 
-    positions: npt.NDArray[np.int64]
+    positions: Integers
     matching: int
 
 
@@ -166,12 +167,12 @@ def _named(groups: Groups) -> str:
     return ", ".join(f"{key.sql} AS k{number}" for number, key in enumerate(groups.keys))
 
 
-def _by_site(column: str, text_of: Callable[[Catalog, Site], Any]) -> Groups:
+def _by_site(column: str, text_of: Callable[[Catalog, Site], Text | None]) -> Groups:
     def places_of_sites(catalog: Catalog) -> Floats:
         texts = [text_of(catalog, site) for site in catalog.sites]
         known = sorted({text for text in texts if text is not None})
         places = {text: float(place) for place, text in enumerate(known)}
-        return np.array([places.get(text, math.nan) for text in texts], np.float64)
+        return np.array([math.nan if text is None else places[text] for text in texts], np.float64)
 
     def value_of(snapshot: Snapshot, keys: Columns) -> Floats:
         values = snapshot.remember_of_sites(f"places_by_{column}", lambda: places_of_sites(snapshot.catalog))

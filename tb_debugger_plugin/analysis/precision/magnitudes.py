@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.alerts.search import LARGEST
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, SqlRow
 from tb_debugger_plugin.analysis.values.float_formats import Format
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import EXPONENT_EDGES, EXPONENTS
@@ -88,7 +88,7 @@ class EagerOutput:
 def of_sites(snapshot: Snapshot, target: Format) -> dict[int, Magnitudes]:
     """Return the magnitudes by number of the site."""
     query = f"SELECT site, {_SELECT} FROM graph_executions WHERE {_WHERE} GROUP BY site"
-    return {site: _made(row) for site, *row in snapshot.rows(query, {"over": target.overflows_from})}
+    return {site: _made(tuple(row)) for site, *row in snapshot.rows(query, {"over": target.overflows_from})}
 
 
 def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerOutput, Magnitudes]:
@@ -102,8 +102,7 @@ def of_eager(snapshot: Snapshot, target: Format) -> dict[EagerOutput, Magnitudes
     return {EagerOutput(*row[:4]): _made(row[4:]) for row in rows}
 
 
-def _made(row: Any) -> Magnitudes:
-    row = list(row)
+def _made(row: SqlRow) -> Magnitudes:
     dtype, values, elements, zeros, *others = row[:_NUM_PLAIN]
     counted, *counts = row[_NUM_PLAIN:]
     exponents = tuple(map(int, counts)) if counted == values else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypedDict
+from typing import Final, TypeAlias, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -27,7 +27,7 @@ from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
 COLUMNS: Final = ("tensor_id", "device_id", "mode", "health", "dtype", "rank", "shape", *MEASURED)
 SELECT: Final = ", ".join(f"t.{name}" for name in COLUMNS)
 
-Row = Mapping[str, Any]
+Row: TypeAlias = Json
 
 
 class HealthJson(TypedDict):

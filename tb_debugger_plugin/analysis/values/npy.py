@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ def npy_size_and_parts(elements: StoredElements, slicing: Slicing) -> tuple[int,
     return len(header) + slicing.size * kind.itemsize, _parts(header, elements, slicing)
 
 
-def _header(kind: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+def _header(kind: np.dtype[np.generic], shape: tuple[int, ...]) -> bytes:
     stream = io.BytesIO()
     described = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, described)

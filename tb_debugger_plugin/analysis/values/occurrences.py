@@ -9,15 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.snapshot import NamedParameters, Range
+from tb_debugger_plugin.analysis.snapshot import Columns, NamedParameters, Range
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array, widened
-
-Columns = dict[str, Array]
 
 
 class _List(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Final, TypedDict
 
 from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
@@ -79,7 +79,7 @@ class RecordedValue:
     op_name: str | None
     graph: int
     place: RecordPlace | Location
-    row: Mapping[str, Any]
+    row: Json
     is_measured: bool
 
     @property

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import EllipsisType
-from typing import Any, Final
+from typing import Final, SupportsIndex
 
 from tb_debugger_plugin.analysis.snapshot import SqlRow
 from tb_debugger_plugin.errors import BadQueryError
@@ -129,7 +129,7 @@ def slicing_of(indices: SqlRow, dims: tuple[int, ...]) -> Slicing:
     return Slicing(dims, tuple(axes))
 
 
-def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[object]:
+def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[SupportsIndex | slice]:
     ellipses = sum(index is ... for index in indices)
     given = len(indices) - ellipses
     if ellipses > 1:
@@ -147,7 +147,7 @@ def _without_ellipsis(indices: SqlRow, rank: int) -> Iterator[object]:
         yield from missing
 
 
-def _axis(index: Any, size: int, number: int) -> Axis:
+def _axis(index: SupportsIndex | slice, size: int, number: int) -> Axis:
     if isinstance(index, slice):
         if index.step == 0:
             raise BadQueryError("The step of a slice must not be 0.")

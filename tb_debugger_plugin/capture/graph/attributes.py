@@ -12,9 +12,10 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from tensorflow.core.framework import attr_value_pb2, tensor_pb2, tensor_shape_pb2
 from tensorflow.python.framework import tensor_util
 
 from tb_debugger_plugin.capture.tf_types import AttrValue, NodeDef, TfOp
@@ -89,7 +90,7 @@ def _dtype(number: int) -> str:
     return f"{name}_ref" if number > _REF else name
 
 
-def _shape(shape: Any) -> str:
+def _shape(shape: tensor_shape_pb2.TensorShapeProto) -> str:
     return "?" if shape.unknown_rank else _dims([None if d.size < 0 else d.size for d in shape.dim])
 
 
@@ -97,7 +98,7 @@ def _dims(dims: Iterable[int | None]) -> str:
     return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
 
 
-def _tensor(proto: Any) -> str:
+def _tensor(proto: tensor_pb2.TensorProto) -> str:
     head = f"{_dtype(proto.dtype)} {_shape(proto.tensor_shape)}"
     if proto.ByteSize() > _MOST_COPIED * 1024:
         return head
@@ -117,7 +118,7 @@ def _listed(parts: Iterable[str], count: int) -> str:
     return ", ".join(shown + ["…"] * (count > len(shown)))
 
 
-def _list(values: Any) -> str:
+def _list(values: attr_value_pb2.AttrValue.ListValue) -> str:
     for field, parts in values.ListFields():
         text = _TEXTS[field.name]
         return f"[{_listed((text(part) for part in parts), len(parts))}]"
@@ -128,7 +129,7 @@ def _float(value: float) -> str:
     return str(np.float32(value))
 
 
-_TEXTS: Final[dict[str, Callable[[Any], str]]] = {
+_TEXTS: Final[dict[str, Callable[..., str]]] = {
     "s": _string,
     "i": str,
     "f": _float,

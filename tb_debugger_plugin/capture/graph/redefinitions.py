@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import tensorflow as tf
 
@@ -41,7 +40,7 @@ class Redefinitions:
             finally:
                 self._ended += 1
 
-    def call(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
+    def call(self, run: Callable[..., object], *args: object, **kwargs: object) -> object:
         """Run an op or a function, not during a change.
 
         Args:

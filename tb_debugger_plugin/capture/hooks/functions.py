@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tensorflow.python.eager import context
 
@@ -70,19 +70,19 @@ class FunctionCall(NamedTuple):
       original: TensorFlow's own method.
     """
 
-    function: Any
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-    original: Callable[..., Any]
+    function: object
+    arguments: tuple[object, ...]
+    keywords: dict[str, object]
+    original: Callable[..., object]
 
     @hidden
-    def run(self) -> Any:
+    def run(self) -> object:
         """Run the call, and return what it returns."""
         return self.original(self.function, *self.arguments, **self.keywords)
 
 
 #: Runs the call that it gets, and returns what it returns.
-Around: TypeAlias = Callable[[FunctionCall], Any]
+Around: TypeAlias = Callable[[FunctionCall], object]
 
 
 class _Thread(threading.local):
@@ -114,7 +114,7 @@ class FunctionCalls:
         original, around, thread = target.get(), self._around, self._thread
 
         @hidden
-        def call(function: object, /, *arguments: object, **keywords: object) -> Any:
+        def call(function: object, /, *arguments: object, **keywords: object) -> object:
             if thread.is_inside or not context.executing_eagerly():
                 return original(function, *arguments, **keywords)
 

@@ -22,7 +22,7 @@ from tensorflow.python.ops import gradients_util
 
 from tb_debugger_plugin.capture.stacks.frames import HOOKS
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 class HookTarget(NamedTuple):
@@ -38,7 +38,7 @@ class HookTarget(NamedTuple):
 
     def get(self) -> Callable[..., Any]:
         """Return the function that TensorFlow uses now."""
-        function: Callable[..., Any] = getattr(self.owner(), self.name)
+        function: Callable[..., object] = getattr(self.owner(), self.name)
         return function
 
 

@@ -14,7 +14,7 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
@@ -25,6 +25,7 @@ from tb_debugger_plugin.capture.graph.session_graph import NO_WATCHES, RunWatche
 from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
 from tb_debugger_plugin.capture.tf_types import (
+    Array,
     CObject,
     GraphDef,
     TensorRef,
@@ -55,7 +56,7 @@ class SessionRan(NamedTuple):
     """
 
     session: TfSession
-    feeds: Mapping[TensorRef, Any]
+    feeds: Mapping[TensorRef, Array]
     fetches: list[TfTensor]
     targets: list[TfOp]
     begin: float
@@ -79,14 +80,14 @@ class SessionCall(NamedTuple):
     """
 
     session: TfSession
-    feeds: Mapping[TensorRef, Any]
+    feeds: Mapping[TensorRef, Array]
     fetches: list[TfTensor]
     targets: list[TfOp]
-    run: Callable[[], Any]
+    run: Callable[[], object]
 
 
 #: Runs the call that it gets, and returns what it returns.
-AroundRun: TypeAlias = Callable[[SessionCall], Any]
+AroundRun: TypeAlias = Callable[[SessionCall], object]
 
 
 class SessionRunHooks(NamedTuple):
@@ -134,9 +135,9 @@ class Sessions:
             handle: object,
             targets: list[TfOp],
             fetches: list[TfTensor],
-            feeds: Mapping[TensorRef, object],
+            feeds: Mapping[TensorRef, Array],
             *more: object,
-        ) -> Any:
+        ) -> object:
             self._report_unwatched(made, [*fetches, *targets])
             return _run(runs, self._run.original, made, handle, targets, NO_WATCHES, fetches, feeds, *more)
 
@@ -146,7 +147,7 @@ class Sessions:
         self._init.install()
         self._run.install()
 
-    def adopt(self, made: Any) -> None:
+    def adopt(self, made: session.BaseSession) -> None:
         """Give a session that was made before a graph with watch ops; its own, if values would be lost.
 
         Args:
@@ -160,7 +161,7 @@ class Sessions:
         elif can_extend():
             self._watch_running(made)
 
-    def _has_values(self, made: Any) -> bool:
+    def _has_values(self, made: session.BaseSession) -> bool:
         """Whether a variable of a session has a value, which another graph would lose."""
         made._do_run = functools.partial(self._run.original, made)  # these runs are not the program's
         try:
@@ -214,14 +215,14 @@ def _run(
     targets: list[TfOp],
     watches: RunWatches,
     fetches: list[TfTensor],
-    feeds: Mapping[TensorRef, object],
+    feeds: Mapping[TensorRef, Array],
     options: CObject | None = None,
     metadata: CObject | None = None,
 ) -> object:
     """Run a session by TensorFlow's own `_do_run`, with the watch ops, and pass the run on."""
     all_targets = [*targets, *watches.during] if watches.during else targets
 
-    def run() -> Any:
+    def run() -> object:
         begin = time.time()
         if watches.before:
             with contextlib.suppress(errors.OpError):  # the program's run fails for the same reason
@@ -245,7 +246,7 @@ def run_metadata(ran: SessionRan) -> bytes:
     return b"" if ran.metadata is None else bytes(c_api.TF_GetBuffer(ran.metadata))
 
 
-def _has_value(made: Any, variable: Any) -> bool:
+def _has_value(made: session.BaseSession, variable: object) -> bool:
     read = getattr(variable, "_graph_element", None)
     try:
         made.run(variable if read is None else read)
@@ -306,9 +307,9 @@ def _run_watches(
         handle: object,
         targets: list[TfOp],
         fetches: list[TfTensor],
-        feeds: Mapping[TensorRef, object],
+        feeds: Mapping[TensorRef, Array],
         *more: object,
-    ) -> Any:
+    ) -> object:
         watches = NO_WATCHES
         if handle is None:
             extend_graph()
@@ -318,7 +319,7 @@ def _run_watches(
         assert running is not None, "its own method runs"
         return _run(runs, _plain_run, running, handle, targets, watches, fetches, feeds, *more)
 
-    def make_callable(fetches: object, feed_list: object = None, accept_options: bool = False) -> Any:
+    def make_callable(fetches: object, feed_list: object = None, accept_options: bool = False) -> object:
         # With a list of feeds, even an empty one, TensorFlow does the same as in `run`, which adds watch ops.
         feeds = [] if feed_list is None else feed_list
         return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)

@@ -49,7 +49,7 @@ class EveryThread:
         self._thread = threading.local()
         self._before_op: tuple[BeforeOp, ...] = ()
         #: The outputs of the op that has just run, and others for the program, by thread.
-        self._changes: dict[int, list[tuple[Any, Any]]] = {}
+        self._changes: dict[int, list[tuple[object, object]]] = {}
         self._add_callback()
         self._thread.has_callback = True
         # Every eager op passes here, so the original has a name of its own.
@@ -85,7 +85,7 @@ class EveryThread:
             self._before_op += (call,)
         self._thread = threading.local()  # so each thread begins again, and no op pays for the question
 
-    def callback_result(self, outputs: object) -> Any:
+    def callback_result(self, outputs: object) -> object:
         """Return the value that the callback returns: the outputs for the next callback and the program.
 
         Args:
@@ -153,7 +153,7 @@ class EveryThread:
             raise other from None
 
 
-def _with_changes(result: object, changes: list[tuple[Any, Any]]) -> object:
+def _with_changes(result: object, changes: list[tuple[object, object]]) -> object:
     """Return what an op returns, a tensor or lists of them, with other tensors."""
     if isinstance(result, (list, tuple)):
         return type(result)([_with_changes(one, changes) for one in result])

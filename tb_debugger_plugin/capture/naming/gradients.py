@@ -15,7 +15,8 @@ import weakref
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from tensorflow.python.framework import indexed_slices, ops
+from tensorflow.python.framework import ops
+from tensorflow.python.framework.indexed_slices import IndexedSlices
 from tensorflow.python.util import nest
 
 from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook, hidden
@@ -24,7 +25,7 @@ from tb_debugger_plugin.capture.naming.variables import captured_handle
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfTensor
 
 #: Tensors, variables or gradients: one, or several in lists, tuples and dicts.
-Nested: TypeAlias = Any
+Nested: TypeAlias = object
 _log = logging.getLogger("tb_debugger_plugin")
 
 
@@ -60,14 +61,14 @@ class Gradients:
 
     @hidden
     def _tape_gradients(
-        self, tape: Any, target: Nested, sources: Nested, *args: Any, **kwargs: Any
+        self, tape: object, target: Nested, sources: Nested, *args: object, **kwargs: object
     ) -> Nested:
         gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
         self._note(sources, gradients, None)
         return gradients
 
     @hidden
-    def _graph_gradients(self, ys: Nested, xs: Nested, *args: Any, **kwargs: Any) -> Nested:
+    def _graph_gradients(self, ys: Nested, xs: Nested, *args: object, **kwargs: Any) -> Nested:
         gradients = self._of_graph.original(ys, xs, *args, **kwargs)
         self._note(xs, gradients, kwargs.get("src_graph"))
         return gradients
@@ -81,8 +82,8 @@ class Gradients:
         except Exception as error:  # the program must not see any error
             _log.debug("The variables of these gradients are not recorded:", exc_info=error)
 
-    def _note_gradient(self, source: Any, gradient: Any) -> None:
-        if isinstance(gradient, indexed_slices.IndexedSlices):
+    def _note_gradient(self, source: ops.Tensor, gradient: ops.Tensor | IndexedSlices | None) -> None:
+        if isinstance(gradient, IndexedSlices):
             gradient = gradient.values
         if gradient is None or isinstance(gradient, ops.EagerTensor):
             return
@@ -95,5 +96,5 @@ class Gradients:
                 handles.append(handle)
 
 
-def _listed(values: Nested) -> Iterable[Any]:
+def _listed(values: Nested) -> Iterable[object]:
     return values if isinstance(values, (list, tuple)) else nest.flatten(values)

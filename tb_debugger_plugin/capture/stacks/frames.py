@@ -16,9 +16,10 @@ import sysconfig
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tensorflow.python.autograph.impl import api as autograph
+from tensorflow.python.autograph.pyct.origin_info import OriginInfo
 from tensorflow.python.framework import op_callbacks
 from tensorflow.python.util import tf_stack
 
@@ -329,7 +330,7 @@ def _is_generated(path: str) -> bool:
     return os.path.basename(path).startswith("__autograph_generated_file")
 
 
-def _source_map(path: str) -> Mapping[tuple[str, int], Any]:
+def _source_map(path: str) -> Mapping[tuple[str, int], OriginInfo]:
     """Return AutoGraph's own map of a file that it has written: from lines of it to those of the program."""
     try:
         return _found_source_map(path)
@@ -338,11 +339,11 @@ def _source_map(path: str) -> Mapping[tuple[str, int], Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _found_source_map(path: str) -> Mapping[tuple[str, int], Any]:
+def _found_source_map(path: str) -> Mapping[tuple[str, int], OriginInfo]:
     for by_options in list(autograph._TRANSPILER._cache._cache.values()):
         for factory in list(by_options.values()):
             if factory.module.__file__ == path:
-                source_map: Mapping[tuple[str, int], Any] = factory.source_map
+                source_map: Mapping[tuple[str, int], OriginInfo] = factory.source_map
                 return source_map
     raise LookupError(path)
 

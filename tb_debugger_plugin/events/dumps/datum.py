@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.events.numbers import Array
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class DebugTensorDatum:
     graph_id: str = ""
     index: int | None = None
     is_bad: bool | None = None
-    _read: Callable[[DebugTensorDatum], Any] = field(default=lambda datum: None, repr=False, compare=False)
+    _read: Callable[..., Array | NoTensor | None] = field(default=lambda _: None, repr=False, compare=False)
 
     @property
     def dump_size_bytes(self) -> int | None:
@@ -78,7 +79,7 @@ class DebugTensorDatum:
         """The tensor and the debug op, such as ``Log:0:DebugIdentity``."""
         return f"{self.tensor_name}:{self.debug_op}"
 
-    def get_tensor(self) -> Any:
+    def get_tensor(self) -> Array | NoTensor | None:
         """Return the value.
 
         Returns:
@@ -96,6 +97,10 @@ class DebugTensorDatum:
         """Return device, watch key and time."""
         key = f"{self.tensor_name} @ {self.debug_op} @ {self.timestamp}"
         return f"{{DebugTensorDatum ({self.device_name}) {key}}}"
+
+
+#: Says of a datum and its value, an array or a :class:`NoTensor`, whether it passes.
+Predicate: TypeAlias = Callable[[DebugTensorDatum, Any], bool]
 
 
 def has_inf_or_nan(datum: DebugTensorDatum, tensor: object) -> bool:

@@ -13,11 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.dumps.files import ByteRange
 from tb_debugger_plugin.events.wire import BYTES, fields
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto import attr_value_pb2, graph_pb2
+
+GraphDef: TypeAlias = "graph_pb2.GraphDef"
 
 #: Numbers of fields of ``GraphDef`` and ``NodeDef``.
 _NODE: Final = 1
@@ -160,7 +165,7 @@ def _node(data: bytes, begin: int, end: int) -> PartitionNode:
     )
 
 
-def attributes(data: bytes, node: PartitionNode) -> dict[str, Any]:
+def attributes(data: bytes, node: PartitionNode) -> dict[str, attr_value_pb2.AttrValue]:
     """Return the attributes of a node by name, as TensorBoard's ``AttrValue`` messages.
 
     Args:

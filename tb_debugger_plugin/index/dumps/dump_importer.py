@@ -14,10 +14,10 @@ import bisect
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -304,7 +304,7 @@ class DumpImporter:
         rows.num_bad = len(bad["idx"])
         insert_lists(self._connection, "dump_files", kinds_of(DumpFileRow), rows.file_columns(at))
 
-    def _trace_columns(self, at: _Position, rows: _Rows) -> dict[str, Any]:
+    def _trace_columns(self, at: _Position, rows: _Rows) -> dict[str, Array]:
         dumps = rows.identities
         none = np.full(len(dumps), -1, np.int64)
         times = np.array([dump.name.time / 1e6 for dump in dumps], np.float64)
@@ -344,7 +344,7 @@ class _Rows:
         """The dumps of tensors; the others are results of other debug ops."""
         return [dump for dump in self.dumps if dump.name.debug_op == IDENTITY]
 
-    def file_columns(self, at: _Position) -> dict[str, list[Any]]:
+    def file_columns(self, at: _Position) -> Mapping[str, Sequence[object]]:
         """Return columns of ``dump_files``."""
         positions = itertools.count(at.traces)
         names = [dump.name for dump in self.dumps]

@@ -16,14 +16,16 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias, TypeVar
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.live.messages.own_files import own_bytes
 
+T = TypeVar("T")
+Kinds: TypeAlias = type[T] | tuple[type[T], ...]
 #: The metadata of each call that carries the secret.
 SECRET_KEY: Final = "tb-debugger-secret"
 #: Format of the file. A reader leaves other versions out.
@@ -216,29 +218,27 @@ def _parse(content: bytes) -> LiveProgram:
     version = fields.get("version")
     if type(version) is not int or version != VERSION:
         raise FormatError(f"Its format is not version {VERSION}: another version of this package wrote it.")
+    program = _checked(fields, "program", list, _is_command_line)
     return LiveProgram(
-        address=_checked(fields, "address", _is_address),
-        secret=_checked(fields, "secret", lambda text: _matches(_SECRET, text)),
-        pid=_checked(fields, "pid", lambda number: type(number) is int and 0 < number < 1 << 31),
-        host=_checked(fields, "host", lambda text: _is_text(text) and "/" not in text),
-        program=tuple(_checked(fields, "program", _is_command_line)),
-        started=float(_checked(fields, "started", _is_time)),
-        files=_checked(fields, "files", lambda text: _is_text(text) and "/" not in text),
+        address=_checked(fields, "address", str, _is_address),
+        secret=_checked(fields, "secret", str, lambda text: _SECRET.fullmatch(text) is not None),
+        pid=_checked(fields, "pid", int, lambda number: 0 < number < 1 << 31),
+        host=_checked(fields, "host", str, lambda text: _is_text(text) and "/" not in text),
+        program=tuple(program),
+        started=float(_checked(fields, "started", (int, float), _is_time)),
+        files=_checked(fields, "files", str, lambda text: _is_text(text) and "/" not in text),
     )
 
 
-def _checked(fields: Mapping[str, Any], name: str, is_right: Any) -> Any:
-    if name not in fields or not is_right(fields[name]):
+def _checked(fields: dict[str, object], name: str, kind: Kinds[T], is_right: Callable[[T], bool]) -> T:
+    value = fields.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool) or not is_right(value):
         raise FormatError(f"Its field {name} is missing or wrong.")
-    return fields[name]
+    return value
 
 
-def _matches(pattern: re.Pattern[str], text: object) -> bool:
-    return isinstance(text, str) and pattern.fullmatch(text) is not None
-
-
-def _is_address(text: object) -> bool:
-    match = _ADDRESS.fullmatch(text) if isinstance(text, str) else None
+def _is_address(text: str) -> bool:
+    match = _ADDRESS.fullmatch(text)
     return match is not None and 0 < int(match["port"]) < 1 << 16
 
 
@@ -246,12 +246,12 @@ def _is_text(text: object) -> bool:
     return isinstance(text, str) and len(text) <= 1000 and "\0" not in text
 
 
-def _is_command_line(arguments: object) -> bool:
-    return isinstance(arguments, list) and len(arguments) <= _MOST_ARGUMENTS and all(map(_is_text, arguments))
+def _is_command_line(arguments: list[object]) -> bool:
+    return len(arguments) <= _MOST_ARGUMENTS and all(map(_is_text, arguments))
 
 
-def _is_time(number: object) -> bool:
-    return isinstance(number, (int, float)) and not isinstance(number, bool) and 0 <= number < 1e12
+def _is_time(number: float) -> bool:
+    return 0 <= number < 1e12
 
 
 def _is_running(pid: int) -> bool:

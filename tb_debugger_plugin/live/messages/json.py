@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message as AnyMessage
+from google.protobuf.message_factory import GetMessageClass
 
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.messages import is_repeated
@@ -40,7 +41,7 @@ def to_json(message: Message) -> dict[str, Any]:
     return {field.name: _member(message, field) for field in message.DESCRIPTOR.fields}
 
 
-def _member(message: Message, field: Any) -> object:
+def _member(message: Message, field: FieldDescriptor) -> object:
     if is_repeated(field):
         return [_value(field, one) for one in getattr(message, field.name)]
     has_presence = field.message_type is not None or field.containing_oneof is not None
@@ -49,10 +50,10 @@ def _member(message: Message, field: Any) -> object:
     return _value(field, getattr(message, field.name))
 
 
-def _value(field: Any, value: object) -> object:
+def _value(field: FieldDescriptor, value: object) -> object:
     if isinstance(value, AnyMessage):
         return to_json(value)
-    if field.enum_type is not None:
+    if field.enum_type is not None and isinstance(value, int):
         # A program of another version may send a number that has no name here.
         known = field.enum_type.values_by_number
         return known.get(value, known[0]).name.lower()
@@ -61,7 +62,7 @@ def _value(field: Any, value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def parse(text: bytes) -> Any:
+def parse(text: bytes) -> object:
     """Return the value of a JSON text.
 
     Args:
@@ -81,7 +82,7 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a member is named twice")
@@ -92,7 +93,7 @@ def _refuse(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
-def from_json(kind: Any, value: object, name: str) -> Message:
+def from_json(kind: type[Message], value: object, name: str) -> Message:
     """Return a message with the members of a JSON-like value.
 
     Args:
@@ -117,14 +118,14 @@ def from_json(kind: Any, value: object, name: str) -> Message:
     return message
 
 
-def _check_alone(message: Message, field: Any, where: str) -> None:
+def _check_alone(message: Message, field: FieldDescriptor, where: str) -> None:
     choice = field.containing_oneof
     if choice is not None and message.WhichOneof(choice.name) is not None:
         other = message.WhichOneof(choice.name)
         raise BadQueryError(f"{where} and {other} cannot be given together.")
 
 
-def _set(message: Message, field: Any, given: Any, where: str) -> None:
+def _set(message: Message, field: FieldDescriptor, given: object, where: str) -> None:
     if is_repeated(field):
         if not isinstance(given, list) or len(given) > _MAX_LIST:
             raise BadQueryError(f"{where} must be a list of at most {_MAX_LIST} values.")
@@ -137,34 +138,35 @@ def _set(message: Message, field: Any, given: Any, where: str) -> None:
         setattr(message, field.name, _checked(field, given, where))
 
 
-def _checked(field: Any, given: Any, where: str) -> Any:
+def _checked(field: FieldDescriptor, given: object, where: str) -> object:
     return _CHECKS[field.cpp_type](field, given, where)
 
 
-def _message(field: Any, given: Any, where: str) -> Message:
-    return from_json(field.message_type._concrete_class, given, where)
+def _message(field: FieldDescriptor, given: object, where: str) -> Message:
+    assert field.message_type is not None, "by its type"
+    return from_json(GetMessageClass(field.message_type), given, where)
 
 
-def _integer(field: Any, given: object, where: str) -> int:
+def _integer(field: FieldDescriptor, given: object, where: str) -> int:
     bound = _BOUNDS[field.cpp_type]
     if type(given) is not int or not -bound <= given < bound:
         raise BadQueryError(f"{where} must be a whole number.")
     return given
 
 
-def _number(field: object, given: Any, where: str) -> float:
-    if type(given) not in (int, float) or abs(given) > 1e308:
+def _number(field: FieldDescriptor, given: object, where: str) -> float:
+    if not isinstance(given, (int, float)) or isinstance(given, bool) or abs(given) > 1e308:
         raise BadQueryError(f"{where} must be a number.")
     return float(given)
 
 
-def _boolean(field: object, given: object, where: str) -> bool:
+def _boolean(field: FieldDescriptor, given: object, where: str) -> bool:
     if type(given) is not bool:
         raise BadQueryError(f"{where} must be true or false.")
     return given
 
 
-def _text(field: Any, given: Any, where: str) -> str:
+def _text(field: FieldDescriptor, given: object, where: str) -> str:
     if type(given) is not str or field.type == FieldDescriptor.TYPE_BYTES:
         raise BadQueryError(f"{where} must be a text.")
     if len(given) > _MAX_TEXT:
@@ -174,7 +176,8 @@ def _text(field: Any, given: Any, where: str) -> str:
     return given
 
 
-def _enum(field: Any, given: object, where: str) -> int:
+def _enum(field: FieldDescriptor, given: object, where: str) -> int:
+    assert field.enum_type is not None, "by its type"
     names = {value.name.lower(): value.number for value in field.enum_type.values}
     if type(given) is not str or given not in names:
         raise BadQueryError(f"{where} must be one of {', '.join(names)}.")
@@ -182,7 +185,7 @@ def _enum(field: Any, given: object, where: str) -> int:
 
 
 #: By the type of a field: returns the value to set.
-_CHECKS: Final[dict[int, Callable[[Any, Any, str], Any]]] = {
+_CHECKS: Final[dict[int, Callable[[FieldDescriptor, object, str], object]]] = {
     FieldDescriptor.CPPTYPE_MESSAGE: _message,
     FieldDescriptor.CPPTYPE_INT32: _integer,
     FieldDescriptor.CPPTYPE_INT64: _integer,

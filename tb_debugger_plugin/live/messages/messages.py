@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.events.messages import Descriptors
+from tb_debugger_plugin.events.messages import Message as Message
 
 _DESCRIPTORS: Final = Descriptors(Path(__file__).with_name("live.binpb"), "tb_debugger_plugin.live")
 _message = _DESCRIPTORS.message
-
-#: A message of one of these classes. They are made when the program runs, so mypy does not know their fields.
-Message: TypeAlias = Any
 
 State = _message("State")
 Call = _message("Call")
@@ -46,8 +44,8 @@ class Method(NamedTuple):
     """
 
     name: str
-    request: Any
-    answer: Any
+    request: type[Message]
+    answer: type[Message]
     is_stream: bool
 
 

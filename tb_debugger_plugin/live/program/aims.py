@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
@@ -356,7 +356,7 @@ def _is_first(entry: Entry, place: OpPlace, inputs: Callable[[], Iterable[Mappin
     return entry.births.is_eager_birth(place.op_type, holding)
 
 
-def _holds(condition: TensorCondition, numbers: Callable[[], Mapping[str, Any]]) -> bool:
+def _holds(condition: TensorCondition, numbers: Callable[[], Mapping[str, float]]) -> bool:
     return condition.is_always or condition.holds(numbers())
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tb_debugger_plugin import native
 from tb_debugger_plugin.capture import api as recorder
@@ -28,6 +28,7 @@ from tb_debugger_plugin.live.messages.key import notebook_words
 from tb_debugger_plugin.live.messages.messages import Command
 from tb_debugger_plugin.live.program.address import description, published, with_port, written
 from tb_debugger_plugin.live.program.calls import CallHooks
+from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.interface import (
     MAX_HELD_BYTES,
     WHEN_ALONE_S,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.live.program.controller import Controller
 
 _log = logging.getLogger("tb_debugger_plugin")
+#: Arguments of a public function by name.
+Arguments: TypeAlias = dict[str, Any]
 #: Folder of the recording where a function needs none.
 DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 #: Arguments that belong to breakpoints, in functions that also take those of a recording.
@@ -265,7 +268,7 @@ def enable_breakpoints(
     may_change_values: bool = False,
     read_only: bool = False,
     max_held_bytes: int = MAX_HELD_BYTES,
-    filters: Mapping[str, Callable[[Any, Any], bool]] | None = None,
+    filters: Mapping[str, Filter] | None = None,
     **options: Any,
 ) -> Breakpoints:
     """Let the debugger's page in TensorBoard stop this program from now on, and record the program.
@@ -416,7 +419,7 @@ def record(
             yield breakpoints.recording
         return
     take_own(options, is_interactive=False)
-    arguments: dict[str, Any] = {"tensor_debug_mode": "FULL_HEALTH", "circular_buffer_size": -1, **options}
+    arguments: Arguments = {"tensor_debug_mode": "FULL_HEALTH", "circular_buffer_size": -1, **options}
     with recorder.current_lock:
         before = recorder.running()
         recording = recorder.enable_dump_debug_info(logdir, **arguments)
@@ -430,7 +433,7 @@ def record(
         recording.finish()
 
 
-def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]:
+def take_own(options: Arguments, *, is_interactive: bool) -> Arguments:
     """Take the arguments of breakpoints out of those of a recording.
 
     Args:
@@ -440,7 +443,7 @@ def take_own(options: dict[str, Any], *, is_interactive: bool) -> dict[str, Any]
     Raises:
       UsageError: There are none, but some of their arguments were given.
     """
-    own: dict[str, Any] = {name: options.pop(name) for name in OWN_ARGUMENTS if name in options}
+    own: Arguments = {name: options.pop(name) for name in OWN_ARGUMENTS if name in options}
     if own and not is_interactive:
         raise UsageError(f"{', '.join(own)}: only for interactive=True.")
     return own
@@ -453,7 +456,7 @@ def _make_controller(settings: BreakpointSettings, program: Breakpoints) -> Cont
     return Controller(settings, program)
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> Arguments:
     has_numbers = native.load() is not None
     if not has_numbers:
         _say_what_does_not_stop()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.capture.gate import HeldElements
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events import dtypes, wire
+from tb_debugger_plugin.events.numbers import Array
 
-Array = npt.NDArray[Any]
 #: Most elements of a value that is shown as text, and most bytes of a string.
 _FEW: Final = 4
 _SHORT: Final = 40

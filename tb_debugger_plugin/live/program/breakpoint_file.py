@@ -56,7 +56,7 @@ def save(folder: str, script: str, breakpoints: Iterable[Message]) -> None:
     os.replace(file.name, Path(folder) / NAME)
 
 
-def _row(message: Message) -> dict[str, Any]:
+def _row(message: Message) -> dict[str, object]:
     where = {name: getattr(message.where, name) for name in _WHERE}
     return {"where": where, **{name: getattr(message, name) for name in _FIELDS if name != "where"}}
 
@@ -94,25 +94,25 @@ def _parsed(data: bytes) -> dict[str, Any]:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{NAME} is no JSON") from error
-    _check_fields(content, {"version": int, "script": str, "breakpoints": list})
+    content = _fields(content, {"version": int, "script": str, "breakpoints": list})
     if content["version"] != _VERSION or len(content["breakpoints"]) > MOST:
         raise FormatError(f"{NAME} has another version, or too many breakpoints")
-    return dict(content)
+    return content
 
 
-def _check_fields(row: Any, kinds: dict[str, type]) -> None:
-    is_whole = isinstance(row, dict) and row.keys() == kinds.keys()
-    if not is_whole or any(type(row[name]) is not kind for name, kind in kinds.items()):
+def _fields(row: object, kinds: dict[str, type]) -> dict[str, Any]:
+    if not isinstance(row, dict) or {name: type(value) for name, value in row.items()} != kinds:
         raise FormatError(f"{NAME} has other fields than breakpoints have")
+    return row
 
 
-def _message(row: Any) -> Message:
+def _message(row: object) -> Message:
     if isinstance(row, dict):
         row = {"first_only": False, **row}  # a file from before there was a choice
-    _check_fields(row, _FIELDS)
-    _check_fields(row["where"], _WHERE)
+    fields = _fields(row, _FIELDS)
+    _fields(fields["where"], _WHERE)
     try:
-        return Breakpoint(**row)
+        return Breakpoint(**fields)
     except (TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"{NAME} has a number that is too large, or a text that is none") from error
 

@@ -14,10 +14,10 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tb_debugger_plugin.capture.call_arguments import Arguments, name_of
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS
@@ -28,7 +28,8 @@ from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.capture.stacks.frames import running_lines, user_place
-from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
+from tb_debugger_plugin.capture.tf_types import EagerTensors, TfOp, TfTensor
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.program.interface import CallKind, Details, ProgramCall
 from tb_debugger_plugin.live.program.unseen_calls import MakeCall
 from tb_debugger_plugin.native.structs import NO_CALL
@@ -47,7 +48,7 @@ class _Facts(NamedTuple):
     """How to find out more about a call, as long as it runs; see `ProgramCall`."""
 
     find_place: Callable[[], tuple[str, int]]
-    function: Any = None
+    function: object = None
     find_details: Callable[[], Details] = Details
     find_lines: Callable[[], Sequence[RunningLine]] = tuple
 
@@ -142,7 +143,7 @@ class CallHooks(Observer):
         return self._run(called.run, CallKind.FUNCTION, name_of(called.function), facts)
 
     @hidden
-    def around_session_run(self, called: SessionCall) -> Any:
+    def around_session_run(self, called: SessionCall) -> object:
         """Run a session, as a call of the program."""
         self._num_functions += 1
         facts = partial(_of_run, called, sys._getframe(1))
@@ -171,7 +172,7 @@ class CallHooks(Observer):
             self._thread.is_inside, self._thread.call = False, NO_CALL
 
     @hidden
-    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> Any:
+    def around_graph(self, run: Callable[..., object], *args: object, **kwargs: object) -> object:
         """Run a graph, or an op, of the call of this thread."""
         call, gate = self._thread.call, self._recording.gate
         if call == NO_CALL or not self.sees_graphs or gate is None:
@@ -263,8 +264,8 @@ class CallHooks(Observer):
         return True
 
     def after_eager_op(
-        self, op_type: str | bytes, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
-    ) -> Sequence[Any] | None:
+        self, op_type: str | bytes, inputs: EagerTensors, outputs: EagerTensors, frame: FrameType
+    ) -> EagerTensors | None:
         """Hand an eager op to the controller."""
         if not self._is_on or self._process != os.getpid():
             return None
@@ -319,9 +320,9 @@ def _details_of_run(called: SessionCall) -> Details:
     )
 
 
-def _shape_text(value: Any) -> str:
+def _shape_text(value: Array) -> str:
     return f"{value.dtype} {list(value.shape)}"
 
 
-def _texts(texts: Any) -> tuple[str, ...]:
+def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text, _ in zip(texts, range(_MOST_NAMES), strict=False))

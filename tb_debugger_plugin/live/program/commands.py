@@ -8,13 +8,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import DebuggerError, UsageError, user_message
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Message, Outcome, State
 from tb_debugger_plugin.live.program import breakpoint_file
 from tb_debugger_plugin.live.program.aims import PAUSE, STEP, STEP_OVER, continuation
@@ -29,8 +29,6 @@ from tb_debugger_plugin.live.program.tensors import HeldValue
 #
 # Invariant: a result that would not arrive as it was computed, such as 0.5 in a tensor of integers, is
 # refused with a sentence.
-
-Array = npt.NDArray[Any]
 
 
 def fitted(result: object, dtype: int, shape: tuple[int, ...]) -> Array:
@@ -72,7 +70,7 @@ def _shape(shape: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-def _cast(array: Array, kind: np.dtype[Any], name: str) -> Array:
+def _cast(array: Array, kind: np.dtype[np.generic], name: str) -> Array:
     if array.dtype == kind:
         return array
     if array.dtype.kind == "c" and kind.kind != "c":
@@ -246,7 +244,7 @@ class Commands:
             recording = self._status.program.recording
             recording.note_changed_value(tensor.graph_id, tensor.op_name, tensor.slot, expression)
 
-    def _replace(self, value: npt.NDArray[Any]) -> None:
+    def _replace(self, value: Array) -> None:
         """Give the tensor at which the program is paused another value."""
         if self._status.stop.hit is not None:
             assert self._status.gate is not None, "hits come from it"
@@ -282,7 +280,7 @@ class _Command(NamedTuple):
       then: What is done afterwards, without the lock.
     """
 
-    do: Callable[[Commands, Any], _Done]
+    do: Callable[[Commands, Message], _Done]
     needs_pause: bool = False
     then: Callable[[Commands], None] | None = None
 

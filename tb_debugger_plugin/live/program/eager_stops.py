@@ -6,12 +6,12 @@ import functools
 from collections.abc import Sequence
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
 from tb_debugger_plugin.live.program.breakpoints import Entry
@@ -20,7 +20,8 @@ from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
 from tb_debugger_plugin.live.program.tensors import EagerValue
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import EagerTensor, EagerTensors
 
 
 class EagerAccess:
@@ -42,7 +43,7 @@ class EagerAccess:
 
         return list(running_lines(frame))
 
-    def read(self, tensor: Any) -> Array:
+    def read(self, tensor: EagerTensor) -> Array:
         """Return the elements of an eager tensor; objects for strings.
 
         Raises:
@@ -50,12 +51,13 @@ class EagerAccess:
         """
         return np.asarray(tensor._numpy_internal())
 
-    def make(self, array: Array, like: Any) -> Any:
+    def make(self, array: Array, like: EagerTensor) -> EagerTensor:
         """Return an eager tensor of the dtype, and on the device, of another one."""
         import tensorflow as tf
 
         with tf.device(like.device):
-            return tf.constant(array, dtype=like.dtype)
+            made: EagerTensor = tf.constant(array, dtype=like.dtype)
+            return made
 
 
 @functools.lru_cache(maxsize=4096)
@@ -101,8 +103,8 @@ class EagerStops:
         self._pauses.stay()
 
     def after_op(
-        self, op_type: str, inputs: Sequence[object], outputs: Sequence[object], frame: FrameType
-    ) -> Sequence[Any] | None:
+        self, op_type: str, inputs: EagerTensors, outputs: EagerTensors, frame: FrameType
+    ) -> EagerTensors | None:
         """Take an eager op that has run; may block.
 
         Args:
@@ -142,7 +144,7 @@ class EagerStops:
             status.aims.watched.add_eager(entry.place, numbers, status.tensors.call, status.clock.wall())
 
     def _why(
-        self, entries: Sequence[EagerValue], lines: Sequence[RunningLine], inputs: Sequence[object]
+        self, entries: Sequence[EagerValue], lines: Sequence[RunningLine], inputs: EagerTensors
     ) -> tuple[EagerValue, Why] | None:
         status = self._status
         for entry in entries:
@@ -165,7 +167,7 @@ class EagerStops:
         is_next = path and (path, line) != self._last_line
         return (entries[0], Why(status.aims.order.reason)) if is_next else None
 
-    def _changed_outputs(self, stop: Stop, outputs: Sequence[object]) -> Sequence[object] | None:
+    def _changed_outputs(self, stop: Stop, outputs: EagerTensors) -> EagerTensors | None:
         if stop.eager is None or stop.changed is None:
             return None
         slot = stop.eager.place.slot

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError, user_message
 from tb_debugger_plugin.events import dtypes
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.expressions.evaluate import evaluate
 from tb_debugger_plugin.expressions.functions import MAX_ELEMENTS
 from tb_debugger_plugin.expressions.names import (
@@ -34,7 +34,6 @@ from tb_debugger_plugin.live.messages.messages import Evaluation, Message
 from tb_debugger_plugin.live.program.arrays import short_text
 from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue
 
-Array = npt.NDArray[Any]
 #: Results have numbers from here on, which no tensor has.
 FIRST_RESULT: Final = 1 << 52
 #: Bytes of the results that stay readable.
@@ -58,13 +57,13 @@ class Results:
       lock: Guards them and the results; a thread may take it twice.
     """
 
-    def __init__(self, tensors: CallTensors, lock: AbstractContextManager[Any]) -> None:
+    def __init__(self, tensors: CallTensors, lock: AbstractContextManager[object]) -> None:
         self._tensors = tensors
         self._lock = lock
         self._results: OrderedDict[int, HeldValue] = OrderedDict()
         self._next = FIRST_RESULT
 
-    def compute(self, text: str, paused_at: int) -> Any:
+    def compute(self, text: str, paused_at: int) -> object:
         """Compute an expression.
 
         Args:

@@ -9,8 +9,8 @@ Invariant: what it raises does not reach the program; the breakpoint is then swi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
 from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
@@ -41,7 +41,7 @@ def checked_filters(filters: object) -> dict[str, Filter]:
     return dict(filters)
 
 
-def asked(name: str, function: Filter, tensor: Message, array: object, wall_time: float) -> tuple[bool, str]:
+def asked(name: str, function: Filter, tensor: Message, array: Array, wall_time: float) -> tuple[bool, str]:
     """Ask a filter of a tensor.
 
     Args:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages.messages import Call, Message
-from tb_debugger_plugin.live.program.filters import checked_filters
+from tb_debugger_plugin.live.program.filters import Filter, checked_filters
 
 #: Bytes of values that are held for the current call, unless the program says otherwise.
 MAX_HELD_BYTES: Final = 1 << 30
@@ -45,7 +45,7 @@ class BreakpointSettings:
     may_change_values: bool = False
     read_only: bool = False
     max_held_bytes: int = MAX_HELD_BYTES
-    filters: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, Filter] = field(default_factory=dict)
 
 
 def checked_settings(

@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.live.program.controller import Controller
@@ -39,7 +39,7 @@ class Interrupts:
     def __init__(self, controller: Controller, is_paused: Callable[[], bool]) -> None:
         self._controller = controller
         self._is_paused = is_paused
-        self._before: Any = None
+        self._before: Callable[[int, FrameType | None], object] | None = None
         self._fd_before = -1
         self._ours: socket.socket | None = None
         self._theirs: socket.socket | None = None
@@ -80,7 +80,7 @@ class Interrupts:
             self._is_to_be_dropped = False
         elif self._is_paused():
             self._is_handled.set()
-        else:
+        elif self._before is not None:
             self._before(number, frame)
 
     def _watch(self) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
 
 from tb_debugger_plugin.capture import api
 from tb_debugger_plugin.capture.keras_call import KerasCall, Logs
 from tb_debugger_plugin.capture.options import absolute
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.capture.stacks.calls import RunningCall
-from tb_debugger_plugin.live.program.api import Breakpoints, enable_at_calls, take_own
+from tb_debugger_plugin.live.program.api import Arguments, Breakpoints, enable_at_calls, take_own
 
 _log = logging.getLogger("tb_debugger_plugin")
 
@@ -57,7 +56,7 @@ class DebuggerCallback(KerasCall):
         self._interactive = interactive
         self._of_breakpoints = take_own(options, is_interactive=interactive)
         defaults = {} if interactive else {"tensor_debug_mode": "FULL_HEALTH", "circular_buffer_size": -1}
-        self._arguments: dict[str, Any] = {**defaults, **options}
+        self._arguments: Arguments = {**defaults, **options}
         if mode is not None:
             self._arguments["tensor_debug_mode"] = mode
         self._recording: Recording | None = None

@@ -9,7 +9,7 @@ call.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.messages.messages import Message
@@ -44,7 +44,7 @@ class Regex:
         options = re2.Options()
         options.log_errors = False
         try:
-            self._pattern: Any = re2.compile(text, options)
+            self._pattern: re2._Regexp = re2.compile(text, options)
         except (re2.error, UnicodeEncodeError) as error:
             raise RegexError(f"{text!r} is no regular expression of RE2: {_words(error)}.") from None
 

@@ -14,9 +14,9 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -46,7 +46,10 @@ def _imported() -> object:
     return grpc
 
 
-grpc: Final[Any] = _imported()
+if TYPE_CHECKING:
+    import grpc
+else:
+    grpc = _imported()
 
 
 #: Most bytes of a message from a debugger.
@@ -83,7 +86,7 @@ _OPTIONS: Final = {
     "grpc.so_reuseport": 0,  # else another process could listen at the same port
 }
 _log = logging.getLogger("tb_debugger_plugin")
-_Context: TypeAlias = Any
+_Context: TypeAlias = "grpc.ServicerContext"
 #: The status of an error of the controller.
 _STATUS_OF: Final = (
     (NotFoundError, grpc.StatusCode.NOT_FOUND),
@@ -213,7 +216,7 @@ class Server:
             os.close(null)
 
 
-def _listen(server: Any, address: str) -> int:
+def _listen(server: grpc.Server, address: str) -> int:
     try:
         port = server.add_insecure_port(address)
     except RuntimeError:
@@ -260,14 +263,14 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._lock = threading.Lock()  # guards _was_logged
         self._was_logged = False
 
-    def service(self, details: Any) -> Any:
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         """Return what handles a call."""
         if not self._has_secret(details.invocation_metadata):
             self._log_once()
             return self._refuse
         return self._handlers.get(details.method)
 
-    def _has_secret(self, metadata: Any) -> bool:
+    def _has_secret(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:
         given = [value for key, value in metadata or () if key == SECRET_KEY]
         if len(given) != 1:
             return False
@@ -291,7 +294,7 @@ def _refused(request: bytes, context: _Context) -> NoReturn:
     raise AssertionError("abort raises")
 
 
-def _handler(method: Method, answer: Callable[..., Any]) -> object:
+def _handler(method: Method, answer: Callable[..., Message]) -> object:
     """Return what serves a method: of bytes, since gRPC logs a stack for each unreadable message."""
 
     def one(content: bytes, context: _Context) -> Message:
@@ -369,7 +372,7 @@ class _Answers:
         self._followers = _Places(MAX_FOLLOWERS)
         self._others = _Places(MAX_OTHER_CALLS)
 
-    def registry(self) -> dict[str, Callable[..., Any]]:
+    def registry(self) -> dict[str, Callable[..., Message]]:
         """Return the answers by method."""
         return {
             "Follow": self._follow,

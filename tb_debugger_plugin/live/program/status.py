@@ -13,11 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Message, Notice, State
 from tb_debugger_plugin.live.program.aims import Aims, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
@@ -29,6 +28,7 @@ from tb_debugger_plugin.live.program.unseen_calls import CountedCalls, UnseenCal
 from tb_debugger_plugin.native.structs import NO_CALL, GateHit
 
 if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import EagerTensors
     from tb_debugger_plugin.live.program.api import Breakpoints
 
 _MOST: Final = 20
@@ -72,7 +72,7 @@ class Stop:
 
     hit: GateHit | None = None
     eager: EagerValue | None = None
-    changed: npt.NDArray[Any] | None = None
+    changed: Array | None = None
 
 
 class Status:
@@ -313,7 +313,7 @@ class Status:
             self.apply()
         self.has_news = True
 
-    def add_eager(self, op_type: str, outputs: Sequence[object], path: str, line: int) -> list[EagerValue]:
+    def add_eager(self, op_type: str, outputs: EagerTensors, path: str, line: int) -> list[EagerValue]:
         """Add the outputs of an eager op; see `CallTensors.add_eager`."""
         self.has_news = True
         return self.tensors.add_eager(op_type, outputs, path, line, held=self.aims.looks)

@@ -16,12 +16,12 @@ import bisect
 import functools
 import math
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.errors import NotFoundError
@@ -29,12 +29,15 @@ from tb_debugger_plugin.events.dtypes import FLOATING
 from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.events.messages import TensorProto
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
-from tb_debugger_plugin.events.numbers import count_values, moments_of, widened
+from tb_debugger_plugin.events.numbers import Array, count_values, moments_of, widened
 from tb_debugger_plugin.live.messages.messages import Message, Number, Tensor
 from tb_debugger_plugin.live.program.arrays import array_of, short_text
 from tb_debugger_plugin.live.program.places import OpPlace
 from tb_debugger_plugin.native import module_without_tensorflow
 from tb_debugger_plugin.native.structs import Passed
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.capture.tf_types import EagerTensor, EagerTensors
 
 # The numbers of a held tensor: those of FULL_NUMERICS, under the names that conditions use.
 #
@@ -43,7 +46,7 @@ from tb_debugger_plugin.native.structs import Passed
 _MODE: Final = TensorDebugMode.FULL_NUMERICS
 
 
-def numbers_of(array: npt.NDArray[Any], dtype: int) -> dict[str, float]:
+def numbers_of(array: Array, dtype: int) -> dict[str, float]:
     """Return the numbers of a tensor by the names of `NUMBERS`; of strings only ``size``.
 
     Args:
@@ -59,30 +62,29 @@ def numbers_of(array: npt.NDArray[Any], dtype: int) -> dict[str, float]:
 
 
 @functools.cache
-def _native() -> Any | None:
+def _native() -> ModuleType | None:
     try:
         return module_without_tensorflow()
     except ImportError:
         return None
 
 
-def _natively(native: Any, array: npt.NDArray[Any], dtype: int) -> dict[str, float]:
+def _natively(native: ModuleType, array: Array, dtype: int) -> dict[str, float]:
     encoded = native.encode_summary(array.reshape(-1).view(np.uint8).data, dtype, array.shape, int(_MODE), 0)
     vector = np.frombuffer(TensorProto.FromString(encoded).tensor_content, "<f8").tolist()
     columns = dict(zip(SUMMARY_COLUMNS[_MODE], vector, strict=True))
     return {name: columns[column] for name, column in NUMBERS.items()}
 
 
-def _with_numpy(array: npt.NDArray[Any]) -> dict[str, float]:
+def _with_numpy(array: Array) -> dict[str, float]:
     values = widened(array.reshape(-1))
     ordered = values.view(np.uint8) if values.dtype.kind == "b" else values
     columns = {**count_values(values), **moments_of(ordered)}
     return {name: float(columns.get(column, math.nan)) for name, column in NUMBERS.items()}
 
 
-Array: TypeAlias = "npt.NDArray[Any]"
 #: Returns the elements of an eager tensor.
-ReadEager: TypeAlias = "Callable[[Any], Array]"
+ReadEager: TypeAlias = "Callable[[EagerTensor], Array]"
 #: Tensors in a block of numbers: numbers stay whole in a browser for 30 million blocks.
 _BLOCK: Final = 1 << 28
 #: Most eager outputs that are noted in a call, as many as the gate notes.
@@ -116,7 +118,7 @@ class EagerValue:
 
     number: int
     place: OpPlace
-    tensor: Any
+    tensor: EagerTensor | None
     dtype: int
     shape: tuple[int, ...]
     device: str
@@ -199,7 +201,7 @@ class CallTensors:
         self._eager_bytes = 0
 
     def add_eager(
-        self, op_type: str, outputs: Sequence[Any], path: str, line: int, *, held: bool
+        self, op_type: str, outputs: EagerTensors, path: str, line: int, *, held: bool
     ) -> list[EagerValue]:
         """Note the outputs of an eager op that has just run.
 
@@ -218,7 +220,7 @@ class CallTensors:
             if tensor.dtype.as_datatype_enum not in _HANDLES
         ]
 
-    def _add(self, place: OpPlace, tensor: Any, *, held: bool) -> EagerValue:
+    def _add(self, place: OpPlace, tensor: EagerTensor, *, held: bool) -> EagerValue:
         dtype, shape = tensor.dtype, tuple(tensor.shape.as_list())
         size = int(np.prod(shape, dtype=np.float64)) * max(1, dtype.size or 0)
         self._next_eager += 1
@@ -353,12 +355,14 @@ class CallTensors:
 
     def eager_numbers(self, entry: EagerValue) -> dict[str, float]:
         """Return the numbers of an output of an eager op; none if its elements cannot be read."""
+        if entry.tensor is None:
+            return {}
         try:
             return self._numbers(entry.number, HeldValue(self._read_eager(entry.tensor), entry.dtype))
         except Exception:  # whatever it is, the op has none
             return {}
 
-    def numbers_of_eager(self, tensor: Any) -> dict[str, float]:
+    def numbers_of_eager(self, tensor: EagerTensor) -> dict[str, float]:
         """Return the numbers of any eager tensor; none if its elements cannot be read."""
         try:
             return numbers_of(self._read_eager(tensor), int(tensor.dtype.as_datatype_enum))

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError, NotFoundError
 from tb_debugger_plugin.events import dtypes, wire
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.index.values import MAX_RANK, MAX_SIZE
 from tb_debugger_plugin.live.messages.messages import Message
@@ -73,10 +73,10 @@ class _LiveElements:
     number: int
     dtype: int
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
     end: float = field(default_factory=lambda: time.monotonic() + _PATIENCE_S)
 
-    def read(self, begin: int, end: int) -> npt.NDArray[Any]:
+    def read(self, begin: int, end: int) -> Array:
         if begin >= end:
             return np.empty(0, self.kind)
         if time.monotonic() > self.end:
@@ -90,7 +90,7 @@ class _LiveElements:
         return np.frombuffer(data, self.kind)
 
 
-def _strings(data: bytes, count: int) -> npt.NDArray[Any]:
+def _strings(data: bytes, count: int) -> Array:
     texts: list[bytes] = []
     at = 0
     while at < len(data) and len(texts) < count:

@@ -16,9 +16,10 @@ from typing import Annotated, Any, Final, TypedDict
 
 import grpc
 
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.live.messages import json
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
-from tb_debugger_plugin.live.messages.messages import Call, Evaluation, Message, Pause, State, Tensor
+from tb_debugger_plugin.live.messages.messages import Call, Message, Pause, State, Tensor
 from tb_debugger_plugin.live.viewer.service import Follower, Service, States, as_query_error
 
 _logger = logging.getLogger(__name__)
@@ -257,7 +258,7 @@ class FollowedProgram:
         Raises:
           QueryError: The program does not answer.
         """
-        result: Evaluation = self.service.evaluate(expression)
+        result: Message = self.service.evaluate(expression)
         self.keep_result(result)
         return result
 

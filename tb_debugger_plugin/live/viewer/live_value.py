@@ -11,12 +11,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.snapshot import Columns, Json, Range
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.health import finite
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
@@ -24,7 +23,7 @@ from tb_debugger_plugin.errors import FormatError, NotFoundError, QueryError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
 from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.numbers import widened
+from tb_debugger_plugin.events.numbers import Array, widened
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.index.tensors import BAD, GOOD, NOT_MEASURED
 from tb_debugger_plugin.live.messages.messages import Message
@@ -85,7 +84,7 @@ class LiveValue:
         except NotFoundError as error:
             raise NotFoundError(f"{self.name} has no value here. {error}") from error
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the value without its elements, as the route ``values/info`` answers."""
         tensor, shape = self.tensor, self.shape
         kind = numpy_dtype(tensor.dtype)
@@ -118,7 +117,7 @@ class LiveValue:
         since = 0.0 if state is None else state.pause.wall_time
         return since if math.isfinite(since) and since > 0 else time.time()
 
-    def _health(self) -> dict[str, Any] | None:
+    def _health(self) -> Json | None:
         numbers, shape = _numbers(self.tensor), self.shape
         if not numbers:
             return None
@@ -140,7 +139,7 @@ class LiveValue:
         numbers = [one.number for one in self._occurrences()]
         return len(numbers), sum(number < self.index for number in numbers)
 
-    def page(self, positions: Range) -> dict[str, npt.NDArray[Any]]:
+    def page(self, positions: Range) -> Columns:
         """Return some occurrences: ``index``, ``wall_time``, ``health`` and ``is_kept``."""
         chosen = self._occurrences()[positions.begin : positions.end]
         return {
@@ -150,9 +149,7 @@ class LiveValue:
             "is_kept": np.array([one.has_value for one in chosen], np.uint8),
         }
 
-    def element_of_each(
-        self, columns: dict[str, npt.NDArray[Any]], indices: tuple[Index, ...]
-    ) -> npt.NDArray[Any]:
+    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> Array:
         """Return one element of each occurrence as float64; NaN where there is none."""
         by_number = {one.number: one for one in self._occurrences()}
         chosen = [by_number.get(int(number)) for number in columns["index"]]

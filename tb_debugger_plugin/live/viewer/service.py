@@ -7,8 +7,8 @@ answer. A program that does not answer, or not as it should, is a :class:`QueryE
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, Protocol
 
 import grpc
 
@@ -44,7 +44,7 @@ _OPTIONS: Final = (
 _CODE: Final = grpc.StatusCode
 _GONE: Final = "The program does not answer; it may have ended."
 #: By the code of a call that failed: the error, and its sentence if the program's own one is not for users.
-_ERRORS: Final[dict[Any, tuple[type[QueryError], str]]] = {
+_ERRORS: Final[dict[grpc.StatusCode, tuple[type[QueryError], str]]] = {
     _CODE.INVALID_ARGUMENT: (BadQueryError, ""),
     _CODE.NOT_FOUND: (NotFoundError, ""),
     _CODE.FAILED_PRECONDITION: (NotFoundError, ""),
@@ -86,7 +86,7 @@ class States(Protocol):
         """Yield each state."""
         ...
 
-    def cancel(self) -> Any:
+    def cancel(self) -> object:
         """End the call; any thread may."""
         ...
 
@@ -104,13 +104,14 @@ class Service:
         self._channel = grpc.insecure_channel(f"dns:///{program.address}", options=_OPTIONS)
         self._methods = {method.name: self._method(method) for method in messages.METHODS}
 
-    def _method(self, method: messages.Method) -> Any:
+    def _method(self, method: messages.Method) -> Callable[..., Message]:
         make = self._channel.unary_stream if method.is_stream else self._channel.unary_unary
-        return make(
+        call: Callable[..., Message] = make(
             f"/{messages.SERVICE_NAME}/{method.name}",
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.answer.FromString,
         )
+        return call
 
     def close(self) -> None:
         """End all calls."""

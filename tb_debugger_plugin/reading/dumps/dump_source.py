@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, UsageError
@@ -17,11 +17,18 @@ from tb_debugger_plugin.events.dumps import files
 from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import ByteRange, CoreMetadata
 from tb_debugger_plugin.events.dumps.folders import CallFiles, below, call_files, call_folders, read_start
-from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, partition_graph
-from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH
+from tb_debugger_plugin.events.dumps.graphs import (
+    GraphDef,
+    PartitionGraph,
+    PartitionNode,
+    attributes,
+    partition_graph,
+)
+from tb_debugger_plugin.events.dumps.names import PYTHON_GRAPH, DumpName
 from tb_debugger_plugin.events.dumps.python_graph import PythonFrame, stacks
 from tb_debugger_plugin.events.framing import MAX_PAYLOAD
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.dumps.describe_graph import fingerprint
 from tb_debugger_plugin.index.dumps.dump_places import NotDumped, read_dump
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
@@ -42,7 +49,9 @@ class DumpSource:
       UsageError: There is no such call.
     """
 
-    def __init__(self, folder: Location, call: int | str | None = None, graphs: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, folder: Location, call: int | str | None = None, graphs: Iterable[GraphDef] = ()
+    ) -> None:
         self.folder = folder
         self._given = list(graphs)
         self.calls = _chosen(call_folders(folder), call)
@@ -62,7 +71,7 @@ class DumpSource:
         ]
         return sorted(data, key=lambda datum: (datum.timestamp, datum.extended_timestamp))
 
-    def _datum(self, call: str, name: Any, path: str) -> DebugTensorDatum:
+    def _datum(self, call: str, name: DumpName, path: str) -> DebugTensorDatum:
         file = below(below(self.folder, call), path)
         return DebugTensorDatum(
             name.node,
@@ -168,12 +177,12 @@ def _partition(device: str, content: Callable[[], bytes], place: ByteRange) -> t
     def attributes_of(name: str) -> Json:
         return attributes(content(), graph.nodes[name])
 
-    def graph_def() -> Any:
-        from tensorboard.compat.proto.graph_pb2 import GraphDef
+    def graph_def() -> GraphDef:
+        from tensorboard.compat.proto import graph_pb2
 
-        return GraphDef.FromString(content()[place.offset : place.offset + place.length])
+        return graph_pb2.GraphDef.FromString(content()[place.offset : place.offset + place.length])
 
-    def non_debug_graph_def() -> Any:
+    def non_debug_graph_def() -> GraphDef:
         definition = graph_def()
         nodes = [node for node in definition.node if node.name in graph.nodes]
         for node in nodes:
@@ -188,7 +197,7 @@ def _partition(device: str, content: Callable[[], bytes], place: ByteRange) -> t
     return key, Partition(device, "", _debug_graph(graph), attributes_of, graph_def, non_debug_graph_def)
 
 
-def _tensor(file: Location) -> object:
+def _tensor(file: Location) -> Array | NoTensor:
     value = read_dump(file)
     return NoTensor(value.reason, value.is_initialized) if isinstance(value, NotDumped) else value
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
@@ -63,7 +62,7 @@ class RecordingSource:
         graphs = {graph.graph_id for graph in self._graphs}
         return [_datum(row, self._tensor) for row in self._run.graph_executions() if row.graph_id in graphs]
 
-    def _tensor(self, datum: DebugTensorDatum) -> object:
+    def _tensor(self, datum: DebugTensorDatum) -> Array | NoTensor:
         with self._run.snapshot() as snapshot:
             return _tensor(snapshot, datum)
 
@@ -116,7 +115,7 @@ class RecordingSource:
         return []
 
 
-def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], object]) -> DebugTensorDatum:
+def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], Array | NoTensor]) -> DebugTensorDatum:
     timestamp = round(row.wall_time * 1e6)
     return DebugTensorDatum(
         row.op_name,
@@ -132,7 +131,7 @@ def _datum(row: GraphExecution, read: Callable[[DebugTensorDatum], object]) -> D
     )
 
 
-def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> object:
+def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> Array | NoTensor:
     value = find_value(snapshot, graph_execution=datum.index)
     if value.reason is not None:
         return NoTensor(value.reason)
@@ -141,7 +140,7 @@ def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> object:
 
 
 def passing(
-    run: Run, rows: Iterable[GraphExecution], predicate: Callable[[DebugTensorDatum, Any], bool], name: str
+    run: Run, rows: Iterable[GraphExecution], predicate: Predicate, name: str
 ) -> Iterator[GraphExecution]:
     """Yield the graph executions that pass a filter.
 
@@ -169,7 +168,7 @@ def passing(
                 yield row
 
 
-def _readable(snapshot: Snapshot, datum: DebugTensorDatum) -> object:
+def _readable(snapshot: Snapshot, datum: DebugTensorDatum) -> Array | NoTensor:
     if datum.debug_op != IDENTITY:
         return NoTensor(f"The recording holds the summary of mode {datum.debug_op}, but not the value.")
     try:

@@ -140,8 +140,8 @@ def test_what_is_made_while_the_memory_is_emptied_is_not_kept():
 
 def test_a_value_in_any_version_is_recalled():
     memory = RunMemory()
-    assert memory.recall("verdict") is None
+    assert memory.recall("verdict", str) is None
     memory.keep("verdict", 1, "bad")
-    assert memory.recall("verdict") == "bad"
+    assert memory.recall("verdict", str) == "bad"
     places: list[int] = memory.kept("places", list)
     assert memory.kept("places", list) is places

@@ -6,9 +6,9 @@ The limits are those of the dtype of the tensor, or of one that the user is abou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.excuses import converged, excused, seldom
 from tb_debugger_plugin.analysis.alerts.flows import added, cancelled, constants, of_loss_scaling
@@ -63,7 +63,7 @@ def _of_dtype(where: str, measured: str, leaves_out: Callable[..., Collection[in
     return find
 
 
-def _numbers(names: Any) -> str:
+def _numbers(names: Iterable[str]) -> str:
     return ", ".join(str(NUMBER_OF[name]) for name in names if name in NUMBER_OF)
 
 
