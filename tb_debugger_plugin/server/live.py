@@ -18,8 +18,8 @@ from tb_debugger_plugin.live.viewer.followed_program import LiveProgramJson
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
-#: Changes a program; takes the body of the request.
-Post: TypeAlias = Callable[[Viewer, object], Json]
+Answer = dict[str, Any]
+Post = Callable[[Viewer, Any], Answer]
 
 #: Seconds that a request waits for news: less than the time after which proxies give up.
 _MAX_WAIT_S: Final = 25.0
@@ -64,7 +64,7 @@ def programs(viewer: Viewer, query: Query) -> LiveProgramsJson:
     }
 
 
-def tensors(viewer: Viewer, query: Query) -> Json:
+def tensors(viewer: Viewer, query: Query) -> Answer:
     """Return the tensors of the current call."""
     program = viewer.programs.program(query.text("program"))
     after = query.optional_position("after") or 0
@@ -88,25 +88,25 @@ def paused(viewer: Viewer, query: Query) -> PausedJson:
         return {"run": program.run, "is_complete": is_complete, "status": status(snapshot), "op": op}
 
 
-def _control(viewer: Viewer, body: object) -> Json:
+def _control(viewer: Viewer, body: Any) -> Answer:
     program_id, given = _members(body, "program", "command")
     command = json.from_json(messages.Command, given, "command")
     return json.to_json(viewer.programs.program(_text("program", program_id)).control(command))
 
 
-def _evaluate(viewer: Viewer, body: object) -> Json:
+def _evaluate(viewer: Viewer, body: Any) -> Answer:
     program_id, expression = _members(body, "program", "expression")
     text = _text("expression", expression)
     return json.to_json(viewer.programs.program(_text("program", program_id)).evaluate(text))
 
 
-def _members(body: object, *names: str) -> list[object]:
+def _members(body: Any, *names: str) -> list[Any]:
     if not isinstance(body, dict) or set(body) != set(names):
         raise BadQueryError(f"The body must be an object with the members {' and '.join(names)}.")
     return [body[name] for name in names]
 
 
-def _text(name: str, value: object) -> str:
+def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _MAX_EXPRESSION:
         raise BadQueryError(f"{name} must be a text of at most {_MAX_EXPRESSION} characters.")
     if not json.is_unicode(value):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol, TypedDict
+from typing import Any, Final, Protocol, TypedDict
 
-from tb_debugger_plugin.analysis.snapshot import Columns, Json, Range, open_snapshot
+import numpy.typing as npt
+
+from tb_debugger_plugin.analysis.snapshot import Range, open_snapshot
 from tb_debugger_plugin.analysis.values import occurrences
 from tb_debugger_plugin.analysis.values.elements import PARTS
 from tb_debugger_plugin.analysis.values.npy import npy_size_and_parts
@@ -21,7 +23,7 @@ from tb_debugger_plugin.analysis.values.texts import cells
 from tb_debugger_plugin.analysis.values.tiles import make_grid
 from tb_debugger_plugin.index.stored_tensor import StoredElements
 from tb_debugger_plugin.live.viewer.live_value import find_live_value
-from tb_debugger_plugin.server.answers import Answer, Columnar, Download
+from tb_debugger_plugin.server.answers import Columnar, Download
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
@@ -40,6 +42,9 @@ _OCCURRENCES: Final = 1000
 #: Not application/octet-stream, which is the type of columns.
 _NPY: Final = "application/x-npy"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+Columns = dict[str, npt.NDArray[Any]]
 
 
 class Value(Protocol):
@@ -69,7 +74,7 @@ class Value(Protocol):
         """Give the elements."""
         ...
 
-    def to_json(self) -> Json:
+    def to_json(self) -> dict[str, Any]:
         """Return the value without its elements."""
         ...
 
@@ -81,7 +86,7 @@ class Value(Protocol):
         """Return some of its occurrences."""
         ...
 
-    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> Array:
+    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
         """Return one element of each of some occurrences."""
         ...
 
@@ -101,7 +106,7 @@ class _Recorded:
     def page(self, positions: Range) -> Columns:
         return occurrences.page(self._value, positions)
 
-    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> Array:
+    def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
         return occurrences.element_of_each(self._value, columns, indices)
 
 
@@ -122,10 +127,10 @@ def _value(viewer: Viewer, query: Query) -> Iterator[Value]:
         )
 
 
-def of_value(route: Callable[[Value, Query], Answer]) -> Callable[[Viewer, Query], Answer]:
+def of_value(route: Callable[[Value, Query], Any]) -> Callable[[Viewer, Query], Any]:
     """Return a route over a value as one over what the viewer shows."""
 
-    def answer(viewer: Viewer, query: Query) -> Answer:
+    def answer(viewer: Viewer, query: Query) -> Any:
         with _value(viewer, query) as value:
             return route(value, query)
 
@@ -151,7 +156,7 @@ class ValueInfoJson(ValueFactsJson):
     occurrence: int  #: which of these times it is, from 0
 
 
-def info(value: Value, query: Query) -> Json:
+def info(value: Value, query: Query) -> dict[str, Any]:
     """Return what is known of a value, without its elements."""
     total, before = value.count()
     return {**value.to_json(), "num_occurrences": total, "occurrence": before}
@@ -192,7 +197,7 @@ class ValueTextsJson(TypedDict):
     cells: list[list[str]]  #: the texts, row by row
 
 
-def text(value: Value, query: Query) -> Json:
+def text(value: Value, query: Query) -> dict[str, Any]:
     """Return a window of a slice as texts."""
     row, column = (query.optional_position(name) or 0 for name in ("row", "column"))
     rows, columns = (
@@ -205,7 +210,7 @@ def text(value: Value, query: Query) -> Json:
         return {"slice_shape": slicing.shape, "row": row, "column": column, "cells": texts}
 
 
-def summary(value: Value, query: Query) -> Json:
+def summary(value: Value, query: Query) -> dict[str, Any]:
     """Return the statistics of a slice."""
     low, high = query.optional_bound("low"), query.optional_bound("high")
     bins = query.bounded("bins", 1, _MAX_BINS, _BINS)

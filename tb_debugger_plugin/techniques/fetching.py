@@ -17,8 +17,6 @@ from tb_debugger_plugin.capture.tf_types import Array
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.expressions.names import node_of, suggestion
 
-P = ParamSpec("P")
-R = TypeVar("R")
 #: The value of a tensor, or its values if it was computed several times.
 Fetched: TypeAlias = "Array | list[Array]"
 
@@ -56,7 +54,7 @@ def fetch(
     requests = (names,) if isinstance(names, str) else tuple(names)
     rules = _rules(requests)
 
-    def call(*args: P.args, **kwargs: P.kwargs) -> tuple[R, dict[str, Fetched]]:
+    def call(*args: object, **kwargs: object) -> tuple[Any, dict[str, Fetched]]:
         recording = begin_to_fetch(rules)
         try:
             result = function(*args, **kwargs)

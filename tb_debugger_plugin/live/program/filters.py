@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tb_debugger_plugin.errors import UsageError, user_message
-from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, Predicate
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.conditions import NAMES
 
 #: Says of a datum and its value whether the tensor passes.
-Filter: TypeAlias = Callable[[DebugTensorDatum, Any], bool]
+Filter: TypeAlias = Predicate
 
 _log = logging.getLogger("tb_debugger_plugin")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tb_debugger_plugin.analysis.values.elements import SlicedElements
 from tb_debugger_plugin.errors import NotFoundError
@@ -22,6 +22,8 @@ from tb_debugger_plugin.live.viewer.followed_program import FollowedProgram
 from tb_debugger_plugin.live.viewer.live_value import all_tensors, find_live_value
 from tb_debugger_plugin.live.viewer.programs import Listing, Programs
 from tb_debugger_plugin.live.viewer.service import Follower
+
+Facts = Mapping[str, Any]
 
 _FIRST_STATE_S: Final = 5.0
 
@@ -47,11 +49,11 @@ class AttachedPrograms:
         self._programs.close()
         self._library.close()
 
-    def programs(self) -> Sequence[Json]:
+    def programs(self) -> Sequence[Facts]:
         """Return all programs, newest first."""
         return [one.to_json() for one in self._programs.listing().programs]
 
-    def chosen(self) -> Json:
+    def chosen(self) -> Facts:
         """Return the program that commands are for.
 
         Raises:
@@ -80,7 +82,7 @@ class AttachedPrograms:
             raise NotFoundError(f"There is no program {number}; there are {len(found)}.")
         self._id = found[number].id
 
-    def command(self, command: Mapping[str, object]) -> Json:
+    def command(self, command: Facts) -> Facts:
         """Return what came of a command.
 
         Raises:
@@ -92,7 +94,7 @@ class AttachedPrograms:
     def _service(self) -> FollowedProgram:
         return self._programs.program(self._chosen().id)
 
-    def wait(self, seconds: float) -> Json:
+    def wait(self, seconds: float) -> Facts:
         """Return the program when it does not run any more, or after a time."""
 
         def is_there(listing: Listing) -> bool:
@@ -103,12 +105,12 @@ class AttachedPrograms:
         self._wait_for(is_there, seconds)
         return program.to_json()
 
-    def _wait_for(self, is_right: Callable[[Listing], bool], seconds: float) -> None:
+    def _wait_for(self, is_right: Any, seconds: float) -> None:
         end, listing = time.monotonic() + seconds, self._programs.listing()
         while not is_right(listing) and time.monotonic() < end:
             listing = self._programs.listing(listing.version, end - time.monotonic())
 
-    def tensors(self) -> Sequence[Json]:
+    def tensors(self) -> Sequence[Facts]:
         """Return the tensors of the current call."""
         return [json.to_json(one) for one in all_tensors(self._service())]
 
@@ -121,7 +123,7 @@ class AttachedPrograms:
         program = self._service()
         return SlicedElements(elements_of(program.service, find_live_value(program, tensor).tensor))
 
-    def evaluate(self, expression: str) -> Json:
+    def evaluate(self, expression: str) -> Facts:
         """Return the result of an expression over held tensors.
 
         Raises:

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Final, TypedDict
 
 import grpc
 
-from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.live.messages import json
 from tb_debugger_plugin.live.messages.discovery import LiveProgram
 from tb_debugger_plugin.live.messages.messages import Call, Message, Pause, State, Tensor

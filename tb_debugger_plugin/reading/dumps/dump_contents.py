@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum
@@ -32,8 +32,8 @@ class Partition:
     graph_id: str
     graph: DebugGraph
     attributes: Callable[[str], Json] = field(compare=False)
-    graph_def: Callable[[], GraphDef] = field(compare=False)
-    non_debug_graph_def: Callable[[], GraphDef] = field(compare=False)
+    graph_def: Callable[[], Any] = field(compare=False)
+    non_debug_graph_def: Callable[[], Any] = field(compare=False)
 
     def device_of(self, name: str) -> str:
         """Return the device of a node."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -17,7 +17,6 @@ from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
-from tb_debugger_plugin.events.dumps.graphs import GraphDef
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.reading import choose
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, node_of
@@ -143,7 +142,7 @@ class DebugDumpDir:
 
     def find(
         self,
-        predicate: Predicate,
+        predicate: Callable[[DebugTensorDatum, Any], bool],
         first_n: int = 0,
         device_name: str | None = None,
         exclude_node_names: str | None = None,
@@ -229,7 +228,7 @@ class DebugDumpDir:
 
     def get_tensors(
         self, node_name: str, output_slot: int, debug_op: str, device_name: str | None = None
-    ) -> list[Array | NoTensor | None]:
+    ) -> list[Any]:
         """Return the values of a tensor, as often as it was dumped.
 
         Args:
@@ -283,7 +282,7 @@ class DebugDumpDir:
             raise LookupError("There are no graphs: the call failed before it had any.")
         return self._contents.partitions
 
-    def partition_graphs(self) -> list[GraphDef]:
+    def partition_graphs(self) -> list[Any]:
         """Return the graphs of a dump folder as TensorBoard's ``GraphDef``, with the debugger's nodes.
 
         Raises:
@@ -485,7 +484,7 @@ class DebugDumpDir:
         self._python_graph = python_graph
 
     @property
-    def python_graph(self) -> object:
+    def python_graph(self) -> Any:
         """The graph from :meth:`set_python_graph`."""
         return self._python_graph
 
@@ -540,7 +539,7 @@ def _single(values: list[T]) -> T | list[T]:
     return values[0] if len(values) == 1 else values
 
 
-def _value_or_reason(datum: DebugTensorDatum) -> Array | NoTensor | None:
+def _value_or_reason(datum: DebugTensorDatum) -> object:
     try:
         return datum.get_tensor()
     except (FormatError, NotFoundError, OSError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
@@ -21,6 +22,7 @@ from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
+from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.reading.dumps.debug_graph import DebugGraph, GraphNode
 from tb_debugger_plugin.reading.dumps.dump_contents import Partition
 from tb_debugger_plugin.reading.rows import GraphExecution
@@ -140,7 +142,7 @@ def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> Array | NoTensor:
 
 
 def passing(
-    run: Run, rows: Iterable[GraphExecution], predicate: Predicate, name: str
+    run: Run, rows: Iterable[GraphExecution], predicate: Callable[[DebugTensorDatum, Any], bool], name: str
 ) -> Iterator[GraphExecution]:
     """Yield the graph executions that pass a filter.
 
