@@ -14,10 +14,10 @@ from operator import methodcaller
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.snapshot import JsonObject
-from tb_debugger_plugin.events.numbers import Array
 
 #: A JSON-like value, or one of the classes below.
 Answer: TypeAlias = "Encoded | Columnar | Download | JsonObject | Mapping[str, object] | Sequence[object]"
@@ -37,7 +37,7 @@ class Columnar:
     """
 
     header: Mapping[str, object]
-    columns: Mapping[str, Array]
+    columns: Mapping[str, npt.NDArray[np.generic]]
     dictionaries: Mapping[str, list[str]] = field(default_factory=dict)
 
 
@@ -114,7 +114,7 @@ def encode(answer: Columnar) -> bytes:
     return _header(header) + b"".join(blocks)
 
 
-def _block(values: Array) -> bytes:
+def _block(values: npt.NDArray[np.generic]) -> bytes:
     raw = np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes()
     return raw.ljust(-(-len(raw) // _ALIGNMENT) * _ALIGNMENT, b"\0")
 
