@@ -22,13 +22,13 @@ from tb_debugger_plugin.capture import own_recording
 from tests.support.tensorflows_reader import check_every_file_set_below
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def collections_pass_over_what_is_imported() -> None:
     """TensorFlow's own objects take a quarter of a second of each collection, Python's automatic ones too.
 
-    Once, before the first test: a recording does not find graphs, layers and variables that are frozen.
+    A recording does not find the graphs that modules before have left: they are frozen.
     """
-    tf.keras.layers.Dense  # noqa: B018 (imports Keras, which TensorFlow does when it is first used)
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
 
