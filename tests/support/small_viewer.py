@@ -14,21 +14,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from tensorboard.plugins import base_plugin
 from werkzeug.exceptions import NotFound
 from werkzeug.serving import make_server
 
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
-from tb_debugger_plugin.server.plugin import DebuggerPlugin, WsgiApp
+from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tests.support.events import small_program
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 PREFIX = "/data"
 #: Enough for lists that scroll.
 _STEPS = 96
 
 
-def viewer_app(plugin: DebuggerPlugin) -> WsgiApp:
+def viewer_app(plugin: DebuggerPlugin) -> WSGIApplication:
     """Returns an app that answers the routes of a plugin below `PREFIX`."""
     routes = plugin.get_plugin_apps()
     return lambda environ, start_response: routes.get(environ["PATH_INFO"].removeprefix(PREFIX), NotFound())(
