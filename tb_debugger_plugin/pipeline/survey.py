@@ -9,7 +9,6 @@ the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -151,15 +150,6 @@ def walk(files: FileSet, host: int, suffix: str, number: int, state: FileState, 
         if tail_file is not None and tail_file.mode is tail.TailMode.RING:
             chunks.append(Chunk(files, host, suffix, number + 1, batch.state, 0, is_ring=True))
     return Walked(tuple(chunks), batch.state, batch.more)
-
-
-def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """Divide a file into chunks, one after the other."""
-    number, state, more = 0, FileState(), True
-    while more:
-        walked = walk(files, host, suffix, number, state, chunk_bytes)
-        yield from walked.chunks
-        number, state, more = number + 1, walked.state, walked.more
 
 
 def decoder_of(chunk: Chunk, registry: Registry) -> Decoder:

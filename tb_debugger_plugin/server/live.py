@@ -7,10 +7,10 @@ request as JSON. The secret of a program is in no answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 from tb_debugger_plugin.analysis.graph.graphs import PausedOpJson, paused_op
-from tb_debugger_plugin.analysis.snapshot import open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, open_snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tb_debugger_plugin.live.messages import json, messages
@@ -18,8 +18,8 @@ from tb_debugger_plugin.live.viewer.followed_program import LiveProgramJson
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
 
-Answer = dict[str, Any]
-Post = Callable[[Viewer, Any], Answer]
+#: Changes a program, or a file of the user; takes the body of the request.
+Post: TypeAlias = Callable[[Viewer, object], Json]
 
 #: Seconds that a request waits for news: less than the time after which proxies give up.
 _MAX_WAIT_S: Final = 25.0
@@ -64,7 +64,7 @@ def programs(viewer: Viewer, query: Query) -> LiveProgramsJson:
     }
 
 
-def tensors(viewer: Viewer, query: Query) -> Answer:
+def tensors(viewer: Viewer, query: Query) -> Json:
     """Return the tensors of the current call."""
     program = viewer.programs.program(query.text("program"))
     after = query.optional_position("after") or 0
@@ -88,19 +88,19 @@ def paused(viewer: Viewer, query: Query) -> PausedJson:
         return {"run": program.run, "is_complete": is_complete, "status": status(snapshot), "op": op}
 
 
-def _control(viewer: Viewer, body: Any) -> Answer:
+def _control(viewer: Viewer, body: object) -> Json:
     program_id, given = _members(body, "program", "command")
     command = json.from_json(messages.Command, given, "command")
     return json.to_json(viewer.programs.program(_text("program", program_id)).control(command))
 
 
-def _evaluate(viewer: Viewer, body: Any) -> Answer:
+def _evaluate(viewer: Viewer, body: object) -> Json:
     program_id, expression = _members(body, "program", "expression")
     text = _text("expression", expression)
     return json.to_json(viewer.programs.program(_text("program", program_id)).evaluate(text))
 
 
-def _members(body: Any, *names: str) -> list[Any]:
+def _members(body: object, *names: str) -> list[Any]:
     if not isinstance(body, dict) or set(body) != set(names):
         raise BadQueryError(f"The body must be an object with the members {' and '.join(names)}.")
     return [body[name] for name in names]

@@ -10,10 +10,10 @@ import inspect
 import runpy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.errors import UsageError, user_message
-from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, has_inf_or_nan
+from tb_debugger_plugin.events.dumps.datum import Predicate, has_inf_or_nan
 from tb_debugger_plugin.expressions.names import suggestion
 
 # Tensor filters from a Python file that the user names.
@@ -65,8 +65,6 @@ def _takes_two(function: Callable[..., object]) -> bool:
         return False
     return True
 
-
-Predicate: TypeAlias = Callable[[DebugTensorDatum, Any], bool]
 
 HAS_INF_OR_NAN: Final = "has_inf_or_nan"
 

@@ -29,10 +29,10 @@ from tb_debugger_plugin.capture.hooks.hook import hidden
 from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.stacks.calls import RunningCall as Running
 from tb_debugger_plugin.errors import DebuggerError, user_message
+from tb_debugger_plugin.events.dumps.datum import Predicate
 from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.tensor_filters import Predicate
 from tb_debugger_plugin.tfdbg.call_records import CallRecords
 from tb_debugger_plugin.tfdbg.conductor import Conductor, Converse
 from tb_debugger_plugin.tfdbg.dumping_session import empty_folder

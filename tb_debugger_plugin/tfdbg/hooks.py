@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeAlias
 from tensorflow.python.framework import errors
 from tensorflow.python.training import session_run_hook
 
-from tb_debugger_plugin.shell.tensor_filters import Predicate
+from tb_debugger_plugin.events.dumps.datum import Predicate
 from tb_debugger_plugin.tfdbg.asked import Asked, RunMetadata, RunOptions, of_run
 from tb_debugger_plugin.tfdbg.dumping_session import DumpRoot, WatchFunction
 from tb_debugger_plugin.tfdbg.local_session import LocalDebugger, Running

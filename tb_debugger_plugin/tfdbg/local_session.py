@@ -20,6 +20,7 @@ from tensorflow.python.framework import errors
 
 from tb_debugger_plugin.capture.session_runs import op_times
 from tb_debugger_plugin.capture.tf_types import TfGraph, TfSession
+from tb_debugger_plugin.events.dumps.datum import Predicate
 from tb_debugger_plugin.events.dumps.names import CALL_TIMES, GRAPH, device_folder
 from tb_debugger_plugin.events.framing import frame
 from tb_debugger_plugin.events.messages import DebugEvent, Message, SessionRequest
@@ -27,7 +28,7 @@ from tb_debugger_plugin.shell.commands.table import COMMANDS
 from tb_debugger_plugin.shell.program import Call, Detach, Leave, Resume, RunRequest
 from tb_debugger_plugin.shell.settings import Settings, user_file
 from tb_debugger_plugin.shell.shell import Shell
-from tb_debugger_plugin.shell.tensor_filters import Predicate, TensorFilters
+from tb_debugger_plugin.shell.tensor_filters import TensorFilters
 from tb_debugger_plugin.tfdbg.asked import Asked, RunMetadata, RunOptions
 from tb_debugger_plugin.tfdbg.call_folders import CallFolder, CallFolders, Watched
 from tb_debugger_plugin.tfdbg.conductor import Conductor

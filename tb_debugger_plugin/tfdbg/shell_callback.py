@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tb_debugger_plugin.capture.keras_call import KerasCall
 from tb_debugger_plugin.capture.stacks.calls import RunningCall
-from tb_debugger_plugin.shell.tensor_filters import Predicate
+from tb_debugger_plugin.events.dumps.datum import Predicate
 from tb_debugger_plugin.tfdbg.function_shell import FunctionShell, shell
 
 

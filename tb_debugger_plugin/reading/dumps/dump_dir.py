@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from tb_debugger_plugin.analysis.snapshot import Json, SqlRow
 from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
-from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor, Predicate
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.reading import choose
@@ -142,7 +142,7 @@ class DebugDumpDir:
 
     def find(
         self,
-        predicate: Callable[[DebugTensorDatum, Any], bool],
+        predicate: Predicate,
         first_n: int = 0,
         device_name: str | None = None,
         exclude_node_names: str | None = None,

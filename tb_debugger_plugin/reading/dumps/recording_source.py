@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.source.sources import stack_frames, stack_of
@@ -18,7 +17,7 @@ from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.values.slicing import slicing_of
 from tb_debugger_plugin.errors import NotFoundError, QueryError, UsageError, user_message
-from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor
+from tb_debugger_plugin.events.dumps.datum import DebugTensorDatum, NoTensor, Predicate
 from tb_debugger_plugin.events.dumps.files import CoreMetadata
 from tb_debugger_plugin.events.dumps.names import IDENTITY
 from tb_debugger_plugin.events.modes import TensorDebugMode
@@ -142,7 +141,7 @@ def _tensor(snapshot: Snapshot, datum: DebugTensorDatum) -> Array | NoTensor:
 
 
 def passing(
-    run: Run, rows: Iterable[GraphExecution], predicate: Callable[[DebugTensorDatum, Any], bool], name: str
+    run: Run, rows: Iterable[GraphExecution], predicate: Predicate, name: str
 ) -> Iterator[GraphExecution]:
     """Yield the graph executions that pass a filter.
 

@@ -7,24 +7,35 @@ from __future__ import annotations
 
 import math
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
 import pytest
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED
+from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, TAILED, FileSet
 from tb_debugger_plugin.events.locations import Location, location
 from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.source import FileState
 from tb_debugger_plugin.pipeline import tables
 from tb_debugger_plugin.pipeline.layout import cut, lay_out
-from tb_debugger_plugin.pipeline.survey import chunks_of, survey
+from tb_debugger_plugin.pipeline.survey import CHUNK_BYTES, Chunk, survey, walk
 from tests.support.answers import QUERIES, answers_of
 from tests.support.checkout import ROOT
 from tests.support.events import Recording, full_health, small_program
 from tests.support.jobs import write_job
 from tests.support.tails import build_tail
+
+
+def chunks_of(files: FileSet, host: int, suffix: str, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """Divide a file into chunks, one after the other."""
+    number, state, more = 0, FileState(), True
+    while more:
+        walked = walk(files, host, suffix, number, state, chunk_bytes)
+        yield from walked.chunks
+        number, state, more = number + 1, walked.state, walked.more
 
 
 def convert_here(
