@@ -72,6 +72,15 @@ def loops() -> Callable[[], Results]:
     return lambda: [looped(X).numpy()]
 
 
+def branches() -> Callable[[], Results]:
+    @tf.function
+    def branched(x: tf.Tensor, flag: tf.Tensor) -> tf.Tensor:
+        y = tf.cond(flag, lambda: tf.exp(x), lambda: tf.square(x) * 3.0)
+        return tf.switch_case(tf.cast(flag, tf.int32), [lambda: y + 1.0, lambda: tf.sqrt(tf.abs(y))])
+
+    return lambda: [branched(X, tf.constant(flag)).numpy() for flag in (True, False)]
+
+
 def gradients() -> Callable[[], Results]:
     w = tf.Variable(W)
 
@@ -89,6 +98,26 @@ def gradients() -> Callable[[], Results]:
         return [step(X).numpy(), step(X).numpy(), w.numpy()]
 
     return steps
+
+
+def pipelines() -> Callable[[], Results]:
+    mean = tf.function(lambda x: tf.reduce_mean(tf.square(x)))
+
+    def run() -> Results:
+        rows = tf.data.Dataset.from_tensor_slices(X).map(
+            lambda row: tf.math.log(tf.abs(row) + 1.0), num_parallel_calls=2
+        )
+        return [mean(row).numpy() for row in rows.batch(2).prefetch(2)]
+
+    return run
+
+
+def parallel_ops() -> Callable[[], Results]:
+    @tf.function
+    def parallel(x: tf.Tensor) -> tf.Tensor:
+        return tf.stack([tf.reduce_sum(tf.sin(x * float(i)) + tf.exp(x / (i + 1.0))) for i in range(8)])
+
+    return lambda: [parallel(X).numpy()]
 
 
 def sessions() -> Callable[[], Results]:
@@ -111,7 +140,7 @@ def _assert_same_bits(actual: Results, expected: Results) -> None:
         np.testing.assert_array_equal(np.ravel(one).view(np.int32), np.ravel(other).view(np.int32))
 
 
-@pytest.mark.parametrize("make", [nested, loops, gradients, sessions])
+@pytest.mark.parametrize("make", [nested, loops, branches, gradients, pipelines, parallel_ops, sessions])
 def test_steps_and_breakpoints_at_any_tensors_change_no_bit_of_the_results(
     stepped: Debugger, make: Make
 ) -> None:
