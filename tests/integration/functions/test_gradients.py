@@ -117,6 +117,42 @@ def test_a_persistent_tape_may_be_asked_twice(tmp_path: Path) -> None:
     assert gradients_on_record(read(tmp_path), "SqrtGrad") == [counts(gradients[0]), counts(np.zeros(3))]
 
 
+def test_second_derivatives_by_tapes_around_a_function_are_seen(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.sin(x) * x)
+
+    def second(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            first = inner.gradient(y, x)
+        return outer.gradient(first, x)
+
+    x = tf.constant(X)
+    plain = second(x)
+    with tb_debugger_plugin.record(tmp_path):
+        result = second(x)
+    np.testing.assert_array_equal(result, plain)
+    recorded = read(tmp_path)
+    assert counts(np.cos(X)) in gradients_on_record(recorded, "Cos")
+    assert any("backward" in name for name, _ in graphs_of_calls(recorded).values())
+
+
+def test_a_forward_accumulator_around_a_function_is_seen(tmp_path: Path) -> None:
+    function = tf.function(lambda x: tf.math.log(x, name="log"))
+    x = tf.constant(X)
+    with tb_debugger_plugin.record(tmp_path):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+            y = function(x)
+        jvp = forward.jvp(y)
+    recorded = read(tmp_path)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(jvp, 1 / X)
+        assert counts(np.log(X)) in gradients_on_record(recorded, "Log")
+    assert counts(jvp) in [trace.counts for trace in recorded.traces if trace.op_type != "Placeholder"]
+
+
 def test_custom_and_recomputed_gradients_of_eager_ops_are_seen(tmp_path: Path) -> None:
     @tf.custom_gradient
     def clipped(x: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
