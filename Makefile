@@ -7,7 +7,7 @@ LOGDIR ?= demo_logdir
 # The TensorFlow of `make test-tf`, and its Python where that is not the one of VENV.
 VERSION ?= 2.16.2
 TF_PYTHON ?=
-# The Python of `make test-oldest`: the oldest that the package takes, where there is one.
+# The Python of `make test-oldest`: the oldest that the package takes; its dependencies do not build with a newer one.
 OLDEST_PYTHON ?= $(shell python3.10 -c 'import sys; print(sys.executable)' 2>/dev/null)
 # Passed on: to tbdbg by `make demo`, to pytest by `make test`, to the benchmarks by `make bench-…`.
 ARGS   ?=
@@ -111,7 +111,8 @@ test-oldest: build/oldest/.made ## the viewer's tests with the oldest versions t
 
 build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing the oldest versions into $(@D)"
-	@$(or $(OLDEST_PYTHON),$(PY)) -m venv $(@D)
+	@test -n "$(OLDEST_PYTHON)" || { echo "Python 3.10 is needed: make test-oldest OLDEST_PYTHON=/path/to/python3.10"; exit 1; }
+	@$(OLDEST_PYTHON) -m venv $(@D)
 	@$(PY) -m build_steps.oldest > $(@D)/oldest.txt
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -c $(@D)/oldest.txt -e '.[shell]' 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@

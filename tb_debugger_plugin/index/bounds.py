@@ -8,11 +8,21 @@ Invariant: equal texts stay equal and different ones stay different, so ids stil
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import MutableSequence
 from typing import Final
 
-from tb_debugger_plugin.events.messages import Message, parse_event
+from google.protobuf.message import DecodeError
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events.messages import (
+    BriefEvent,
+    CodeLocation,
+    Message,
+    StaticTensor,
+    parse_event,
+)
 
 #: Records below this size are not cut.
 MIN_BYTES: Final = 1 << 16
@@ -22,6 +32,8 @@ MAX_TEXT: Final = 4096
 MAX_ENTRIES: Final = 1 << 16
 #: Lines of a source file.
 MAX_LINES: Final = 1 << 20
+#: Stacks, and static tensors, that are kept parsed.
+_MOST_PARSED: Final = 1024
 #: Messages that are never cut, because they hold a recorded tensor.
 _WHOLE: Final = frozenset({"TensorProto"})
 #: Fields that nothing reads, and that are mostly the longest of all.
@@ -44,6 +56,46 @@ def parse_bounded(payload: bytes) -> Message:
                 event.debugged_graph.ClearField(name)
         _bound(event)
     return event
+
+
+def parse_brief(payload: bytes) -> Message:
+    """Decode a record of a short file and cut it; return a ``BriefEvent``.
+
+    Args:
+      payload: The bytes of the record.
+
+    Raises:
+      FormatError: The bytes are not a serialised ``DebugEvent``.
+    """
+    if len(payload) > MIN_BYTES:
+        return brief(parse_bounded(payload))
+    try:
+        event = BriefEvent.FromString(payload)
+        if event.HasField("graph_op_creation"):
+            creation = event.graph_op_creation
+            location_of(creation.code_location)
+            for output in creation.outputs:
+                output_of(output)
+    except DecodeError as error:
+        raise FormatError(f"a record is not a DebugEvent: {error}") from error
+    return event
+
+
+def brief(event: Message) -> Message:
+    """Return a ``DebugEvent`` as a ``BriefEvent``."""
+    return BriefEvent.FromString(event.SerializeToString())
+
+
+@functools.lru_cache(_MOST_PARSED)
+def location_of(serialized: bytes) -> Message:
+    """Return the ``CodeLocation`` of an op of a ``BriefEvent``; it must not be changed."""
+    return CodeLocation.FromString(serialized)
+
+
+@functools.lru_cache(_MOST_PARSED)
+def output_of(serialized: bytes) -> Message:
+    """Return the ``StaticTensor`` of an output of a ``BriefEvent``; it must not be changed."""
+    return StaticTensor.FromString(serialized)
 
 
 def bounded_text(text: str) -> str:

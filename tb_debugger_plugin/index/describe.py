@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 
@@ -19,6 +19,7 @@ from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.tensorflow_names import vectorized_from
+from tb_debugger_plugin.index.bounds import location_of, output_of
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
@@ -72,6 +73,14 @@ def _empty_columns() -> dict[str, dict[str, list[object]]]:
     return {table: {name: [] for name in ROWS[table]._fields} for table in _BY_COLUMN}
 
 
+class _Output(NamedTuple):
+    """What is known of an output before the op runs; its shape is a number of the registry."""
+
+    dtype: int
+    shape: int
+    gradient_of: tuple[str, ...]
+
+
 @dataclass
 class Describer:
     """Collects rows from the short files; lives as long as the indexer.
@@ -96,10 +105,11 @@ class Describer:
     # Numbers of the registry, which are found faster here; emptied by the next commit.
     _shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
     _stacks: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    _outputs: dict[bytes, _Output] = field(default_factory=dict)
     _in_ring: bool = False
 
     def add(self, host: int, event: Message) -> None:
-        """Add one event of the host's short files."""
+        """Add one event of the host's short files, a ``BriefEvent`` if it has an op."""
         kind = event.WhichOneof("what")
         handler = _HANDLERS.get(kind)
         if handler is not None:
@@ -122,6 +132,7 @@ class Describer:
                 column.clear()
         self._shapes.clear()
         self._stacks.clear()
+        self._outputs.clear()
         return changed
 
     def take_back(self, connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -224,17 +235,17 @@ class Describer:
     def _op(self, host: int, event: Message) -> None:
         creation = event.graph_op_creation
         registry = self.registry
-        graph = registry.graph(host, creation.graph_id)
-        if registry.knows_op(graph, creation.op_name):
+        graph, name = registry.graph(host, creation.graph_id), creation.op_name
+        if registry.knows_op(graph, name):
             return  # a graph may pass through the recorder twice
         row = OpRow(
             graph,
-            creation.op_name,
+            name,
             creation.op_type,
             creation.device_name or None,
             creation.num_outputs,
             event.wall_time,
-            self._stack_of(host, graph, creation),
+            self._stack_of(host, graph, name, creation.code_location),
             creation.layer or None,
             creation.variable or None,
             creation.attributes,
@@ -243,7 +254,7 @@ class Describer:
         op = registry.describe_op(row)
         for position, graph_id in enumerate(creation.called_graph_ids):
             self.rows["op_graphs"].append(OpGraphRow(op, position, registry.graph(host, graph_id)))
-        self._op_outputs(op, creation)
+        self._op_outputs(op, creation.output_tensor_ids, creation.outputs)
         self._edges(graph, op, creation.input_names)
         waits_for = creation.control_input_names
         if waits_for:
@@ -251,14 +262,13 @@ class Describer:
             edges["op"].extend([op] * len(waits_for))
             edges["source_op"].extend([registry.op(graph, name) for name in waits_for])
 
-    def _stack_of(self, host: int, graph: int, creation: Message) -> int:
+    def _stack_of(self, host: int, graph: int, name: str, location: bytes) -> int:
         """Return the stack of an op; copies for all elements are made on the line of the vectorized map."""
-        original = vectorized_from(creation.op_name)
+        original = vectorized_from(name)
         stack = None if original is None else self.registry.stack_of_op(graph, original)
-        return self._stack(host, creation.code_location) if stack is None else stack
+        return self._stack(host, location) if stack is None else stack
 
-    def _op_outputs(self, op: int, creation: Message) -> None:
-        ids, outputs = creation.output_tensor_ids, creation.outputs
+    def _op_outputs(self, op: int, ids: Sequence[int], outputs: Sequence[bytes]) -> None:
         num_ids, num_outputs = len(ids), len(outputs)
         count = max(num_ids, num_outputs)
         columns = self.columns["op_outputs"]
@@ -267,21 +277,23 @@ class Describer:
         columns["tensor_id"].extend(ids)
         if num_ids < count:
             columns["tensor_id"].extend([None] * (count - num_ids))
-        for output in outputs:
-            dtype, shape = self._static(output)
-            columns["dtype"].append(dtype)
-            columns["shape"].append(shape)
-        if num_outputs < count:
-            columns["dtype"].extend([0] * (count - num_outputs))
-            columns["shape"].extend([-1] * (count - num_outputs))
-        for slot, output in enumerate(outputs):
+        dtypes, shapes = columns["dtype"], columns["shape"]
+        for slot, serialized in enumerate(outputs):
+            output = self._outputs.get(serialized)
+            if output is None:
+                output = self._outputs[serialized] = self._output(output_of(serialized))
+            dtypes.append(output.dtype)
+            shapes.append(output.shape)
             for variable in output.gradient_of:
                 self.rows["gradients"].append(GradientRow(op, slot, variable))
+        if num_outputs < count:
+            dtypes.extend([0] * (count - num_outputs))
+            shapes.extend([-1] * (count - num_outputs))
 
-    def _static(self, tensor: Message) -> tuple[int, int]:
+    def _output(self, tensor: Message) -> _Output:
         if tensor.unknown_rank:
-            return _dtype(tensor.dtype), -1
-        return self._static_of(tensor.dtype, tuple(tensor.dims))
+            return _Output(_dtype(tensor.dtype), -1, tuple(tensor.gradient_of))
+        return _Output(*self._static_of(tensor.dtype, tuple(tensor.dims)), tuple(tensor.gradient_of))
 
     def _static_of(self, dtype: int, dims: tuple[int, ...]) -> tuple[int, int]:
         shape = self._shapes.get(dims)
@@ -289,24 +301,23 @@ class Describer:
             shape = self._shapes[dims] = self.registry.shape(shape_text(dims), len(dims))
         return _dtype(dtype), shape
 
-    def _stack(self, host: int, location: Message) -> int:
+    def _stack(self, host: int, location: bytes) -> int:
         # Comparing a long stack as bytes takes a third of the time that comparing its frames takes.
-        key = host, location.SerializeToString()
-        stack = self._stacks.get(key)
+        stack = self._stacks.get((host, location))
         if stack is None:
-            stack = self._stacks[key] = self.registry.stack(host, location)
+            stack = self._stacks[host, location] = self.registry.stack(host, location_of(location))
         return stack
 
     def _edges(self, graph: int, op: int, input_names: Sequence[str]) -> None:
         edges = self.columns["edges"]
         edges["op"].extend([op] * len(input_names))
         edges["input_slot"].extend(range(len(input_names)))
-        source_ops, source_slots, registry = edges["source_op"], edges["source_slot"], self.registry
+        source_ops, source_slots, number_of = edges["source_op"], edges["source_slot"], self.registry.op
         for name in input_names:
             source, _, slot = name.rpartition(":")
             if not source or not slot.isascii() or not slot.isdigit() or len(slot) > 9:
                 source, slot = name, "0"
-            source_ops.append(registry.op(graph, source))
+            source_ops.append(number_of(graph, source))
             source_slots.append(int(slot))
 
     def _op_attributes(self, host: int, event: Message) -> None:
@@ -323,7 +334,7 @@ class Describer:
     def _session_request(self, host: int, event: Message) -> None:
         request = event.session_request
         rows = self.rows["session_requests"]
-        number, stack = request.number, self._stack(host, request.code_location)
+        number, stack = request.number, self._stack(host, request.code_location.SerializeToString())
         for position, feed in enumerate(request.feeds):
             dtype, shape = self._static_of(feed.dtype, tuple(feed.dims))
             rows.append(SessionRequestRow(host, number, "feed", position, feed.name, dtype, shape, stack))

@@ -23,7 +23,7 @@ from tb_debugger_plugin.events import framing, tail
 from tb_debugger_plugin.events.fileset import TAILED, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.events.messages import Message
-from tb_debugger_plugin.index.bounds import parse_bounded
+from tb_debugger_plugin.index.bounds import parse_brief
 from tb_debugger_plugin.index.frames import FrameReader, RecordFrames
 from tb_debugger_plugin.index.records import Decoder, Rows, join
 
@@ -236,7 +236,7 @@ class SetFile:
     def _parse(self, batch: Batch, frames: RecordFrames) -> None:
         for row, offset in enumerate(frames.offsets.tolist()):
             try:
-                event = parse_bounded(frames.payload(row))
+                event = parse_brief(frames.payload(row))
             except FormatError as error:
                 batch.note([unreadable(self.path.name, offset, str(error))])
                 continue
@@ -361,7 +361,7 @@ def ring_events(ring: RingBytes) -> Iterator[Message]:
     """Yield the decoded records; leaves out those that cannot be decoded."""
     for _, payload in framing.read_records(ring.data)[0]:
         try:
-            yield parse_bounded(payload)
+            yield parse_brief(payload)
         except FormatError:
             continue
 

@@ -16,7 +16,7 @@ from typing import Final
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, tensor_of
 from tb_debugger_plugin.events.messages import DebugEvent, Message
-from tb_debugger_plugin.index.bounds import bounded_text
+from tb_debugger_plugin.index.bounds import bounded_text, brief
 from tb_debugger_plugin.index.describe import Describer
 
 #: Ops of a session that hand tensors from device to device.
@@ -125,7 +125,7 @@ class GraphDescriber:
             location = self._location_of(node.name)
             if location is not None:
                 event.graph_op_creation.code_location.CopyFrom(location)
-            self._describer.add(0, event)
+            self._describer.add(0, brief(event))
 
 
 def _num_outputs(graph: PartitionGraph) -> dict[str, int]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.framing import EndKind, frame, read_records
-from tb_debugger_plugin.events.messages import DebugEvent
+from tb_debugger_plugin.events.messages import BriefEvent, DebugEvent
 from tb_debugger_plugin.index import bounds
-from tb_debugger_plugin.index.bounds import bounded_text, parse_bounded
+from tb_debugger_plugin.index.bounds import bounded_text, location_of, output_of, parse_bounded, parse_brief
 from tests.support.events import Recording, full_health, snapshot_of
 
 _LONG = "x" * 200_000
@@ -37,6 +40,35 @@ def test_texts_and_lists_anywhere_in_a_long_record_are_cut(monkeypatch):
     assert actual.op_name == actual.input_names[0] == actual.code_location.stack_frame_ids[9]
     assert len(actual.op_name) <= bounds.MAX_TEXT
     assert actual.output_tensor_ids == list(range(10)) and len(actual.input_names) == 10
+
+
+@pytest.mark.parametrize("filler", ["x", _LONG], ids=["short", "long"])
+def test_a_brief_event_keeps_an_ops_stack_and_outputs_as_the_bytes_of_whole_ones(filler):
+    event = DebugEvent(wall_time=2.0)
+    op = event.graph_op_creation
+    op.op_name = "y"
+    op.device_name = filler
+    op.code_location.stack_frame_ids.extend(["a", filler])
+    op.outputs.add(dtype=1, dims=[2, -1], gradient_of=["w"])
+    op.outputs.add(unknown_rank=True)
+    payload = event.SerializeToString()
+    actual, expected = parse_brief(payload), parse_bounded(payload)
+    assert (actual.wall_time, actual.graph_op_creation.op_name) == (2.0, "y")
+    assert location_of(actual.graph_op_creation.code_location) == expected.graph_op_creation.code_location
+    assert [*map(output_of, actual.graph_op_creation.outputs)] == [*expected.graph_op_creation.outputs]
+
+
+@pytest.mark.parametrize("field", ["code_location", "outputs"])
+def test_a_brief_event_is_refused_where_a_whole_one_is(field):
+    op = BriefEvent().graph_op_creation
+    if field == "outputs":
+        op.outputs.append(b"\xff")
+    else:
+        op.code_location = b"\xff"
+    payload = BriefEvent(graph_op_creation=op).SerializeToString()
+    for parse in (parse_bounded, parse_brief):
+        with pytest.raises(FormatError, match="a record is not a DebugEvent"):
+            parse(payload)
 
 
 def test_a_recorded_tensor_is_not_cut_and_a_graph_is_kept_without_its_definition(monkeypatch):
