@@ -100,7 +100,7 @@ test-tf: $(TF_VENV)/.made ## the recorder's tests with another TensorFlow (VERSI
 
 $(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing TensorFlow $(VERSION) into $(@D)"
-	@$(or $(TF_PYTHON),$(PY)) -m venv $(@D)
+	@$(or $(TF_PYTHON),$(PY)) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn \
 	    'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@
@@ -112,7 +112,7 @@ test-oldest: build/oldest/.made ## the viewer's tests with the oldest versions t
 build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing the oldest versions into $(@D)"
 	@test -n "$(OLDEST_PYTHON)" || { echo "Python 3.10 is needed: make test-oldest OLDEST_PYTHON=/path/to/python3.10"; exit 1; }
-	@$(OLDEST_PYTHON) -m venv $(@D)
+	@$(OLDEST_PYTHON) -m venv --clear $(@D)
 	@$(PY) -m build_steps.oldest > $(@D)/oldest.txt
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -c $(@D)/oldest.txt -e '.[shell]' 'setuptools<82' pytest pytest-timeout hypothesis
 	@touch $@

@@ -7,10 +7,10 @@ JUnit file. The exit code is 3 when `--fail-on` names a severity and an alert ha
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from tb_debugger_plugin.analysis.alerts.groups import GROUPINGS, grouped
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.analysis.snapshot import Json
@@ -50,7 +50,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=_a_count, metavar="N", help=f"only the first N alerts (default: {_SHOWN}; JSON: all)"
     )
-    parser.add_argument("--group-by", choices=_GROUPS, help="count alerts by what they have in common")
+    parser.add_argument("--group-by", choices=GROUPINGS, help="count alerts by what they have in common")
     parser.add_argument("--junit", metavar="FILE", help="also write a JUnit file, a test case for each rule")
 
 
@@ -76,41 +76,8 @@ def _shown(facts: Json, group_by: str | None, limit: int | None) -> Json:
     counted = {name: value for name, value in facts.items() if name != "alerts"} | {"num_alerts": len(alerts)}
     if group_by is None:
         return {**counted, "alerts": alerts[:limit]}
-    groups = _groups(alerts, _GROUPS[group_by])
+    groups = grouped(alerts, group_by)
     return {**counted, "num_groups": len(groups), "groups": groups[:limit]}
-
-
-def _groups(alerts: list[Json], key: Callable[[Json], str]) -> list[Json]:
-    """Count alerts, which are in the order of urgency; so are the groups."""
-    groups: dict[str, list[Json]] = {}
-    for alert in alerts:
-        groups.setdefault(key(alert), []).append(alert)
-    return [
-        {
-            "group": name,
-            "severity": group[0]["severity"],
-            "num_alerts": len(group),
-            "count": sum(alert["count"] for alert in group),
-            "alert_types": sorted({alert["alert_type"] for alert in group}),
-            "first": group[0],
-        }
-        for name, group in groups.items()
-    ]
-
-
-def _line_words(alert: Json) -> str:
-    source = alert["source"]
-    return "no line" if source is None else f"{source['path']}:{source['line']}"
-
-
-#: What the alerts of a group have in common.
-_GROUPS: Final[dict[str, Callable[[Json], str]]] = {
-    "rule": lambda alert: str(alert["alert_type"]),
-    "layer": lambda alert: alert["layer"] or "no layer",
-    "line": _line_words,
-    "op": lambda alert: alert["op_type"] or "no op",
-    "process": lambda alert: str(alert["process"]),
-}
 
 
 def _a_count(text: str) -> int:

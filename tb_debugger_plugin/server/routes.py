@@ -363,6 +363,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/alerts": _heavy("/alerts", _alerts),
     "/alerts/rules": _heavy("/alerts/rules", rules.rules),
     "/alerts/found": _heavy("/alerts/found", rules.found),
+    "/alerts/groups": _heavy("/alerts/groups", rules.grouped),
     "/alerts/explained": _heavy("/alerts/explained", rules.explained),
     "/diagnosis": _heavy("/diagnosis", _diagnosis),
     "/verdict": _heavy("/verdict", _verdict),

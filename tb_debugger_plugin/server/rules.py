@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, TypedDict, TypeVar
 
-from tb_debugger_plugin.analysis.alerts import findings, pages
+from tb_debugger_plugin.analysis.alerts import findings, groups, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
@@ -90,6 +90,31 @@ def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Json:
         "num_alerts": len(every),
         "alerts": pages.findings_json(snapshot, every[page.begin : page.end]),
     }
+
+
+class AlertGroupsJson(RangeJson):
+    """The answer of the route ``alerts/groups``."""
+
+    num_groups: int  #: length of the list
+    num_alerts: int  #: how many alerts, tensors and values all groups have together
+    num_tensors: int
+    count: int
+    groups: list[groups.AlertGroupJson]  #: the groups of the range, that of the most urgent alert first
+
+
+def grouped(snapshot: Snapshot, query: Query) -> AlertGroupsJson:
+    """Return a range of the groups of what breaks the rules that are asked for and is not meant."""
+    settings = settings_of(snapshot, query)
+    by = query.choice("by", tuple(groups.GROUPINGS))
+    return _in_sentences(lambda: _grouped(snapshot, query, settings, by))
+
+
+def _grouped(snapshot: Snapshot, query: Query, settings: RuleSettings, by: str) -> AlertGroupsJson:
+    every = [one for one in pages.by_urgency(findings.verdicts(snapshot, settings)) if one.allowed is None]
+    found = groups.grouped(pages.findings_json(snapshot, every), by)
+    page = query.range(len(found), may_end_later=True)
+    totals = {name: sum(group[name] for group in found) for name in ("num_alerts", "num_tensors", "count")}
+    return {**vars(page), "num_groups": len(found), **totals, "groups": found[page.begin : page.end]}
 
 
 class ExplainedJson(TypedDict):

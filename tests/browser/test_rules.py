@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from playwright.sync_api import expect
 
@@ -15,9 +17,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A TensorBoard on a run whose gradient is 1, 2, … 8, and the folder of the run."""
+    """A TensorBoard on a run whose gradient is 1, 2, … 8, then a NaN; and the folder of the run."""
     logdir = tmp_path_factory.mktemp("logs")
     steps = [{"gradient_tape/MatMul": [[float(n), 0.5]], "Relu": [1.0, 0.0]} for n in range(1, 9)]
+    steps.append({"Tanh": [math.nan]})
     training(logdir / "train", steps).close()
     with tensorboard(logdir, logdir / "tensorboard.txt") as address:
         yield address, logdir / "train"
@@ -87,6 +90,20 @@ def test_what_is_called_meant_is_kept_beside_the_run(page, served):
     expect(page.part("count-DeadReluAlert")).to_have_text("0")
     (entry,) = read_allowed(served[1] / FILE_NAME)
     assert (entry.rule, entry.op_name, entry.reason) == ("DeadReluAlert", "Relu", "It is sparse.")
+
+
+def test_alerts_are_grouped_by_what_the_reader_chooses(page):
+    page.part("alert-groups").locator("summary").click()
+    groups = page.part("alert-groups").get_by_role("listitem")
+    expect(page.part("group-totals")).to_contain_text("1 tensor, 1 value")
+    expect(groups).to_have_count(1)
+    expect(groups).to_contain_text("out")
+    page.part("group-by").select_option(label="op type")
+    expect(groups).to_contain_text("Tanh")
+    expect(groups).to_contain_text("NaN or ∞ · 1 value · first Tanh:0")
+    assert page.serious_violations() == []
+    groups.get_by_role("button").click()
+    expect(page.part("graph-structure-op")).to_contain_text("Tanh")
 
 
 def test_the_open_rules_have_no_serious_problem_of_access(page):

@@ -44,6 +44,7 @@ HOSTILE: Final = (
 PARAMETERS: Final = (
     *(
         "run",
+        "by",
         "begin",
         "end",
         "alert_type",

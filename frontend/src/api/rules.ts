@@ -7,6 +7,18 @@ import type { Client } from "./fetch";
 /** Alerts of a rule that the page lists; the rest is on the command line. */
 const SHOWN = 200;
 
+/** What the alerts of a group have in common, and how the page says it. */
+export const GROUPINGS = {
+  layer: "layer",
+  variable: "variable",
+  line: "line",
+  op: "op type",
+  function: "function",
+  process: "process",
+  rule: "rule",
+} as const;
+export type Grouping = keyof typeof GROUPINGS;
+
 /** What is meant, as `tbdbg_allow.toml` has it. */
 export interface Meant {
   readonly rule: string;
@@ -23,6 +35,18 @@ export function ruleRoutes(client: Client) {
       const counted = await client.json("alerts/found", { run, ...query, end: 0 }, answers.findings, signal);
       const end = Math.min(SHOWN, counted.num_alerts);
       return client.json("alerts/found", { run, ...query, end }, answers.findings, signal);
+    },
+    /** What breaks the recommended rules, by what it has in common. */
+    alertGroups: async (run: ids.RunName, by: Grouping, signal?: AbortSignal) => {
+      const query = { run, rules: "recommended", by };
+      const { num_groups } = await client.json(
+        "alerts/groups",
+        { ...query, end: 0 },
+        answers.alertGroups,
+        signal,
+      );
+      const end = Math.min(SHOWN, num_groups);
+      return client.json("alerts/groups", { ...query, end }, answers.alertGroups, signal);
     },
     /** Explains an alert of the list by its position. */
     explained: async (run: ids.RunName, query: Record<string, string>, index: number, signal?: AbortSignal) =>

@@ -5,6 +5,7 @@ import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
 import { createDiagnoses, createOrigins } from "./alerts/derived";
+import { createAlertGroups } from "./alerts/groups";
 import { createRules } from "./alerts/rules";
 import { createAlertFacts, createAlertKeeping, createAlertVerbs, createOriginVerbs } from "./alerts/verbs";
 import { browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
@@ -47,6 +48,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
+    alertGroups: createAlertGroups(deps, derived.verdict),
     rules: createRules(deps, timer),
     access,
     comparison,

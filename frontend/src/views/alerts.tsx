@@ -9,6 +9,7 @@ import { displayName, isFunctionName, tensorName } from "../model/names";
 import { processOf } from "../model/processes";
 import { roleOf, roleWords } from "../model/role";
 import { firstCauseLabel } from "../model/verdict";
+import { AlertGroups } from "./alert_groups";
 import { Elements, Explanation } from "./cause_parts";
 import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
@@ -23,7 +24,7 @@ type Uses = Takes<
   "alert" | "alertList" | "alertType" | "alertTypes" | "lists" | "status" | "verdict",
   "firstBad" | "firstBadValue" | "originList" | "origins",
   "focusAlert" | "nextAlert" | "previousAlert" | "setAlertType",
-  typeof GapList | typeof OriginCard | typeof Rules
+  typeof AlertGroups | typeof GapList | typeof OriginCard | typeof Rules
 >;
 
 export function Alerts({ store }: With<Uses>) {
@@ -37,6 +38,7 @@ export function Alerts({ store }: With<Uses>) {
     >
       <VerdictBox store={store} isAlone={total === 0} />
       {total > 0 && <Found store={store} />}
+      <AlertGroups store={store} />
       <Rules store={store} />
     </Panel>
   );
@@ -79,7 +81,8 @@ function VerdictBox({ store, isAlone }: VerdictBoxProps) {
   if (verdict === undefined) return isAlone ? <Hint>Asking the alert rules …</Hint> : null;
   if (verdict.kind === "bad" && !isAlone) return null;
   return (
-    <div class="verdict-box scroll" role="status" data-testid="verdict">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the keyboard
+    <div class="verdict-box scroll" role="status" tabIndex={0} data-testid="verdict">
       <b class={verdict.is_good ? "good" : verdict.kind === "rules" ? "warning" : ""}>
         {verdict.is_good && "✓ "}
         {verdict.headline}

@@ -196,7 +196,7 @@ function Tensors({ store, finding }: With<Uses, { finding: Finding }>) {
   const whose = finding.variable ?? finding.gradient_of.join(", ");
   return (
     <>
-      <Button act={() => focus(store, finding)}>
+      <Button act={() => focusFinding(store, finding)}>
         <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
       </Button>
       {whose !== "" && <span>for {whose}</span>}
@@ -217,8 +217,8 @@ function Why({ store }: With<Uses>) {
   );
 }
 
-function focus(
-  store: Of<Uses>,
+export function focusFinding(
+  store: Of<"focusExecution" | "focusGraphExecution">,
   { graph_execution_trace_index: graphExecution, execution_index: execution }: Finding,
 ) {
   if (graphExecution !== undefined) void store.focusGraphExecution(graphExecution);
