@@ -23,9 +23,9 @@ export function AlertGroups({ store }: With<Uses>) {
       <summary>Alerts by layer, line, variable …</summary>
       {isOpen.value && (
         <>
-          <div class="level ends">
+          <div class="wrap ends">
             <Totals store={store} />
-            <label class="level">
+            <label class="line">
               by
               <Choice options={optionsOf(GROUPINGS)} value={by.value} choose={setBy} testId="group-by" />
             </label>
@@ -85,7 +85,7 @@ function GroupItem({ store, group }: With<Uses, { group: AlertGroup }>) {
           </span>
           <b class={group.severity === "critical" ? "badge" : "badge badge-warning"}>{grouped(tensors)}</b>
         </span>
-        <span class="line nowrap dim ellipsis">
+        <span class="dim ellipsis">
           {[group.alert_types.map(wordsOf).join(", "), counted(count, "value"), `first ${name}`].join(" · ")}
         </span>
       </Button>
