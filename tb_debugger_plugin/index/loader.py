@@ -18,6 +18,7 @@ Locks are taken in this order: ``Library._lock``, ``RunLoader._changed``, the lo
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -30,7 +31,7 @@ import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
 from tb_debugger_plugin.events.dumps.folders import below, call_folders
-from tb_debugger_plugin.events.fileset import SUFFIXES
+from tb_debugger_plugin.events.fileset import SUFFIXES, FileSet
 from tb_debugger_plugin.index.cache import (
     Database,
     explained,
@@ -78,6 +79,19 @@ class TableReader(Protocol):
 
 
 @dataclass(frozen=True)
+class Settled:
+    """A commit that holds all that was in the files.
+
+    Attributes:
+      generation: The number of the commit.
+      files: The signature that the files had before they were read; see :func:`files_signature`.
+    """
+
+    generation: int
+    files: Signature
+
+
+@dataclass(frozen=True)
 class RunReader:
     """How runs of a kind are read.
 
@@ -92,7 +106,12 @@ class RunReader:
 
 
 def _event_files(run: FoundRun) -> list[tuple[int, ...]]:
-    return [SetFile(files, suffix).signature() for files in run.file_sets for suffix in SUFFIXES]
+    return [file.signature() for file in _set_files(run.file_sets)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _set_files(file_sets: tuple[FileSet, ...]) -> list[SetFile]:
+    return [SetFile(files, suffix) for files in file_sets for suffix in SUFFIXES]
 
 
 def _table_files(run: FoundRun) -> list[tuple[int, ...]]:
@@ -111,6 +130,11 @@ READERS: Final = {
     RunKind.TABLES: RunReader(lambda run, db, size: Importer(run, db), _table_files),
     RunKind.DUMPS: RunReader(lambda run, db, size: DumpImporter(run, db, commit_bytes=size), _dump_folders),
 }
+
+
+def files_signature(run: FoundRun) -> Signature:
+    """Return a value that changes when the files of a run do, whether or not they can be read."""
+    return tuple(READERS[run.kind].signature(run))
 
 
 _logger = logging.getLogger(__name__)
@@ -165,6 +189,7 @@ class RunLoader:
         self._database: Database | None = None
         self._progress: LoadProgress | None = None
         self._caught_up = False
+        self._settled: Settled | None = None
         self._failure = ""
         self._failures = 0
         self._started = 0.0
@@ -224,6 +249,12 @@ class RunLoader:
         """The progress of reading; None before the first commit."""
         with self._changed:
             return self._progress
+
+    @property
+    def settled(self) -> Settled | None:
+        """The commit that holds all that was in local files; None while there is more to read."""
+        with self._changed:
+            return self._settled
 
     @property
     def failure(self) -> str:
@@ -324,7 +355,7 @@ class RunLoader:
 
     def _work(self) -> None:
         while self._should_run():
-            seen = self._signature()
+            seen = files_signature(self.run)
             try:
                 self._read_until_idle()
             except Exception as error:
@@ -347,17 +378,15 @@ class RunLoader:
                 self._failure = f"Reading this run's files failed: {reason}. {again}"
                 self._changed.notify_all()
 
-    def _wait_for_retry(self, seen: list[tuple[int, ...]]) -> None:
+    def _wait_for_retry(self, seen: Signature) -> None:
         """Wait until it is time, or until the files are no longer those of before the attempt."""
         pause = min(_RETRY_SECONDS, self._poll_seconds * 2.0 ** min(self._failures - 1, _MAX_DOUBLINGS))
         begin = self._clock()
         self._pause(self._poll_seconds)  # also when they have changed: they may change all the time
-        while self._clock() - begin < pause and self._signature() == seen and not self._stop_if_idle():
+        while (
+            self._clock() - begin < pause and files_signature(self.run) == seen and not self._stop_if_idle()
+        ):
             self._pause(self._poll_seconds)
-
-    def _signature(self) -> list[tuple[int, ...]]:
-        """Return a value that changes when the files do, whether or not they can be read."""
-        return READERS[self.run.kind].signature(self.run)
 
     def _should_run(self) -> bool:
         """Whether to open the database; if not, the thread ends and is already forgotten."""
@@ -388,7 +417,7 @@ class RunLoader:
             return True
 
     def _withdraw(self) -> None:
-        self._database = self._progress = None
+        self._database = self._progress = self._settled = None
         self._caught_up = False
 
     def _pause(self, seconds: float) -> None:
@@ -426,7 +455,7 @@ class RunLoader:
                 remove_database(database.path)
 
     def _follow(self, reader: TableReader) -> None:
-        seen: tuple[tuple[int, ...], ...] | None = None
+        seen: Signature | None = None
         while not self._stop_if_idle():
             with self._changed:
                 wanted = self._looks_wanted
@@ -449,6 +478,7 @@ class RunLoader:
 
     def _read_on(self, reader: TableReader) -> bool:
         """Read until nothing is left; return False when it stopped early to close the database."""
+        files = files_signature(self.run) if isinstance(self.run.folder, Path) else None
         more = True
         while more:
             progress = reader.advance()
@@ -456,6 +486,7 @@ class RunLoader:
             with self._changed:
                 self._progress = progress
                 self._caught_up = not more
+                self._settled = None if more or files is None else Settled(progress.generation, files)
                 if self._caught_up:
                     self._failure, self._failures = "", 0
                 self._changed.notify_all()
