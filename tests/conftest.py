@@ -168,7 +168,7 @@ def _end_what_is_left(but: int, patience: float) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _key_of_the_tests() -> Iterator[None]:
-    """All viewers and programs have one key, which is not kept, and no viewer judges runs unless a test says so."""
+    """All viewers and programs have one key, which is not kept, and viewers judge no runs by themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY_VARIABLE, KEY)
         patch.setenv(JUDGE_VARIABLE, "0")

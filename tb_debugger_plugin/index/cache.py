@@ -1,9 +1,10 @@
 """The cache of databases: where the database of a run is, and how it is opened.
 
 The databases are a cache: they are outside the logdir (which may be read-only), and deleting them loses
-nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. What
-was said of the run may be beside it, too (`analysis/verdict.py`). Only one process can open a DuckDB file. A second process builds a private database in a temporary folder, so that
-two viewers of one logdir both work. The folder is kept below ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
+nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. The
+last verdict on the run may be beside it, too (`analysis/verdict.py`). Only one process can open a DuckDB
+file. A second process builds a private database in a temporary folder, so that two viewers of one logdir both
+work. The folder is kept below ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
 
 Invariant: a query on a database reaches no file of this machine but its own, those of a run that is a folder
 of tables, and those of the folders that its caller names. DuckDB keeps this, for all connections.

@@ -2,7 +2,8 @@
 
 A loader starts its thread at the first query. The thread reads commit by commit until it has caught up, then
 checks twice a second whether the files have changed (less often when they are remote, and when every host has
-recorded its end; a check costs a few stats). After a minute without queries it closes the database and the
+recorded its end; a check costs a few stats). Soon after a check that found something, while there are queries,
+it checks again, and then less and less often. After a minute without queries it closes the database and the
 thread ends. The next query opens the same tables again.
 
 Files that cannot be read are tried again when they change, and at growing intervals. After three failures,
@@ -141,6 +142,10 @@ _logger = logging.getLogger(__name__)
 
 #: With this, the page's own interval and one commit, a record is on the page within two seconds.
 _POLL_SECONDS: Final = 0.5
+#: After a check that found something. The time of a commit comes on top, and queries need time between two.
+_POLL_SOON_SECONDS: Final = 0.05
+#: Seconds after the last query in which somebody still waits for what is new.
+_WATCHED_SECONDS: Final = 5.0
 _POLL_REMOTE_SECONDS: Final = 2.0
 _POLL_FINISHED_SECONDS: Final = 5.0
 #: Seconds that the first query waits until a small run is read completely, and until there is a first commit.
@@ -163,8 +168,8 @@ class RunLoader:
       run: The run.
       commit_bytes: About how many bytes of each file one commit reads.
       folders: Folders that statements on its database may write; see `open_database`.
-      poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, or 2 for remote
-        files.
+      poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, and less while
+        they grow and somebody looks, or 2 for remote files.
       clock: Returns monotonic seconds; used to measure the time without queries.
     """
 
@@ -184,6 +189,8 @@ class RunLoader:
         self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
         self._poll_seconds = usual if poll_seconds is None else poll_seconds
+        grows_fast = poll_seconds is None and isinstance(run.folder, Path)
+        self._soon_seconds = _POLL_SOON_SECONDS if grows_fast else self._poll_seconds
         self._clock = clock
         self._changed = threading.Condition()  # guards the fields below
         self._database: Database | None = None
@@ -456,6 +463,7 @@ class RunLoader:
 
     def _follow(self, reader: TableReader) -> None:
         seen: Signature | None = None
+        pause = self._poll_seconds
         while not self._stop_if_idle():
             with self._changed:
                 wanted = self._looks_wanted
@@ -465,11 +473,19 @@ class RunLoader:
                     reader.reset()
                 if not self._read_on(reader):
                     continue
+                pause = self._soon_seconds
+            else:
+                pause = min(2 * pause, self._poll_seconds)
             self._note_look(wanted)
             if seen is None:
                 keep_cache_small()
             seen = signature
-            self._wait_for_look(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
+            usual = _POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds
+            self._wait_for_look(min(pause, usual) if self._is_watched() else usual)
+
+    def _is_watched(self) -> bool:
+        with self._changed:
+            return self._clock() - self._last_query < _WATCHED_SECONDS
 
     def _note_look(self, number: int) -> None:
         with self._changed:

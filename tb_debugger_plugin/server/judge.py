@@ -1,4 +1,4 @@
-"""Judges the runs that nobody has opened, in a process of its own, so that the list of runs has their verdicts.
+"""Judges the runs that nobody has opened, in a process of its own, so that their verdicts are in the list.
 
 The viewer offers the runs without a verdict each time a page asks for the list. A thread takes them one by
 one, those that started last first, and sends each to the process, which makes its tables and keeps the

@@ -1,4 +1,4 @@
-"""`server/judge.py`: the list of runs says what is known of each, and the runs that nobody opens become known."""
+"""`server/judge.py`: the list of runs says what is known of each, and runs that nobody opens become known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import wait_until
 
 @pytest.fixture(autouse=True)
 def _judges(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Judges run, and at once: while the machine is busy, nothing may be left for a process that gives way."""
+    """Judges run, and at once: a busy machine may have nothing left for a process that gives way."""
     monkeypatch.delenv(JUDGE_VARIABLE)
     monkeypatch.setattr(judging, "give_way", lambda pid: None)
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))

@@ -24,7 +24,7 @@ from tests.support.processes import is_running, wait_until
 
 @pytest.fixture(autouse=True)
 def _judges(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Judges run in tests, at once: while the machine is busy, nothing may be left for a process that gives way."""
+    """Judges run, and at once: a busy machine may have nothing left for a process that gives way."""
     monkeypatch.delenv(JUDGE_VARIABLE)
     monkeypatch.setattr(judging, "give_way", lambda pid: None)
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
@@ -104,7 +104,7 @@ def test_what_was_judged_is_not_judged_again_and_was_not_used(runs, make):
 
 def test_who_opens_a_run_finds_its_tables_free(runs, make, monkeypatch):
     monkeypatch.setattr(judging, "work", hangs)
-    judge, kept = make()
+    judge, _ = make()
     judge.offer(runs)
     _until(lambda: is_held(judge, runs[2]))
     judge.make_way(runs[2])
@@ -203,7 +203,7 @@ def test_nothing_is_judged_when_nobody_looks_any_more(runs, monkeypatch):
 
 def test_nothing_is_judged_where_that_is_switched_off(runs, make, monkeypatch):
     monkeypatch.setenv(JUDGE_VARIABLE, "0")
-    judge, kept = make()
+    judge, _ = make()
     judge.offer(runs)
     assert _has_ended(judge) and judge.state(runs[0]) == "unread"
 
