@@ -13,8 +13,10 @@ of tables, and those of the folders that its caller names. DuckDB keeps this, fo
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import functools
+import gc
 import hashlib
 import logging
 import math
@@ -133,9 +135,9 @@ class Database:
                 self.connection.close()
         if self.private:
             shutil.rmtree(self.path.parent, ignore_errors=True)
-            return
-        with contextlib.suppress(OSError):
-            os.utime(_note_path(self.path))
+        else:
+            with contextlib.suppress(OSError):
+                os.utime(_note_path(self.path))
         with _open_paths_lock:
             _open_paths.discard(self.path)
 
@@ -172,7 +174,20 @@ def open_database(run: FoundRun, folders: Sequence[Path] = ()) -> Database:
     private = Path(tempfile.mkdtemp(prefix="tb_debugger_")) / "run.duckdb"
     connection = _connect(private)
     _shut(connection, run, private, folders)
+    with _open_paths_lock:
+        _open_paths.add(private)
     return Database(connection, private, private=True)
+
+
+def give_back_memory() -> None:
+    """Give memory that is free back to the system, unless a database of this process is open."""
+    with _open_paths_lock:
+        if _open_paths:
+            return
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
 
 
 def _shut(connection: duckdb.DuckDBPyConnection, run: FoundRun, path: Path, folders: Sequence[Path]) -> None:

@@ -2,8 +2,8 @@
 
 A loader starts its thread at the first query. The thread reads commit by commit until it has caught up, then
 checks twice a second whether the files have changed (less often when they are remote, and when every host has
-recorded its end; a check costs a few stats). Soon after a check that found something, while there are queries,
-it checks again, and then less and less often. After a minute without queries it closes the database and the
+recorded its end; a check costs a few stats). While there are queries, it checks again soon after a check that
+found something, and then less and less often. After a minute without queries it closes the database and the
 thread ends. The next query opens the same tables again.
 
 Files that cannot be read are tried again when they change, and at growing intervals. After three failures,
@@ -36,6 +36,7 @@ from tb_debugger_plugin.events.fileset import SUFFIXES, FileSet
 from tb_debugger_plugin.index.cache import (
     Database,
     explained,
+    give_back_memory,
     keep_cache_small,
     open_database,
     remove_database,
@@ -451,6 +452,8 @@ class RunLoader:
             self._close_database(database, remove=True)
             raise explained(error, database.path) from error
         self._close_database(database, remove=False)
+        if not self._closed:  # a process that closes it ends, as a rule
+            give_back_memory()
 
     def _close_database(self, database: Database, *, remove: bool) -> None:
         with self._changed:
