@@ -25,6 +25,8 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _PREFIX: Final = "/data/plugin/debugger"
+#: Rows that a client asks for at most: the last ones, as somebody who looks at the end of the list.
+_PAGE: Final = 20_000
 #: Seconds that are not measured: the run is opened in them.
 _WARM_SECONDS: Final = 3.0
 
@@ -52,7 +54,7 @@ class Clients:
             status = self._get("/status", run=".")
             if status is not None:
                 total = json.loads(status)["num_graph_executions"]
-                self._take(max(0, min(self._seen, total)))
+                self._take(min(total, max(self._seen, total - _PAGE)))
             time.sleep(rng.random() * 2 * self._pause)
 
     def _get(self, path: str, **query: object) -> bytes | None:
@@ -71,8 +73,11 @@ class Clients:
         times = np.frombuffer(data, "<f8", column["length"], 4 + length + column["offset"])
         with self._lock:
             new = times[max(0, self._seen - begin) :]
+            skipped = max(0, begin - self._seen)
             self._seen = max(self._seen, begin + len(times))
-            self.waits.append((answered, answered - new))
+            # What was left out was written before the first row.
+            oldest = np.full(skipped, answered - times[0] if len(times) else 0.0)
+            self.waits.append((answered, np.concatenate([oldest, answered - new])))
 
 
 def ask(logdir: str, clients: int, pause: float, seconds: float) -> dict[str, float]:
