@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# DuckDB imports it with the first question. What it makes would stay in between the objects of a run, and
-# keep the memory of these.
-import numpy.ma  # noqa: F401
-
 from tb_debugger_plugin.analysis.verdict import KeptVerdicts
 from tb_debugger_plugin.index.logdir import Logdir
 from tb_debugger_plugin.index.run_library import Library
