@@ -108,11 +108,12 @@ class Judge:
         Args:
           runs: The runs without a verdict that nobody has opened.
         """
+        offered = list(runs)  # without the lock: who makes the list may take others
         with self._lock:
             if self._closed or self._is_off:
                 return
             self._offered = self._clock()
-            waiting = [run for run in runs if run.name != self._current]
+            waiting = [run for run in offered if run.name != self._current]
             self._queue = sorted(waiting, key=lambda run: (run.name in self._put_back, -run.start_time))
             if self._queue and self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="tb-debugger-judge", daemon=True)
