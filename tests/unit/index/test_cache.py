@@ -209,11 +209,10 @@ def test_what_is_read_without_being_used_is_as_old_as_before(folders, monkeypatc
     for each in (run, new):
         with not_used(database_path(each)):
             open_database(each).close()
+            os.truncate(database_path(each), _MEGABYTE if each is run else 2 * _MEGABYTE)
     assert {one.path: one.used for one in databases()} == {**used, database_path(new): 0.0}
     (line,) = (line for line in tbdbg("clean", "--dry-run").splitlines() if line.endswith("/new"))
     assert "MB  never" in line
-    os.truncate(database_path(run), _MEGABYTE)
-    os.truncate(database_path(new), 2 * _MEGABYTE)
     _keep(monkeypatch, 5.1)
     assert _left() == {"run0", "run1", "run2", "run3"}
 
