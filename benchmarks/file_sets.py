@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -84,6 +85,32 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     count = num_graph_executions // hosts
     return sum(_write_host(folder, host, count, program, bad_from) for host in range(hosts))
+
+
+def write_live(folder: Path, per_second: int, seconds: float) -> None:
+    """Write the file set of a program that runs now, as fast as it computes.
+
+    Args:
+      folder: The dump root.
+      per_second: Number of graph executions a second.
+      seconds: How long it runs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    program = Program(ops=500, files=1, frames=2)
+    duration = program.ops / per_second
+    with FileSetWriter(folder, "worker0", time.time()) as writer:
+        writer.write_metadata(
+            tensorflow_version="2.21.0", tfdbg_run_id="bench", recorder_version="0.1.0", host_name="worker0"
+        )
+        _describe(writer, program)
+        step = _Step([_trace(op, is_bad=False, trains=False) for op in range(program.ops)])
+        begin, written = time.time(), 0
+        with writer.files.path(GRAPH_EXECUTION_TRACES).open("wb", buffering=0) as stream:
+            while (now := time.time()) < begin + seconds:
+                while written < (now - begin) / duration:
+                    stream.write(step.at(now - np.arange(program.ops)[::-1] * 1e-6, program.ops))
+                    written += 1
+                time.sleep(duration / 2)
 
 
 def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:

@@ -2,12 +2,14 @@
 
     python -m benchmarks.index [--traces 100000 1000000 10000000] [--hosts 8]
     python -m benchmarks.index --clients 16 [--base COMMIT] [--traces 1000000]
+    python -m benchmarks.index --tail [--clients 8] [--rate 50000] [--base COMMIT]
 
 For each size, a process indexes generated files and queries the routes, and another one opens the run again.
 TensorFlow's own reader, which the built-in plugin uses, reads the smallest file set in the same run. If
 TensorFlow is installed, the example is recorded too, and the training of a residual network, whose records
 are repeated up to the last size. With ``--clients``, it is measured instead how long the routes take when so
-many people look at once (`benchmarks.clients`).
+many people look at once (`benchmarks.clients`). With ``--tail``, it is measured after what time the page has
+what a running program records (`benchmarks.tail`).
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import against, clients, file_sets
+from benchmarks import against, clients, file_sets, tail
 
 #: What one process measured, or all of them of some files.
 Result = dict[str, Any]
 SIZES = [100_000, 1_000_000, 10_000_000]
 #: Of the long runs that many clients ask.
 LONG = [1_000_000]
+#: Clients that ask for what a running program records.
+WATCHERS = 8
 FOLDERS = 1000
 HOSTS = 8
 #: Largest number of traces for TensorFlow's own reader: it takes a kilobyte for each event, and minutes for a
@@ -178,7 +182,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--folder", help="folder for the files (default: the system's temporary folder)")
     parser.add_argument("--clients", type=int, help="measure questions of so many clients instead")
-    parser.add_argument("--base", help="with --clients: a commit to measure in turns with this one")
+    parser.add_argument("--tail", action="store_true", help="measure a program that runs instead")
+    parser.add_argument("--rate", type=int, default=50_000, help="with --tail: records a second")
+    parser.add_argument("--base", help="with --clients or --tail: a commit to measure in turns with this one")
     parser.add_argument("--runs", type=int, default=20, help="with --clients: number of short runs")
     parser.add_argument("--pause", type=float, default=0.25, help="mean seconds between two questions")
     parser.add_argument("--seconds", type=float, default=30.0, help="how long clients ask warm")
@@ -192,10 +198,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
         folder = Path(temporary)
+        packages = {"this commit": against.ROOT}
+        if args.base:
+            packages = {args.base: against.build(args.base), **packages}
+        if args.tail:
+            asked = (args.clients or WATCHERS, args.pause, args.seconds)
+            tail.measure(folder, packages, args.rounds, args.rate, *asked)
+            return
         if args.clients:
-            packages = {"this commit": against.ROOT}
-            if args.base:
-                packages = {args.base: against.build(args.base), **packages}
             visits = clients.Visits(args.clients, args.pause, args.seconds)
             clients.measure_packages(folder, packages, (args.runs, traces[-1]), visits, args.rounds)
             return

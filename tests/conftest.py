@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tb_debugger_plugin.live.messages.key import KEY_VARIABLE
+from tb_debugger_plugin.server.judge import JUDGE_VARIABLE
 from tests.support.checkout import ROOT
 from tests.support.processes import VARIABLE, Process, Processes, wait_until
 from tests.support.serving import KEY
@@ -167,9 +168,10 @@ def _end_what_is_left(but: int, patience: float) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _key_of_the_tests() -> Iterator[None]:
-    """All viewers and programs have one key, and none is kept in the user's folder."""
+    """All viewers and programs have one key, which is not kept, and viewers judge no runs by themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY_VARIABLE, KEY)
+        patch.setenv(JUDGE_VARIABLE, "0")
         yield
 
 

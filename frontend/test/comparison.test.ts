@@ -216,12 +216,12 @@ describe("the words of a difference", () => {
 
 test("a run is named by its title, and one that is not listed by its name", () => {
   const runs = new Map([
-    ["a", { start_time: 1, title: "A 1", verdict: undefined }],
-    ["b", { start_time: 2, title: "b", verdict: undefined }],
+    ["a", { start_time: 1, title: "A 1", verdict: undefined, state: "unread" }],
+    ["b", { start_time: 2, title: "b", verdict: undefined, state: "judging" }],
   ]);
   expect(runTitles(runs)).toEqual([
-    { name: "a", title: "A 1", mark: "" },
-    { name: "b", title: "b", mark: "" },
+    { name: "a", title: "A 1", mark: "", note: " · not opened yet" },
+    { name: "b", title: "b", mark: "", note: " · being looked at …" },
   ]);
   expect(["a", "b", "c"].map((name) => titleOf(runs, runName(name)))).toEqual(["A 1", "b", "c"]);
 });

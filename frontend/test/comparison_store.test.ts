@@ -46,7 +46,12 @@ function server() {
   const state = { log: [] as string[], other: {} as object };
   const answer = (route: string, query: URLSearchParams): Answer => {
     if (route === "runs")
-      return { json: { [FIRST]: { start_time: 2, title: FIRST }, [OTHER]: { start_time: 1, title: OTHER } } };
+      return {
+        json: {
+          [FIRST]: { start_time: 2, title: FIRST, state: "unread" },
+          [OTHER]: { start_time: 1, title: OTHER, state: "unread" },
+        },
+      };
     if (route === "compare") return { json: ANSWER };
     if (route === "compare/histories") return { bytes: histories() };
     const found = base(route, query);

@@ -526,8 +526,8 @@ describe("polling", () => {
     }
     const again = makeFixture({ steps: 50, illFrom: 5, generation: 2 });
     const runs = {
-      "digits/first": { start_time: 1.8e9, title: "a" },
-      other: { start_time: 1.9e9, title: "b" },
+      "digits/first": { start_time: 1.8e9, title: "a", state: "unread" },
+      other: { start_time: 1.9e9, title: "b", state: "unread" },
     };
     // The status of the run is old at first.
     const old = state.answer;

@@ -1,16 +1,21 @@
 """What is to be said of a run: a value whose words the page, `tbdbg`, the shell, Python and the log show.
 
 Takes a snapshot. Alert rules count at their defaults, with those of ``tbdbg_rules.toml``, less what
-``tbdbg_allow.toml`` calls meant.
+``tbdbg_allow.toml`` calls meant. The last verdict on a run of this machine is kept in a file beside its
+tables, so that it is known without opening the run.
 
-Invariant: a run is called good only where all of it was measured and no rule above *low* is broken.
+Invariants: a run is called good only where all of it was measured and no rule above *low* is broken; a
+verdict from a file is that of this version on the files as they are.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import NAN_OR_INFINITY
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
@@ -26,7 +31,11 @@ from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MODES
-from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.events.version import __version__
+from tb_debugger_plugin.index.cache import database_path, verdict_path
+from tb_debugger_plugin.index.loader import RunLoader, Signature, files_signature
+from tb_debugger_plugin.index.runs import FoundRun
+from tb_debugger_plugin.index.schema import SCHEMA_VERSION
 
 Kind: TypeAlias = Literal["bad", "rules", "expected", "nothing", "unmeasured", "empty"]
 
@@ -81,9 +90,18 @@ def verdict(snapshot: Snapshot) -> RunVerdict:
       snapshot: The run. If it may lag, the answer may be that of an earlier commit.
     """
     # The user's files may change without a commit.
-    name = f"verdict {version_of_files(snapshot.loader.run)}"
-    found = lasting(snapshot, name, lambda: _with_rules(snapshot, verdict_of_values(snapshot))).value
+    own = version_of_files(snapshot.loader.run)
+    found = lasting(snapshot, f"verdict {own}", lambda: _judged(snapshot, own)).value
     snapshot.keep(_LAST, found)
+    return found
+
+
+def _judged(snapshot: Snapshot, own: Signature) -> RunVerdict:
+    found = _with_rules(snapshot, verdict_of_values(snapshot))
+    settled = snapshot.loader.settled
+    if settled is not None and settled.generation == snapshot.generation == snapshot.oldest:
+        with contextlib.suppress(OSError):  # the cache may be read-only
+            _write(snapshot.loader.run, KeptVerdict(found, settled.files, own))
     return found
 
 
@@ -99,6 +117,86 @@ def verdict_of_values(snapshot: Snapshot) -> RunVerdict:
 def known_verdict(loader: RunLoader) -> RunVerdict | None:
     """Return the last verdict on a run; None if nobody asked. It computes none."""
     return loader.memory.recall(_LAST, RunVerdict)
+
+
+@dataclass(frozen=True)
+class KeptVerdict:
+    """A verdict, and what it was found from.
+
+    Attributes:
+      verdict: The verdict.
+      files: The signature of the run's files.
+      own: The version of the user's files beside them.
+      version: That of this package and of its tables.
+    """
+
+    verdict: RunVerdict
+    files: Signature
+    own: Signature
+    version: str = f"{__version__} {SCHEMA_VERSION}"
+
+
+def _write(run: FoundRun, kept: KeptVerdict) -> None:
+    """Write a verdict beside the tables of a run, if they are kept."""
+    path = verdict_path(run)
+    if not database_path(run).exists():
+        return
+    said = {field.name: getattr(kept.verdict, field.name) for field in fields(RunVerdict)}
+    # Who reads half of it takes it for none, and looks again when the file has changed.
+    path.write_text(json.dumps({**vars(kept), "verdict": said}), encoding="utf-8")
+
+
+def _read(path: Path) -> KeptVerdict | None:
+    """Return the verdict that a file holds; None if it holds none that is whole and of this version."""
+    try:
+        facts = json.loads(path.read_bytes())
+        said = {name: _frozen(value) for name, value in facts.pop("verdict").items()}
+        kept = KeptVerdict(RunVerdict(**said), **{name: _frozen(value) for name, value in facts.items()})
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return None
+    return kept if kept.version == KeptVerdict.version else None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+class KeptVerdicts:
+    """The verdicts on runs of this machine that nobody has open; lives as long as the viewer.
+
+    A verdict whose file goes, because its tables make room for others, is still known.
+    """
+
+    def __init__(self) -> None:
+        self._paths: dict[tuple[Path, str], Path] = {}
+        self._kept: dict[Path, tuple[int, KeptVerdict]] = {}
+
+    def find(self, run: FoundRun) -> RunVerdict | None:
+        """Return the verdict on a run as it is; None if there is none. It costs a few stats."""
+        if not isinstance(run.folder, Path):
+            return None
+        key = (run.folder, run.run_id)
+        path = self._paths.get(key) or self._paths.setdefault(key, verdict_path(run))
+        kept = self._last(path)
+        if kept is None or kept.own != version_of_files(run) or kept.files != files_signature(run):
+            return None
+        return kept.verdict
+
+    def _last(self, path: Path) -> KeptVerdict | None:
+        changed = _change_time(path)
+        known = self._kept.get(path)
+        if changed is not None and (known is None or known[0] != changed):
+            kept = _read(path)
+            if kept is None:
+                return None
+            known = self._kept[path] = (changed, kept)
+        return None if known is None else known[1]
+
+
+def _change_time(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return path.stat().st_ctime_ns
+    return None
 
 
 def _of_values(snapshot: Snapshot, facts: StatusJson, *, is_whole: bool) -> RunVerdict:

@@ -63,9 +63,10 @@ def _text(cleaned: Cleaned, dry_run: bool) -> str:
 def _lines(cleaned: Cleaned) -> Iterable[str]:
     """Return a line of each database, the least recently used first."""
     for database in sorted(cleaned.deleted, key=lambda database: database.used):
-        used = datetime.fromtimestamp(database.used).isoformat(" ", "minutes")
+        # The viewer makes tables that nobody has looked at yet, to judge a run.
+        used = datetime.fromtimestamp(database.used).isoformat(" ", "minutes") if database.used else "never"
         name = f"{database.folder or database.path.name}{' (gone)' if database.is_gone else ''}"
-        yield printable(f"{database.size / 1e6:8.1f} MB  {used}  {name}")
+        yield printable(f"{database.size / 1e6:8.1f} MB  {used:16}  {name}")
 
 
 def _size(cleaned: Cleaned) -> int:

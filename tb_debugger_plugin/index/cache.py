@@ -1,9 +1,10 @@
 """The cache of databases: where the database of a run is, and how it is opened.
 
 The databases are a cache: they are outside the logdir (which may be read-only), and deleting them loses
-nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. Only
-one process can open a DuckDB file. A second process builds a private database in a temporary folder, so that
-two viewers of one logdir both work. The folder is kept below ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
+nothing. Each has a note beside it with the folder of its run; the note's time is that of the last use. The
+last verdict on the run may be beside it, too (`analysis/verdict.py`). Only one process can open a DuckDB
+file. A second process builds a private database in a temporary folder, so that two viewers of one logdir both
+work. The folder is kept below ``$TB_DEBUGGER_CACHE_GB``, else 2 GiB.
 
 Invariant: a query on a database reaches no file of this machine but its own, those of a run that is a folder
 of tables, and those of the folders that its caller names. DuckDB keeps this, for all connections.
@@ -12,8 +13,10 @@ of tables, and those of the folders that its caller names. DuckDB keeps this, fo
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import functools
+import gc
 import hashlib
 import logging
 import math
@@ -46,8 +49,8 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
 #: Seconds that closing a database waits for its readers, and again after it has interrupted them.
 _PATIENCE_SECONDS: Final = 2.0
 
-#: The files of a database: itself, its log, and the note.
-_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".folder")
+#: The files of a database: itself, its log, the note, and the verdict on the run.
+_SUFFIXES: Final = (".duckdb", ".duckdb.wal", ".folder", ".verdict")
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.duckdb")
 
 _open_paths: set[Path] = set()
@@ -67,6 +70,11 @@ def database_path(run: FoundRun) -> Path:
     """Return the path of the run's database; its name is a hash of the run's absolute folder and id."""
     key = f"{run.folder.resolve()}\0{run.run_id}"
     return cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.duckdb"
+
+
+def verdict_path(run: FoundRun) -> Path:
+    """Return the path of what was said of a run; the file goes with its database."""
+    return database_path(run).with_suffix(".verdict")
 
 
 @dataclass
@@ -127,9 +135,9 @@ class Database:
                 self.connection.close()
         if self.private:
             shutil.rmtree(self.path.parent, ignore_errors=True)
-            return
-        with contextlib.suppress(OSError):
-            os.utime(_note_path(self.path))
+        else:
+            with contextlib.suppress(OSError):
+                os.utime(_note_path(self.path))
         with _open_paths_lock:
             _open_paths.discard(self.path)
 
@@ -166,7 +174,20 @@ def open_database(run: FoundRun, folders: Sequence[Path] = ()) -> Database:
     private = Path(tempfile.mkdtemp(prefix="tb_debugger_")) / "run.duckdb"
     connection = _connect(private)
     _shut(connection, run, private, folders)
+    with _open_paths_lock:
+        _open_paths.add(private)
     return Database(connection, private, private=True)
+
+
+def give_back_memory() -> None:
+    """Give memory that is free back to the system, unless a database of this process is open."""
+    with _open_paths_lock:
+        if _open_paths:
+            return
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(0)
 
 
 def _shut(connection: duckdb.DuckDBPyConnection, run: FoundRun, path: Path, folders: Sequence[Path]) -> None:
@@ -262,6 +283,24 @@ def _reserved(path: Path) -> Iterator[bool]:
             except duckdb.Error:
                 pass  # damaged, so no viewer uses it
         yield free
+
+
+@contextlib.contextmanager
+def not_used(path: Path) -> Iterator[None]:
+    """Keep when a database was last used: what is read inside the block is not what a user looks at.
+
+    A database that is made inside the block is the first to be deleted.
+
+    Args:
+      path: The file.
+    """
+    used = _cached(path).used
+    try:
+        yield
+    finally:
+        for suffix in _SUFFIXES:
+            with contextlib.suppress(OSError):
+                os.utime(path.with_suffix(suffix), (used, used))
 
 
 def is_in_use(path: Path) -> bool:

@@ -2,7 +2,8 @@
 
 A loader starts its thread at the first query. The thread reads commit by commit until it has caught up, then
 checks twice a second whether the files have changed (less often when they are remote, and when every host has
-recorded its end; a check costs a few stats). After a minute without queries it closes the database and the
+recorded its end; a check costs a few stats). While there are queries, it checks again soon after a check that
+found something, and then less and less often. After a minute without queries it closes the database and the
 thread ends. The next query opens the same tables again.
 
 Files that cannot be read are tried again when they change, and at growing intervals. After three failures,
@@ -18,6 +19,7 @@ Locks are taken in this order: ``Library._lock``, ``RunLoader._changed``, the lo
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 import time
@@ -30,10 +32,11 @@ import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
 from tb_debugger_plugin.events.dumps.folders import below, call_folders
-from tb_debugger_plugin.events.fileset import SUFFIXES
+from tb_debugger_plugin.events.fileset import SUFFIXES, FileSet
 from tb_debugger_plugin.index.cache import (
     Database,
     explained,
+    give_back_memory,
     keep_cache_small,
     open_database,
     remove_database,
@@ -78,6 +81,19 @@ class TableReader(Protocol):
 
 
 @dataclass(frozen=True)
+class Settled:
+    """A commit that holds all that was in the files.
+
+    Attributes:
+      generation: The number of the commit.
+      files: The signature that the files had before they were read; see :func:`files_signature`.
+    """
+
+    generation: int
+    files: Signature
+
+
+@dataclass(frozen=True)
 class RunReader:
     """How runs of a kind are read.
 
@@ -92,7 +108,12 @@ class RunReader:
 
 
 def _event_files(run: FoundRun) -> list[tuple[int, ...]]:
-    return [SetFile(files, suffix).signature() for files in run.file_sets for suffix in SUFFIXES]
+    return [file.signature() for file in _set_files(run.file_sets)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _set_files(file_sets: tuple[FileSet, ...]) -> list[SetFile]:
+    return [SetFile(files, suffix) for files in file_sets for suffix in SUFFIXES]
 
 
 def _table_files(run: FoundRun) -> list[tuple[int, ...]]:
@@ -113,10 +134,19 @@ READERS: Final = {
 }
 
 
+def files_signature(run: FoundRun) -> Signature:
+    """Return a value that changes when the files of a run do, whether or not they can be read."""
+    return tuple(READERS[run.kind].signature(run))
+
+
 _logger = logging.getLogger(__name__)
 
 #: With this, the page's own interval and one commit, a record is on the page within two seconds.
 _POLL_SECONDS: Final = 0.5
+#: After a check that found something. The time of a commit comes on top, and queries need time between two.
+_POLL_SOON_SECONDS: Final = 0.05
+#: Seconds after the last query in which somebody still waits for what is new.
+_WATCHED_SECONDS: Final = 5.0
 _POLL_REMOTE_SECONDS: Final = 2.0
 _POLL_FINISHED_SECONDS: Final = 5.0
 #: Seconds that the first query waits until a small run is read completely, and until there is a first commit.
@@ -139,8 +169,8 @@ class RunLoader:
       run: The run.
       commit_bytes: About how many bytes of each file one commit reads.
       folders: Folders that statements on its database may write; see `open_database`.
-      poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, or 2 for remote
-        files.
+      poll_seconds: Interval at which the files of an unfinished run are checked; None = 0.5, and less while
+        they grow and somebody looks, or 2 for remote files.
       clock: Returns monotonic seconds; used to measure the time without queries.
     """
 
@@ -160,11 +190,14 @@ class RunLoader:
         self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
         self._poll_seconds = usual if poll_seconds is None else poll_seconds
+        grows_fast = poll_seconds is None and isinstance(run.folder, Path)
+        self._soon_seconds = _POLL_SOON_SECONDS if grows_fast else self._poll_seconds
         self._clock = clock
         self._changed = threading.Condition()  # guards the fields below
         self._database: Database | None = None
         self._progress: LoadProgress | None = None
         self._caught_up = False
+        self._settled: Settled | None = None
         self._failure = ""
         self._failures = 0
         self._started = 0.0
@@ -224,6 +257,12 @@ class RunLoader:
         """The progress of reading; None before the first commit."""
         with self._changed:
             return self._progress
+
+    @property
+    def settled(self) -> Settled | None:
+        """The commit that holds all that was in local files; None while there is more to read."""
+        with self._changed:
+            return self._settled
 
     @property
     def failure(self) -> str:
@@ -324,7 +363,7 @@ class RunLoader:
 
     def _work(self) -> None:
         while self._should_run():
-            seen = self._signature()
+            seen = files_signature(self.run)
             try:
                 self._read_until_idle()
             except Exception as error:
@@ -347,17 +386,15 @@ class RunLoader:
                 self._failure = f"Reading this run's files failed: {reason}. {again}"
                 self._changed.notify_all()
 
-    def _wait_for_retry(self, seen: list[tuple[int, ...]]) -> None:
+    def _wait_for_retry(self, seen: Signature) -> None:
         """Wait until it is time, or until the files are no longer those of before the attempt."""
         pause = min(_RETRY_SECONDS, self._poll_seconds * 2.0 ** min(self._failures - 1, _MAX_DOUBLINGS))
         begin = self._clock()
         self._pause(self._poll_seconds)  # also when they have changed: they may change all the time
-        while self._clock() - begin < pause and self._signature() == seen and not self._stop_if_idle():
+        while (
+            self._clock() - begin < pause and files_signature(self.run) == seen and not self._stop_if_idle()
+        ):
             self._pause(self._poll_seconds)
-
-    def _signature(self) -> list[tuple[int, ...]]:
-        """Return a value that changes when the files do, whether or not they can be read."""
-        return READERS[self.run.kind].signature(self.run)
 
     def _should_run(self) -> bool:
         """Whether to open the database; if not, the thread ends and is already forgotten."""
@@ -388,7 +425,7 @@ class RunLoader:
             return True
 
     def _withdraw(self) -> None:
-        self._database = self._progress = None
+        self._database = self._progress = self._settled = None
         self._caught_up = False
 
     def _pause(self, seconds: float) -> None:
@@ -415,6 +452,8 @@ class RunLoader:
             self._close_database(database, remove=True)
             raise explained(error, database.path) from error
         self._close_database(database, remove=False)
+        if not self._closed:  # a process that closes it ends, as a rule
+            give_back_memory()
 
     def _close_database(self, database: Database, *, remove: bool) -> None:
         with self._changed:
@@ -426,7 +465,8 @@ class RunLoader:
                 remove_database(database.path)
 
     def _follow(self, reader: TableReader) -> None:
-        seen: tuple[tuple[int, ...], ...] | None = None
+        seen: Signature | None = None
+        pause = self._poll_seconds
         while not self._stop_if_idle():
             with self._changed:
                 wanted = self._looks_wanted
@@ -436,11 +476,19 @@ class RunLoader:
                     reader.reset()
                 if not self._read_on(reader):
                     continue
+                pause = self._soon_seconds
+            else:
+                pause = min(2 * pause, self._poll_seconds)
             self._note_look(wanted)
             if seen is None:
                 keep_cache_small()
             seen = signature
-            self._wait_for_look(_POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds)
+            usual = _POLL_FINISHED_SECONDS if reader.finished else self._poll_seconds
+            self._wait_for_look(min(pause, usual) if self._is_watched() else usual)
+
+    def _is_watched(self) -> bool:
+        with self._changed:
+            return self._clock() - self._last_query < _WATCHED_SECONDS
 
     def _note_look(self, number: int) -> None:
         with self._changed:
@@ -449,6 +497,7 @@ class RunLoader:
 
     def _read_on(self, reader: TableReader) -> bool:
         """Read until nothing is left; return False when it stopped early to close the database."""
+        files = files_signature(self.run) if isinstance(self.run.folder, Path) else None
         more = True
         while more:
             progress = reader.advance()
@@ -456,6 +505,7 @@ class RunLoader:
             with self._changed:
                 self._progress = progress
                 self._caught_up = not more
+                self._settled = None if more or files is None else Settled(progress.generation, files)
                 if self._caught_up:
                     self._failure, self._failures = "", 0
                 self._changed.notify_all()

@@ -38,6 +38,10 @@ _MAX_OPEN: Final = 8
 _MAKE_ROOM_SECONDS: Final = 1.0
 
 
+def _let_be(run: FoundRun) -> None:
+    pass
+
+
 class Library:
     """The runs of a logdir; lives as long as the viewer.
 
@@ -46,6 +50,7 @@ class Library:
       clock: Returns monotonic seconds.
       make_loader: Makes the loader of a run.
       is_mark: Whether a file of a name marks its folder, which is then worth showing.
+      make_way: Called with each run that is asked for, before it is opened.
     """
 
     def __init__(
@@ -55,12 +60,14 @@ class Library:
         clock: Callable[[], float] = time.monotonic,
         make_loader: Callable[[FoundRun], RunLoader] = RunLoader,
         is_mark: Callable[[str], bool] = is_no_mark,
+        make_way: Callable[[FoundRun], None] = _let_be,
     ) -> None:
         self._logdir = one_folder(logdir) if isinstance(logdir, Path) else logdir or Logdir("", ())
         self._rescan_seconds = _RESCAN_REMOTE_SECONDS if self._logdir.is_elsewhere else _RESCAN_SECONDS
         self._clock = clock
         self._make_loader = make_loader
         self._is_mark = is_mark
+        self._make_way = make_way
         self._lock = threading.Lock()  # guards _runs, _marked, _problems, _scanned, _loaders
         self._marked: list[Path] = []
         self._runs: dict[str, FoundRun] = {}
@@ -162,6 +169,7 @@ class Library:
         run = self.runs().get(name)
         if run is None:
             raise NotFoundError(f"There is no run named {name!r}.")
+        self._make_way(run)
         with self._lock:
             loader = self._loaders.pop(name, None) or self._make_loader(run)
             loader.start()

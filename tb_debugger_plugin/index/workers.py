@@ -15,9 +15,9 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
@@ -30,14 +30,30 @@ from tb_debugger_plugin.index.source import Batch, FileState, SetFile, read_rows
 from tb_debugger_plugin.index.traces import TraceDecoder
 
 _START: Final = """
-import sys
-sys.path[:] = sys.argv[1:]
-from tb_debugger_plugin.index.workers import work
-work(sys.stdin.buffer, sys.stdout.buffer)
+import importlib, sys
+module, name = sys.argv[1:3]
+sys.path[:] = sys.argv[3:]
+getattr(importlib.import_module(module), name)(sys.stdin.buffer, sys.stdout.buffer)
 """
 _END_SECONDS: Final = 10.0
 
 SiteKey = tuple[str, str, int, str]
+
+
+def start_process(function: Callable[[BinaryIO, BinaryIO], None], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process of this Python, which calls a function with its standard input and output.
+
+    Args:
+      function: A function of a module. It returns when its input ends.
+      **options: Options of `subprocess.Popen`.
+    """
+    named = (function.__module__, function.__name__)
+    return subprocess.Popen(
+        [sys.executable, "-c", _START, *named, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        **options,
+    )
 
 
 class WorkersGone(Exception):
@@ -142,12 +158,7 @@ class _Worker:
 
     def __init__(self) -> None:
         # The process has its own session: Ctrl-C reaches only the viewer, which then closes the pipe.
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, *sys.path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._process = start_process(work, start_new_session=True)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._requests, self._replies = self._process.stdin, self._process.stdout
 

@@ -34,9 +34,11 @@ from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.verdict import RunVerdict, known_verdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader
+from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.server import live, rules, values
 from tb_debugger_plugin.server.answers import Answer, Columnar, of_page
 from tb_debugger_plugin.server.heavy import heavy_answer
+from tb_debugger_plugin.server.judge import JudgeState
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
 
@@ -71,21 +73,38 @@ class RunJson(TypedDict):
 
     start_time: float  #: start of the recording, in seconds since the epoch
     title: str  #: name for people; for a run that is the logdir itself (`.`), the name of its folder
-    #: the last answer of the route [verdict](#verdict) for this run; null before it was asked for. The list
-    #: of runs opens none
+    #: the last answer of the route [verdict](#verdict) for this run, also one that was kept when the run was
+    #: closed; null while nothing is known of the files as they are
     verdict: RunVerdict | None
+    #: `judged`: there is a verdict. `judging`: it is being found in the background. `failed`: that failed.
+    #: `unread`: nobody has asked for it yet. The list of runs opens none, but while somebody asks for the
+    #: list, runs that nobody writes are judged in the background, the latest first
+    state: JudgeState
 
 
 def _runs(viewer: Viewer, query: Query) -> dict[str, RunJson]:
-    library = viewer.run_library
+    runs = viewer.run_library.runs()
+    loaders = {name: viewer.run_library.opened(name) for name in runs}
+    known = {name: _known(viewer, run, loaders[name]) for name, run in runs.items()}
+    viewer.judge.offer(
+        run
+        for name, run in runs.items()
+        if known[name] is None and ((loader := loaders[name]) is None or loader.is_at_rest)
+    )
     return {
-        name: {"start_time": run.start_time, "title": run.title, "verdict": _known(library.opened(name))}
-        for name, run in library.runs().items()
+        name: {
+            "start_time": run.start_time,
+            "title": run.title,
+            "verdict": known[name],
+            "state": viewer.judge.state(run) if known[name] is None else "judged",
+        }
+        for name, run in runs.items()
     }
 
 
-def _known(loader: RunLoader | None) -> RunVerdict | None:
-    return None if loader is None else known_verdict(loader)
+def _known(viewer: Viewer, run: FoundRun, loader: RunLoader | None) -> RunVerdict | None:
+    found = None if loader is None else known_verdict(loader)
+    return found or viewer.kept_verdicts.find(run)
 
 
 class ProblemJson(TypedDict):

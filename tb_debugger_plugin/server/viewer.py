@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tb_debugger_plugin.analysis.verdict import KeptVerdicts
 from tb_debugger_plugin.index.logdir import Logdir
 from tb_debugger_plugin.index.run_library import Library
 from tb_debugger_plugin.live.messages.discovery import is_live_file
 from tb_debugger_plugin.live.viewer.programs import Programs
+from tb_debugger_plugin.server.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,19 @@ class Viewer:
       run_library: The runs.
       programs: The programs.
       access: Who may read, and who may change programs.
+      kept_verdicts: The verdicts on runs that nobody has open.
+      judge: Judges runs that nobody has opened.
     """
 
     run_library: Library
     programs: Programs
     access: Access
+    kept_verdicts: KeptVerdicts
+    judge: Judge
 
     def close(self) -> None:
-        """Stop reading, and leave the programs alone."""
+        """Stop judging and reading, and leave the programs alone."""
+        self.judge.close()
         self.programs.close()
         self.run_library.close()
 
@@ -52,5 +59,7 @@ def open_viewer(logdir: Logdir, access: Access) -> Viewer:
       logdir: The folders.
       access: As in :class:`Viewer`.
     """
-    library = Library(logdir, is_mark=is_live_file)
-    return Viewer(library, Programs(library), access)
+    kept = KeptVerdicts()
+    judge = Judge(kept)
+    library = Library(logdir, is_mark=is_live_file, make_way=judge.make_way)
+    return Viewer(library, Programs(library), access, kept, judge)

@@ -8,14 +8,24 @@ export interface RunTitle {
   readonly title: string;
   /** What is known of the run, before its title: ✓, ✗ or !. */
   readonly mark: string;
+  /** Why nothing is known, after its title. */
+  readonly note: string;
 }
+
+const NOTES: Readonly<Record<string, string>> = {
+  judged: "",
+  judging: " · being looked at …",
+  failed: " · could not be looked at",
+  unread: " · not opened yet",
+};
 
 /** In the order of the answer. */
 export function runTitles(runs: Runs | undefined): readonly RunTitle[] {
-  return [...(runs ?? [])].map(([name, { title, verdict }]) => ({
+  return [...(runs ?? [])].map(([name, { title, verdict, state }]) => ({
     name: runName(name),
     title,
     mark: markOf(verdict),
+    note: NOTES[state] ?? "",
   }));
 }
 

@@ -72,8 +72,8 @@ function RunSelector({ store }: With<Uses>) {
 
 const NO_RUN: Option<""> = { value: "", title: "…" };
 
-function optionOf({ name, title, mark }: RunTitle): Option<RunName> {
-  return { value: name, title: mark + title };
+function optionOf({ name, title, mark, note }: RunTitle): Option<RunName> {
+  return { value: name, title: mark + title + note };
 }
 
 /** Chooses the run that the run in focus is compared with. */

@@ -17,7 +17,9 @@ from tb_debugger_plugin.index.cache import (
     database_path,
     databases,
     keep_cache_small,
+    not_used,
     open_database,
+    verdict_path,
 )
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, loaded, small_program
@@ -199,6 +201,28 @@ def test_opening_a_run_is_using_it(folders, monkeypatch):
     os.truncate(database_path(run), _MEGABYTE)
     _keep(monkeypatch, 3.5)
     assert _left() == {"run0", "run3"}
+
+
+def test_what_is_read_without_being_used_is_as_old_as_before(folders, monkeypatch, tbdbg):
+    (run,), (new,) = find_runs(folders[1]), find_runs(small_program(folders[0].parent / "new").close())
+    used = {one.path: one.used for one in databases()}
+    for each in (run, new):
+        with not_used(database_path(each)):
+            open_database(each).close()
+            os.truncate(database_path(each), _MEGABYTE if each is run else 2 * _MEGABYTE)
+    assert {one.path: one.used for one in databases()} == {**used, database_path(new): 0.0}
+    (line,) = (line for line in tbdbg("clean", "--dry-run").splitlines() if line.endswith("/new"))
+    assert "MB  never" in line
+    _keep(monkeypatch, 5.1)
+    assert _left() == {"run0", "run1", "run2", "run3"}
+
+
+def test_a_verdict_goes_with_the_tables(folders, monkeypatch):
+    (run,) = find_runs(folders[0])
+    verdict_path(run).write_text("{}")
+    os.utime(verdict_path(run), (9_000, 9_000))
+    _keep(monkeypatch, 3.5)
+    assert "run0" not in _left() and not verdict_path(run).exists()
 
 
 def test_a_cache_folder_that_is_not_there_is_small(monkeypatch, tmp_path):

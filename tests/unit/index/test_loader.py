@@ -15,13 +15,14 @@ import pytest
 
 from tb_debugger_plugin.analysis.snapshot import open_snapshot
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UnreadableRunError
+from tb_debugger_plugin.index import cache
 from tb_debugger_plugin.index.cache import database_path, open_database, remove_database
 from tb_debugger_plugin.index.indexer import Indexer
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.run_library import Library
-from tb_debugger_plugin.index.runs import find_runs
+from tb_debugger_plugin.index.runs import FoundRun, find_runs
 from tests.support.asking import Asker, Facts, fitting, has_answered
-from tests.support.events import PATIENCE_S, Recording, full_health, small_program
+from tests.support.events import PATIENCE_S, Recording, full_health, loaded, small_program
 from tests.support.processes import wait_until
 
 
@@ -82,6 +83,51 @@ def test_what_is_in_the_files_is_read_at_once_for_who_waits(recording, load):
         assert _num_graph_executions(loader) == count
     loader.close()
     assert not loader.catch_up(0.01)
+
+
+class _Pausing(RunLoader):
+    """Keeps how long it would wait between two looks, and waits for the test instead."""
+
+    def __init__(self, run: FoundRun, clock: Callable[[], float]) -> None:
+        super().__init__(run, clock=clock)
+        self.pauses: list[float] = []
+        self.turns = threading.Semaphore(0)
+
+    def _wait_for_look(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.turns.acquire()
+
+    def look(self, times: int) -> list[float]:
+        """Returns the next pauses, the first of which has begun."""
+        _until(lambda: self.pauses)
+        for count in range(2, times + 1):
+            self.turns.release()
+            _until(lambda count=count: len(self.pauses) == count)
+        found, self.pauses = self.pauses, []
+        return found
+
+
+def test_a_run_is_looked_at_soon_after_something_came_while_somebody_asks(recording, tmp_path):
+    now = [0.0]
+    (run,) = find_runs(tmp_path)
+    loader = _Pausing(run, lambda: now[0])
+    try:
+        loader.start()
+        assert loader.look(7) == [0.05, 0.1, 0.2, 0.4, 0.5, 0.5, 0.5]
+        recording.trace("g1", "Log", full_health([1.0]))
+        loader.turns.release()
+        assert loader.look(2) == [0.05, 0.1]
+        now[0] += 6.0  # nobody has asked since
+        recording.trace("g1", "Log", full_health([1.0]))
+        loader.turns.release()
+        assert loader.look(2) == [0.5, 0.5]
+        loader.start()
+        recording.trace("g1", "Log", full_health([1.0]))
+        loader.turns.release()
+        assert loader.look(1) == [0.05]
+    finally:
+        loader.turns.release(1000)
+        loader.close()
 
 
 def test_a_run_that_is_written_anew_is_read_anew(tmp_path, load):
@@ -175,6 +221,25 @@ def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables
     with open_snapshot(loader) as snapshot:
         assert (snapshot.generation, snapshot.num_graph_executions) == (generation, 4)
     assert not loader.is_at_rest
+
+
+def test_the_last_run_that_is_closed_gives_its_memory_back(tmp_path, monkeypatch):
+    collected: list[str] = []
+    monkeypatch.setattr(cache.gc, "collect", lambda: collected.append(threading.current_thread().name))
+    clock = _Clock()
+    folders = [small_program(tmp_path / name, run_id=name).close() for name in ("a", "b")]
+    first, second = (loaded(folder, clock=clock, poll_seconds=0.01) for folder in folders)
+    with contextlib.closing(first), contextlib.closing(second), open_snapshot(second):
+        clock.now = 1000.0
+        _until(lambda: first.is_at_rest)
+        assert not collected
+        clock.now = 0.0  # the second one is closed before it would rest
+    # A closed loader is the end of the process, as a rule.
+    assert not collected and second.is_at_rest
+    with contextlib.closing(loaded(folders[0], clock=clock, poll_seconds=0.01)) as again:
+        clock.now = 2000.0
+        _until(lambda: again.is_at_rest)
+        assert len(collected) == 1
 
 
 def test_a_run_is_not_closed_while_a_question_is_answered(recording, load):
