@@ -19,7 +19,7 @@ from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import CodeOrigin
 from tb_debugger_plugin.events.tensorflow_names import vectorized_from
-from tb_debugger_plugin.index.bounds import location_of, output_of
+from tb_debugger_plugin.index.bounds import MAX_ENTRIES, location_of, output_of
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
@@ -243,7 +243,7 @@ class Describer:
             name,
             creation.op_type,
             creation.device_name or None,
-            creation.num_outputs,
+            min(creation.num_outputs, MAX_ENTRIES),
             event.wall_time,
             self._stack_of(host, graph, name, creation.code_location),
             creation.layer or None,

@@ -160,12 +160,13 @@ def diagnose_op(snapshot: Snapshot, graph_id: str, op_name: str, at: int | None 
 def diagnose_execution(snapshot: Snapshot, index: int) -> Diagnosis | None:
     """Explain the first output of an execution that is an alert; None when none is."""
     check_index(index, snapshot.num_executions, "execution")
-    ((num_outputs,),) = snapshot.rows("SELECT num_outputs FROM executions WHERE idx = ?", [index])
-    for slot in range(num_outputs):
-        rule = _rule_of(snapshot, index, slot)
-        if rule is not None:
-            return _of_execution(snapshot, index, slot, rule.explainer())
-    return None
+    every = alerts.alert_list(snapshot)
+    slots = every.slot[(every.index == index) & (every.slot >= 0)]
+    if not len(slots):
+        return None
+    slot = int(slots.min())
+    rule = _rule_of(snapshot, index, slot)
+    return None if rule is None else _of_execution(snapshot, index, slot, rule.explainer())
 
 
 def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:

@@ -98,6 +98,11 @@ class Structure:
         """Whether a tensor is on record whenever it is computed."""
         return any(site.slot == slot for site in self._snapshot.catalog.op_sites.get(op, ()))
 
+    def _watched_slots(self, op: Op) -> list[int]:
+        # Of many outputs, as a damaged file may say, few are on record.
+        slots = {site.slot for site in self._snapshot.catalog.op_sites.get(op.number, ())}
+        return sorted(slot for slot in slots if 0 <= slot < (op.num_outputs or 0))
+
     def inputs(self, op: int) -> list[tuple[int, int]]:
         """Return the tensors that an op takes: op and slot, in order."""
         return [(one.op, one.slot) for one in self._edges.inputs(op)] or self._received(self.op(op))
@@ -350,10 +355,9 @@ class Structure:
         return [
             (op.number, number)
             for op in self._graph_ops.get(graph, ())
-            for number in range(op.num_outputs or 0)
             if op.type not in ("Const", "Identity")
-            and self.is_watched(op.number, number)
-            and (static is None or statics[op.number, number].dtype == static.dtype)
+            for number in self._watched_slots(op)
+            if (static is None or statics[op.number, number].dtype == static.dtype)
         ]
 
     def _packed(self, graph: int, position: int) -> list[tuple[int, int]]:

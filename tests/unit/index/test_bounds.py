@@ -10,6 +10,8 @@ from tb_debugger_plugin.events.framing import EndKind, frame, read_records
 from tb_debugger_plugin.events.messages import BriefEvent, DebugEvent
 from tb_debugger_plugin.index import bounds
 from tb_debugger_plugin.index.bounds import bounded_text, location_of, output_of, parse_bounded, parse_brief
+from tb_debugger_plugin.index.describe import Describer
+from tb_debugger_plugin.index.registry import Registry
 from tests.support.events import Recording, full_health, snapshot_of
 
 _LONG = "x" * 200_000
@@ -69,6 +71,15 @@ def test_a_brief_event_is_refused_where_a_whole_one_is(field):
     for parse in (parse_bounded, parse_brief):
         with pytest.raises(FormatError, match="a record is not a DebugEvent"):
             parse(payload)
+
+
+def test_an_op_has_no_more_outputs_than_a_list_has_entries():
+    # Answers that count through the outputs would take hours.
+    op = BriefEvent().graph_op_creation
+    op.op_name, op.num_outputs = "y", 2**31 - 1
+    describer = Describer(Registry(), [])
+    describer.add(0, BriefEvent(graph_op_creation=op))
+    assert describer.registry.ops.rows[0].num_outputs == bounds.MAX_ENTRIES
 
 
 def test_a_recorded_tensor_is_not_cut_and_a_graph_is_kept_without_its_definition(monkeypatch):
