@@ -79,7 +79,8 @@ class HostStepsJson(TypedDict):
     """The steps of one process."""
 
     host: str  #: name of the host
-    kind: StepKind  #: what a step is: `marked` by the program, `runs` of sessions, `calls` of functions
+    #: what a step is: `marked` by the program, `runs` of sessions, `calls` of functions
+    kind: Literal["marked", "runs", "calls"]
     num_steps: int  #: number of the last step, plus 1
     bins: list[StepsBinJson]  #: in order; steps without any row are left out
 

@@ -128,17 +128,20 @@ class FilledTrace {
   // `values`: `trace.count()` numbers.
   void Fill(const TraceOfVector& trace, const Stamp& stamp, const double* values) {
     trace_ = &trace;
-    stamp_ = stamp;
+    // One after the other: to copy both at once would wait until both are written.
+    wall_time_ = stamp.wall_time;
+    step_ = stamp.step;
     std::copy(values, values + trace.count(), values_);
   }
 
-  double wall_time() const { return stamp_.wall_time; }
+  double wall_time() const { return wall_time_; }
   size_t size() const { return trace_->size(); }
-  void Write(char* out) const { trace_->Write(stamp_, values_, out); }
+  void Write(char* out) const { trace_->Write({wall_time_, step_}, values_, out); }
 
  private:
   const TraceOfVector* trace_;
-  Stamp stamp_;
+  double wall_time_;
+  StepField step_;
   double values_[kMaxSummary];
 };
 
