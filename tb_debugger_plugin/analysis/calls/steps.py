@@ -72,7 +72,7 @@ class StepsBinJson(TypedDict):
     step: int  #: the first of them
     first_execution: int | None  #: position of the first execution in them; null when there is none
     first_graph_execution: int | None  #: the same of graph executions
-    num_bad: int  #: number of bad graph executions in them
+    num_bad: int  #: number of bad rows of both lists in them
 
 
 class HostStepsJson(TypedDict):
