@@ -142,7 +142,7 @@ def repeat(recording: Path, folder: Path, num_graph_executions: int) -> int:
         later = (last - first + _STEP_S) * (begin // len(traces))
         for suffix, (step, then) in steps.items():
             count = num_graph_executions - begin if suffix == GRAPH_EXECUTION_TRACES else len(then)
-            streams[suffix].write(step.at(then + later, count))
+            streams[suffix].write(step.at(then + later, count, begin // len(traces)))
     for stream in streams.values():
         stream.close()
     return files.path(GRAPH_EXECUTION_TRACES).stat().st_size
@@ -171,8 +171,9 @@ def _write_host(folder: Path, host: int, num_graph_executions: int, program: Pro
             for begin in range(0, num_graph_executions, ops):
                 now = start + begin // ops * _STEP_S
                 step = bad if begin >= num_graph_executions * bad_from else good
-                stream.write(step.at(now + np.arange(ops) * 1e-5, num_graph_executions - begin))
-                calls += _executions(now + ops * 1e-5)
+                count = num_graph_executions - begin
+                stream.write(step.at(now + np.arange(ops) * 1e-5, count, begin // ops))
+                calls += _executions(now + ops * 1e-5, begin // ops)
         writer.files.path(EXECUTION).write_bytes(b"".join(calls))
         end = DebugEvent(wall_time=now + 1)
         end.recording_counts.executions, end.recording_counts.graph_execution_traces = (
@@ -264,42 +265,53 @@ def _trace(op: int, *, is_bad: bool, trains: bool) -> bytes:
 
 
 class _Step:
-    """The framed traces of a step; only times and checksums change from one step to the next.
+    """The framed traces of a step; only stamps and checksums change from one step to the next.
 
-    A CRC is linear: what 8 bytes at a fixed position add to a record's CRC depends only on the record's
-    length.
+    A CRC is linear: what bytes at a fixed position add to a record's CRC depends only on the record's length.
     """
 
     def __init__(self, records: list[bytes]) -> None:
-        framed = [frame(_without_time(record)) for record in records]
+        records = [_without_stamp(record) for record in records]
+        framed = [frame(record) for record in records]
         self._data = np.frombuffer(b"".join(framed), np.uint8).copy()
         self._ends = np.cumsum([len(record) for record in framed])
         begins = self._ends - [len(record) for record in framed]
-        # The time is the first field: a tag and 8 bytes.
-        self._times = (begins + HEADER_SIZE + 1)[:, None] + np.arange(8)
+        self._stamps = (begins + HEADER_SIZE)[:, None] + _STAMP
         self._sums = (self._ends - FOOTER_SIZE)[:, None] + np.arange(FOOTER_SIZE)
-        plain = [google_crc32c.value(_without_time(record)) for record in records]
+        plain = [google_crc32c.value(record) for record in records]
         self._plain = np.array(plain, np.uint32)
         lengths, self._kinds = np.unique([len(record) for record in records], return_inverse=True)
-        self._shares = np.array([_shares_of_time(length) for length in lengths.tolist()])
+        self._shares = np.array([_shares_of_stamp(length) for length in lengths.tolist()])
 
-    def at(self, times: npt.NDArray[np.float64], count: int) -> bytes:
-        """Returns the first `count` records, with the given times."""
-        digits = times.view(np.uint8).reshape(-1, 8)
-        shares = self._shares[self._kinds[:, None], np.arange(8), digits]
+    def at(self, times: npt.NDArray[np.float64], count: int, step: int) -> bytes:
+        """Returns the first `count` records, with the given times and the step."""
+        number = np.array([step >> 7 * place & 0x7F for place in range(5)], np.uint8)
+        digits = np.hstack(
+            [times.view(np.uint8).reshape(-1, 8), np.broadcast_to(number, (len(times), len(number)))]
+        )
+        shares = self._shares[self._kinds[:, None], np.arange(len(_STAMP)), digits]
         crcs = self._plain ^ np.bitwise_xor.reduce(shares, axis=1)
         masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
-        self._data[self._times] = digits
+        self._data[self._stamps] = digits | _CONTINUED
         self._data[self._sums] = masked.view(np.uint8).reshape(-1, FOOTER_SIZE)
         return self._data[: self._ends[min(count, len(times)) - 1]].tobytes()
 
 
-def _without_time(record: bytes) -> bytes:
-    return record[:1] + bytes(8) + record[9:]
+#: Where a record has its time, a tag and 8 bytes, and its step, a tag and a varint that always has 5 bytes.
+_STAMP: Final = np.array([*range(1, 9), *range(10, 15)])
+#: The bits of these bytes that say that the varint goes on.
+_CONTINUED: Final = np.array([*[0] * 8, *[0x80] * 4, 0], np.uint8)
+_NO_STEP: Final = b"\x10\x80\x80\x80\x80\x00"
 
 
-def _shares_of_time(length: int) -> npt.NDArray[np.uint32]:
-    """Returns what each byte of the time, by position and value, adds to the CRC of such a record."""
+def _without_stamp(record: bytes) -> bytes:
+    event = DebugEvent.FromString(record)
+    event.ClearField("step")
+    return record[:1] + bytes(8) + _NO_STEP + event.SerializeToString()[9:]
+
+
+def _shares_of_stamp(length: int) -> npt.NDArray[np.uint32]:
+    """Returns what each byte of the stamp, by position and value, adds to the CRC of such a record."""
     zeros = google_crc32c.value(bytes(length))
     return np.array(
         [
@@ -307,16 +319,16 @@ def _shares_of_time(length: int) -> npt.NDArray[np.uint32]:
                 google_crc32c.value(bytes(position) + bytes([value]) + bytes(length - position - 1)) ^ zeros
                 for value in range(256)
             ]
-            for position in range(1, 9)
+            for position in _STAMP.tolist()
         ],
         np.uint32,
     )
 
 
-def _executions(now: float) -> list[bytes]:
+def _executions(now: float, step: int) -> list[bytes]:
     events = []
     for number in range(1 + EAGER_OPS):
-        event = DebugEvent(wall_time=now + number * 1e-5)
+        event = DebugEvent(wall_time=now + number * 1e-5, step=step)
         execution = event.execution
         execution.op_type = "AssignSubVariableOp" if number else "__inference_train_step_1234"
         execution.graph_id = "" if number else _GRAPH

@@ -22,6 +22,7 @@ const LINK: Link = {
   line: 14,
   host: "worker-0",
   layer: "^a/b(/|$)",
+  step: "3..9",
   onlyBad: true,
   alertType: "A rule & its=id",
   alert: alertIndex(7),
@@ -47,7 +48,7 @@ test("the keys of others stay, ours are replaced", () => {
 test("wrong parts of a hand-made link are ignored", () => {
   expect(
     readLink(
-      "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.onlyBad=perhaps&p.debugger.alert=x&p.debugger.op=%E0%A4%A&junk",
+      "#debugger&p.debugger.trace=-1&p.debugger.execution=abc&p.debugger.subject=nobody&p.debugger.onlyBad=perhaps&p.debugger.step=x&p.debugger.alert=x&p.debugger.op=%E0%A4%A&junk",
     ),
   ).toEqual({ op: "%E0%A4%A" });
   expect(readLink("")).toEqual({});

@@ -69,7 +69,7 @@ class StepCounter:
 
     Args:
       options: Choose the steps.
-      sink: Gets the decision for each step.
+      sink: Gets the number of each step, and the decision.
 
     Attributes:
       is_recorded: Whether what the program computes now is recorded.
@@ -88,6 +88,7 @@ class StepCounter:
         """End the current step and begin the next one."""
         with self._lock:
             self._number += 1
+            self._sink.set_step(self._number)
             self._decide()
 
     def pause(self, is_paused: bool) -> None:

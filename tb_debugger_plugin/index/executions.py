@@ -24,6 +24,7 @@ from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.index import tensors
 from tb_debugger_plugin.index.frames import RecordFrames, load_library
 from tb_debugger_plugin.index.records import (
+    INT32_MAX,
     Rows,
     Slots,
     Unreadable,
@@ -35,8 +36,6 @@ from tb_debugger_plugin.index.registry import Registry
 
 #: The field of a ``DebugEvent`` that holds an execution.
 EXECUTION_FIELD: Final = "execution"
-
-_INT32_MAX: Final = 2**31 - 1
 
 
 class _Outputs(NamedTuple):
@@ -84,7 +83,7 @@ def _rows(
                 **outputs.summaries,
                 "tensor_id": outputs.ids,
                 "has_id": outputs.has_id,
-                "device_id": outputs.devices.clip(-1, _INT32_MAX).astype(np.int32),
+                "device_id": outputs.devices.clip(-1, INT32_MAX).astype(np.int32),
                 "host": np.full(len(outputs.ids), host, np.int32),
                 "has_value": outputs.has_value,
             },
@@ -126,6 +125,7 @@ def parse_executions(
         "op_type": [registry.op_type(record.op_type) for record in records],
         "graph": [registry.graph(host, record.graph_id) if record.graph_id else -1 for record in records],
         "stack": [registry.stack(host, record.code_location) for record in records],
+        "step": found.steps,
         "thread": [record.thread_id for record in records],
         "mode": [record.tensor_debug_mode for record in records],
         "num_outputs": [record.num_outputs for record in records],
@@ -182,7 +182,7 @@ class _Library:
 
     #: Columns of numbers, in the order of ``Executions::Rows`` in ``src/executions.h``.
     _COLUMNS: Final = (
-        *("op_type", "graph", "stack", "thread", "mode"),
+        *("op_type", "graph", "stack", "step", "thread", "mode"),
         *("num_outputs", "num_inputs", "num_values", "num_slots"),
     )
 

@@ -37,7 +37,7 @@ _FUNCTIONS: Final[dict[str, tuple[object, tuple[object, ...]]]] = {
     "tbdbg_templates_delete": (None, (_POINTER,)),
     "tbdbg_templates_add": (ctypes.c_int32, (_POINTER, _POINTER, _INT, _INT, _INT)),
     "tbdbg_templates_find": (ctypes.c_int32, (_POINTER, _POINTER, _INT)),
-    "tbdbg_templates_match": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_POINTER] * 3)),
+    "tbdbg_templates_match": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, *[_POINTER] * 4)),
     "tbdbg_executions_new": (_POINTER, (ctypes.c_uint64, _POINTER, ctypes.c_int32)),
     "tbdbg_executions_delete": (None, (_POINTER,)),
     "tbdbg_executions_decode": (None, (_POINTER, _POINTER, _POINTER, _POINTER, _INT, _POINTER, _POINTER)),

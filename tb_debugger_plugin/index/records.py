@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.messages import Message
@@ -19,6 +20,9 @@ from tb_debugger_plugin.index.bounds import parse_bounded
 from tb_debugger_plugin.index.frames import RecordFrames
 
 Columns = Mapping[str, Array]
+
+#: The largest step that the tables have room for.
+INT32_MAX: Final = 2**31 - 1
 
 
 def _take(columns: Columns, rows: Integers | slice) -> dict[str, Array]:
@@ -145,12 +149,14 @@ class Parsed(NamedTuple):
     Attributes:
       rows: The numbers of the records that hold the kind.
       times: ``wall_time`` of each; 0 where it is not finite.
+      steps: ``step`` of each; from 0, and at most what fits.
       records: What each holds.
       unreadable: The records that could not be parsed.
     """
 
     rows: Integers
     times: Floats
+    steps: npt.NDArray[np.int32]
     records: list[Message]
     unreadable: list[Unreadable]
 
@@ -176,8 +182,9 @@ def parse_records(frames: RecordFrames, rows: Integers, kind: str) -> Parsed:
             kept.append(row)
             events.append(event)
     times = np.array([event.wall_time for event in events], np.float64)
+    steps = np.array([event.step for event in events], np.int64).clip(0, INT32_MAX).astype(np.int32)
     records = [getattr(event, kind) for event in events]
-    return Parsed(np.array(kept, np.int64), finite(times), records, unreadable)
+    return Parsed(np.array(kept, np.int64), finite(times), steps, records, unreadable)
 
 
 def finite(times: Floats) -> Floats:

@@ -26,7 +26,7 @@ from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 12
+SCHEMA_VERSION: Final = 13
 
 #: The schema of the tables in the database.
 INTERNAL: Final = "internal"
@@ -62,6 +62,7 @@ TABLES: Final[dict[str, str]] = {
     "meta": "key VARCHAR NOT NULL, value VARCHAR NOT NULL",
     **{name: _short_table(name) for name in ROWS},
     "executions": """idx BIGINT NOT NULL, host INTEGER NOT NULL, wall_time DOUBLE NOT NULL, position BIGINT,
+        step INTEGER NOT NULL USING COMPRESSION rle,
         op_type INTEGER NOT NULL, graph INTEGER NOT NULL, stack INTEGER NOT NULL, thread INTEGER NOT NULL,
         mode UTINYINT NOT NULL, health UTINYINT NOT NULL,
         num_inputs INTEGER NOT NULL, num_outputs INTEGER NOT NULL, num_values INTEGER NOT NULL""",
@@ -69,7 +70,8 @@ TABLES: Final[dict[str, str]] = {
     "execution_outputs": "idx BIGINT NOT NULL, slot INTEGER NOT NULL, host INTEGER NOT NULL,"
     " has_value BOOLEAN NOT NULL," + _TENSOR,
     "graph_executions": "idx BIGINT NOT NULL, wall_time DOUBLE NOT NULL, site INTEGER NOT NULL,"
-    " position BIGINT," + _TENSOR.replace("device_id INTEGER", "device_id SMALLINT"),
+    " position BIGINT, step INTEGER NOT NULL USING COMPRESSION rle,"
+    + _TENSOR.replace("device_id INTEGER", "device_id SMALLINT"),
     "bad_graph_executions": "bad BIGINT NOT NULL, idx BIGINT NOT NULL",
 }
 

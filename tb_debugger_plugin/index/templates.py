@@ -1,8 +1,8 @@
 """Recognises traces that are like an earlier one, without parsing them.
 
-Almost all records of an op are equal except for the time and the numbers of the summary. So the first record
-of each op is parsed and becomes a template. All other records are compared with the templates at once: by the
-compiled library, or else by NumPy, as rows of one matrix per record length.
+Almost all records of an op are equal except for the time, the step and the numbers of the summary. So the
+first record of each op is parsed and becomes a template. All other records are compared with the templates at
+once: by the compiled library, or else by NumPy, as rows of one matrix per record length.
 
 Invariant: :class:`CompiledTemplates` and :class:`NumpyTemplates` are twins; the result of either is the
 result of parsing the records.
@@ -26,6 +26,7 @@ from tb_debugger_plugin.events.messages import Message, parse_event
 from tb_debugger_plugin.events.modes import SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array, Integers
 from tb_debugger_plugin.index.frames import RecordFrames, load_library
+from tb_debugger_plugin.index.records import INT32_MAX
 
 Words = npt.NDArray[np.uint64]
 
@@ -34,6 +35,10 @@ TRACE: Final = "graph_execution_trace"
 _FLOAT64: Final = 2
 _TIME_BEGIN: Final = 1
 _TIME_END: Final = 9
+# The step of our recorder: a tag, and a varint that always has five bytes.
+_STEP_TAG: Final = 0x10
+_STEP_BEGIN: Final = 10
+_STEP_END: Final = 15
 #: Limit of templates: a log in which every record is of another op must not fill the memory.
 MAX_TEMPLATES: Final = 1 << 16
 #: Longer records are parsed. So are records of a length for which this many could not become templates.
@@ -42,6 +47,7 @@ _MAX_REFUSALS: Final = 64
 _MAX_OFFSETS: Final = 16
 #: Maps each byte to the byte with all bits inverted.
 _INVERTED: Final = bytes(range(255, -1, -1))
+_DIGITS: Final = 128 ** np.arange(_STEP_END - _STEP_BEGIN)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Match:
       mode: Their tensor debug mode.
       sites: Their sites.
       times: Their times.
+      steps: Their steps; 0 where the record has none.
       values: The numbers of their summaries, one row per record.
     """
 
@@ -60,20 +67,26 @@ class Match:
     mode: TensorDebugMode
     sites: npt.NDArray[np.int32]
     times: npt.NDArray[np.float64]
+    steps: npt.NDArray[np.int32]
     values: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Template:
-    """The offset of the numbers in a record, its mode and its site."""
+    """The offset of the numbers in a record, its mode, whether it has a step, and its site."""
 
     begin: int
     mode: TensorDebugMode
+    has_step: bool
     site: int
 
     @property
     def end(self) -> int:
         return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
+
+    def fits(self, layout: _Layout) -> bool:
+        """Whether a record of this template has this layout."""
+        return (self.begin, self.mode, self.has_step) == (layout.begin, layout.mode, layout.has_step)
 
 
 class Templates(ABC):
@@ -111,8 +124,8 @@ class Templates(ABC):
         if position is None:
             self._refusals[length] = self._refusals.get(length, 0) + 1
             return None
-        begin, record = position
-        return _Template(begin, TensorDebugMode(record.tensor_debug_mode), self._site_of(record))
+        begin, has_step, record = position
+        return _Template(begin, TensorDebugMode(record.tensor_debug_mode), has_step, self._site_of(record))
 
 
 def make_templates(site_of: Callable[[Message], int]) -> Templates:
@@ -155,11 +168,12 @@ class CompiledTemplates(Templates):
         if not self._widths:
             return [], np.arange(count)
         templates, times = np.empty(count, np.int32), np.empty(count)
+        steps = np.empty(count, np.int32)
         numbers = np.empty((max(self._widths.values()), count))
         starts, lengths = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.lengths)
         self._library.tbdbg_templates_match(
             *(self._handle, frames.data.ctypes.data, starts.ctypes.data, lengths.ctypes.data, count),
-            *(templates.ctypes.data, times.ctypes.data, numbers.ctypes.data),
+            *(templates.ctypes.data, times.ctypes.data, steps.ctypes.data, numbers.ctypes.data),
         )
         modes, sites = self._modes[templates], self._sites[templates]
         matches = []
@@ -169,7 +183,7 @@ class CompiledTemplates(Templates):
             selected = slice(None) if len(rows) == count else rows
             if len(rows):
                 values = numbers[:width, selected].T
-                matches.append(Match(rows, mode, sites[selected], times[selected], values))
+                matches.append(Match(rows, mode, sites[selected], times[selected], steps[selected], values))
         return matches, np.flatnonzero(templates < 0)
 
     def _learn(self, frames: RecordFrames, rows: Integers) -> bool:
@@ -205,11 +219,13 @@ class _Layout:
       length: Bytes of the payload.
       begin: The offset of the numbers of the summary.
       mode: The tensor debug mode.
+      has_step: Whether the step of our recorder follows the time.
     """
 
     length: int
     begin: int
     mode: TensorDebugMode
+    has_step: bool
     hashes: Words = field(default_factory=lambda: np.empty(0, np.uint64))
     templates: Words = field(default_factory=lambda: np.empty((0, 0), np.uint64))
     sites: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -218,6 +234,8 @@ class _Layout:
         kept = np.zeros(_words(self.length) * 8, np.uint8)
         kept[: self.length] = 0xFF
         kept[_TIME_BEGIN:_TIME_END] = 0
+        if self.has_step:
+            kept[_STEP_BEGIN:_STEP_END] = 0x80  # the bits that say how long the varint is
         kept[self.begin : self.end] = 0
         self._mask = kept.view("<u8")
         self._factors = np.array([secrets.randbits(64) | 1 for _ in self._mask], np.uint64)
@@ -229,7 +247,7 @@ class _Layout:
         return self.begin + 8 * len(SUMMARY_COLUMNS.get(self.mode, ()))
 
     def without_numbers(self, words: Words) -> tuple[Words, Words]:
-        """Return records with time and numbers set to zero, and a hash of each."""
+        """Return records with time, step and numbers set to zero, and a hash of each."""
         masked = words & self._mask
         return masked, masked @ self._factors
 
@@ -343,7 +361,7 @@ class NumpyTemplates(Templates):
         sites: list[int] = []
         for index in np.flatnonzero(new)[np.sort(firsts)].tolist():
             template = self._template(frames, int(rows[index]))
-            if template is not None and (template.begin, template.mode) == (layout.begin, layout.mode):
+            if template is not None and template.fits(layout):
                 indices.append(index)
                 sites.append(template.site)
         if indices:
@@ -353,7 +371,9 @@ class NumpyTemplates(Templates):
 
     def _layout_of(self, frames: RecordFrames, row: int) -> _Layout | None:
         template = self._template(frames, row)
-        return None if template is None else _Layout(int(frames.lengths[row]), template.begin, template.mode)
+        if template is None:
+            return None
+        return _Layout(int(frames.lengths[row]), template.begin, template.mode, template.has_step)
 
 
 def _by_length(lengths: Integers) -> list[tuple[int, Integers]]:
@@ -366,21 +386,39 @@ def _by_length(lengths: Integers) -> list[tuple[int, Integers]]:
 def _matched(layout: _Layout, records: _Records, templates: Integers) -> Match:
     data = records.data
     times = np.ascontiguousarray(data[:, _TIME_BEGIN:_TIME_END]).view("<f8").reshape(-1)
+    steps = _steps(data) if layout.has_step else np.zeros(len(data), np.int32)
     size = (layout.end - layout.begin) // 8
     numbers = np.ascontiguousarray(data[:, layout.begin : layout.end])
     values = numbers.view("<f8") if size else np.empty((len(data), 0), np.float64)
-    return Match(records.rows, layout.mode, layout.sites[templates], times, values)
+    return Match(records.rows, layout.mode, layout.sites[templates], times, steps, values)
 
 
-def numbers_of(payload: bytes) -> tuple[int, Message] | None:
+def _steps(data: Array) -> npt.NDArray[np.int32]:
+    digits = (data[:, _STEP_BEGIN:_STEP_END] & 0x7F).astype(np.int64)
+    steps: npt.NDArray[np.int32] = (digits @ _DIGITS).clip(0, INT32_MAX).astype(np.int32)
+    return steps
+
+
+def _has_step(payload: bytes) -> bool:
+    varint = payload[_STEP_BEGIN:_STEP_END]
+    return (
+        len(varint) == _STEP_END - _STEP_BEGIN
+        and payload[_TIME_END] == _STEP_TAG
+        and all(byte >= 0x80 for byte in varint[:-1])
+        and varint[-1] < 0x80
+    )
+
+
+def numbers_of(payload: bytes) -> tuple[int, bool, Message] | None:
     """Find the numbers of a trace's summary in its bytes.
 
     Args:
       payload: A serialised ``DebugEvent``.
 
     Returns:
-      The offset of the ``tensor_content``, and the trace; None when this is not such a record. Other bytes
-      there change only the summary, and other bytes at 1 to 8 only the time.
+      The offset of the ``tensor_content``, whether the step of our recorder follows the time, and the trace;
+      None when this is not such a record. Other bytes there change only the summary, other bytes at 1 to 8
+      only the time, and the lower bits of those at 10 to 14 only the step, if it has one.
     """
     try:
         event = parse_event(payload)
@@ -390,14 +428,17 @@ def numbers_of(payload: bytes) -> tuple[int, Message] | None:
     content = record.tensor_proto.tensor_content if record is not None else b""
     if record is None or not _is_vector(record, content):
         return None
-    begin = payload.find(content, _TIME_END)
+    has_step = _has_step(payload)
+    if event.step and not has_step:
+        return None
+    begin = payload.find(content, _STEP_END if has_step else _TIME_END)
     for _ in range(_MAX_OFFSETS):
         if begin < 0 or _holds_numbers(payload, event, begin, len(content)):
             break
         begin = payload.find(content, begin + 1)
     else:
         return None
-    return (begin, record) if begin >= 0 else None
+    return (begin, has_step, record) if begin >= 0 else None
 
 
 def _is_vector(record: Message, content: bytes) -> bool:
@@ -409,8 +450,8 @@ def _is_vector(record: Message, content: bytes) -> bool:
 
 
 def _holds_numbers(payload: bytes, event: Message, begin: int, size: int) -> bool:
-    # Other bytes at the two offsets must change just the two fields. Then they are the values of fields of
-    # fixed length, so that no value there can change the meaning of other bytes.
+    # Other bytes at these offsets must change just these fields. Then they are the values of fields of fixed
+    # length, so that no value there can change the meaning of other bytes.
     time = b"\x01\x02\x03\x04\x05\x06\x07\x40"
     changed = bytearray(payload)
     changed[_TIME_BEGIN:_TIME_END] = time
@@ -418,6 +459,9 @@ def _holds_numbers(payload: bytes, event: Message, begin: int, size: int) -> boo
     expected = type(event)()
     expected.CopyFrom(event)
     expected.wall_time = float(np.frombuffer(time, "<f8")[0])
+    if _has_step(payload):
+        changed[_STEP_BEGIN:_STEP_END] = b"\x81\x82\x83\x84\x05"
+        expected.step = sum(digit * 128**place for place, digit in enumerate((1, 2, 3, 4, 5)))
     if size:
         expected.graph_execution_trace.tensor_proto.tensor_content = bytes(changed[begin : begin + size])
     try:

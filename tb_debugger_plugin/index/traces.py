@@ -28,6 +28,7 @@ def trace_rows(
     offsets: Integers,
     ends: Integers,
     sites: npt.NDArray[np.int32],
+    steps: npt.NDArray[np.int32],
     summaries: dict[str, Array],
 ) -> Rows:
     """Make rows of the list of traces.
@@ -37,9 +38,10 @@ def trace_rows(
       offsets: Where each record begins in the file.
       ends: Where the record after it begins.
       sites: Numbers of the sites.
+      steps: ``step``.
       summaries: Columns of summaries, as in :class:`~tb_debugger_plugin.index.tensors.TensorSummaries`.
     """
-    return Rows(times, offsets, ends, {"site": sites, **summaries})
+    return Rows(times, offsets, ends, {"site": sites, "step": steps, **summaries})
 
 
 def parse_traces(
@@ -64,7 +66,8 @@ def parse_traces(
     )
     sites = np.array([_site(record, registry, host) for record in found.records], np.int32)
     offsets, ends = frames.offsets[found.rows], frames.ends[found.rows]
-    return trace_rows(found.times, offsets, ends, sites, summaries.columns), found.unreadable
+    rows = trace_rows(found.times, offsets, ends, sites, found.steps, summaries.columns)
+    return rows, found.unreadable
 
 
 def _site(record: Message, registry: Registry, host: int) -> int:
@@ -98,17 +101,16 @@ class TraceDecoder:
     def _rows_of_matches(self, frames: RecordFrames, matches: list[Match]) -> Rows:
         targets, order = _targets(matches, len(frames.starts))
         count = sum(len(match.rows) for match in matches)
-        times, sites, modes = (
-            np.empty(count, np.float64),
-            np.empty(count, np.int32),
-            np.empty(count, np.int64),
-        )
+        times, modes = np.empty(count, np.float64), np.empty(count, np.int64)
+        sites, steps = np.empty(count, np.int32), np.empty(count, np.int32)
         vectors: dict[TensorDebugMode, list[tuple[tensors.Rows, npt.NDArray[np.float64]]]] = {}
         for match, target in zip(matches, targets, strict=True):
-            times[target], sites[target], modes[target] = match.times, match.sites, match.mode
+            times[target], modes[target] = match.times, match.mode
+            sites[target], steps[target] = match.sites, match.steps
             vectors.setdefault(match.mode, []).append((target, match.values))
         summaries = tensors.summarize_vectors(modes, vectors, self._registry.shape)
-        return trace_rows(finite(times), frames.offsets[order], frames.ends[order], sites, summaries.columns)
+        places = (finite(times), frames.offsets[order], frames.ends[order])
+        return trace_rows(*places, sites, steps, summaries.columns)
 
 
 def _targets(matches: list[Match], count: int) -> tuple[Sequence[Integers | slice], Integers | slice]:

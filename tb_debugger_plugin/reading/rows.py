@@ -81,6 +81,8 @@ def _filter(snapshot: Snapshot, filters: Json) -> Filter:
         raise UsageError(f"health is {wanted['health']!r}: choose one of {', '.join(HEALTH)}.")
     if isinstance(wanted.get("where"), str):
         wanted["where"] = parse_comparisons(wanted["where"])
+    if isinstance(wanted.get("step"), int):
+        wanted["step"] = (wanted["step"], wanted["step"])
     if isinstance(wanted.get("source"), str):
         wanted["source"] = _source_number(snapshot, wanted["source"])
     return Filter(**wanted)
@@ -117,6 +119,7 @@ class Execution:
       num_inputs: The number of inputs.
       num_outputs: The number of outputs.
       host: The name of the host.
+      step: The step of the program, from 0.
     """
 
     index: int
@@ -129,6 +132,7 @@ class Execution:
     num_inputs: int
     num_outputs: int
     host: str | None
+    step: int
     run: Run = field(repr=False, compare=False)
 
     def value(self, slot: int = 0) -> Value:
@@ -179,6 +183,7 @@ class GraphExecution:
       mean: The mean of the finite elements.
       variance: Their variance.
       owner: The position of the execution in which it was computed; None if it is not known.
+      step: The step of the program, from 0.
     """
 
     index: int
@@ -197,6 +202,7 @@ class GraphExecution:
     dtype: str | None
     shape: list[int | None] | None
     owner: int | None
+    step: int
     run: Run = field(repr=False, compare=False)
     size: int | None = None
     neg_inf: int | None = None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons, parse_steps
 from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 
@@ -136,6 +136,7 @@ class Query:
             where=parse_comparisons(self.optional_text("where") or ""),
             since=self.optional_number("since"),
             until=self.optional_number("until"),
+            step=parse_steps(self.optional_text("step") or ""),
             from_execution=self.optional_position("from_execution"),
             until_execution=self.optional_position("until_execution"),
             source=self.optional_integer("source"),

@@ -16,6 +16,7 @@ from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.explain import diagnose
 from tb_debugger_plugin.analysis.alerts.pages import AlertRuleJson, rule_json
+from tb_debugger_plugin.analysis.calls import steps
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
@@ -314,6 +315,10 @@ def _overview(snapshot: Snapshot, query: Query) -> Answer:
     return tables.overview(snapshot, table, query.bounded("buckets", 1, _MAX_BUCKETS))
 
 
+def _steps(snapshot: Snapshot, query: Query) -> steps.StepsJson:
+    return steps.steps(snapshot, query.bounded("bins", 1, _MAX_BUCKETS))
+
+
 def _locate(snapshot: Snapshot, query: Query) -> Answer:
     execution = query.optional_integer("execution")
     trace = query.optional_integer("graph_execution")
@@ -406,6 +411,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/source_files/ops": _heavy("/source_files/ops", _source_ops),
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
+    "/steps": _heavy("/steps", _steps),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),
     "/neighbours": _of_run(_neighbours),

@@ -172,12 +172,12 @@ void MakeRecordsOfParts() {
     for (Mode mode : {Mode::kCurtHealth, Mode::kFullHealth, Mode::kFullNumerics}) {
       double numbers[kMaxSummary];
       for (double& number : numbers) number = static_cast<double>(random());
-      const double time = static_cast<double>(random());
+      const Stamp stamp{static_cast<double>(random()), StepField(static_cast<int64_t>(random() >> 33))};
       const TraceOfVector trace(prefix, mode, ColumnsOf(mode));
       std::string made(trace.size(), 0), proto, payload;
-      trace.Write(time, numbers, &made[0]);
+      trace.Write(stamp, numbers, &made[0]);
       EncodeVector(numbers, ColumnsOf(mode), &proto);
-      EncodeTrace(time, prefix, mode, proto, &payload);
+      EncodeTrace(stamp, prefix, mode, proto, &payload);
       const size_t end = kHeadSize + payload.size();
       const uint32_t crc = MaskedCrc32c(payload.data(), payload.size());
       CHECK(made.size() == end + kFootSize && made.compare(kHeadSize, payload.size(), payload) == 0);

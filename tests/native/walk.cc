@@ -76,9 +76,25 @@ void Check(const char* name, const uint8_t* data, int64_t size, int64_t stop, in
 int64_t Begin(int64_t length) { return 9 + (length - 9) / 3; }
 int64_t Width(int64_t length) { return std::min<int64_t>(length % 4, (length - Begin(length)) / 8); }
 
+// Whether a varint of five bytes follows the time, before the numbers.
+bool HasStep(const uint8_t* record, int64_t length) {
+  if (Begin(length) < 15 || record[9] != 0x10) return false;
+  for (int64_t i = 10; i < 15; ++i) {
+    if ((record[i] >= 0x80) != (i < 14)) return false;
+  }
+  return true;
+}
+
+int32_t StepOf(const uint8_t* record) {
+  int64_t step = 0, scale = 1;
+  for (int64_t i = 10; i < 15; ++i, scale *= 128) step += scale * (record[i] % 128);
+  return static_cast<int32_t>(std::min<int64_t>(step, INT32_MAX));
+}
+
 bool Match(const uint8_t* a, const uint8_t* b, int64_t length) {
+  const bool have_steps = HasStep(a, length) && HasStep(b, length);
   for (int64_t i = 0; i < length; ++i) {
-    const bool is_time = i >= 1 && i < 9;
+    const bool is_time = (i >= 1 && i < 9) || (have_steps && i >= 10 && i < 15);
     const bool is_number = i >= Begin(length) && i < Begin(length) + 8 * Width(length);
     if (!is_time && !is_number && a[i] != b[i]) return false;
   }
@@ -115,7 +131,7 @@ int64_t DecodeExecutions(const char* name, const std::vector<uint8_t>& file,
                             is_plain.data(), sizes);
     plain = std::accumulate(is_plain.begin(), is_plain.end(), int64_t{0});
     std::vector<double> times(sizes[0]);
-    std::vector<int32_t> rows(9 * sizes[0]);
+    std::vector<int32_t> rows(10 * sizes[0]);
     std::vector<int64_t> inputs(sizes[1]), outputs(3 * sizes[2]);
     std::vector<uint8_t> has_id(sizes[2]);
     tbdbg_executions_copy(executions, times.data(), rows.data(), inputs.data(), outputs.data(),
@@ -161,8 +177,9 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
   }
   std::vector<int32_t> matches(count);
   std::vector<double> times(count), numbers(3 * count);
+  std::vector<int32_t> steps(count);
   tbdbg_templates_match(templates, data.data(), starts.data(), lengths.data(), count, matches.data(),
-                        times.data(), numbers.data());
+                        times.data(), steps.data(), numbers.data());
   for (int64_t row = 0; row < count; ++row) {
     const uint8_t* record = data.data() + starts[row];
     int32_t expected = -1;
@@ -175,6 +192,7 @@ void CheckTemplates(const char* name, const std::vector<uint8_t>& file, std::vec
     bool good = matches[row] == expected;
     if (expected >= 0) {
       good &= std::memcmp(&times[row], record + 1, 8) == 0;
+      good &= steps[row] == (HasStep(record, lengths[row]) ? StepOf(record) : 0);
       for (int64_t i = 0; i < Width(lengths[row]); ++i) {
         good &= std::memcmp(&numbers[i * count + row], record + Begin(lengths[row]) + 8 * i, 8) == 0;
       }

@@ -80,9 +80,26 @@ _MODES = sorted(SUMMARY_COLUMNS)
 _NUMBER = st.one_of(st.integers(-2, 9).map(float), st.floats(width=64))
 
 
+def _with_step(payload: bytes, step: int) -> bytes:
+    """An event that begins with its time, with a step as our recorder writes it: a varint of five bytes."""
+    digits = [step >> 7 * place & 0x7F | (0x80 if place < 4 else 0) for place in range(5)]
+    return payload[:9] + b"\x10" + bytes(digits) + payload[9:] if payload[:1] == b"\t" else payload
+
+
+_ID = st.one_of(st.integers(-1, 300), st.sampled_from([2**31, 2**63 - 1, -(2**63)]))
+_STEP = st.one_of(st.integers(0, 300), st.integers(0, 2**35 - 1), st.just(2**31 - 1))
+
+
+@st.composite
+def _stamped(draw, payloads: st.SearchStrategy[bytes]) -> bytes:
+    return _with_step(draw(payloads), draw(_STEP))
+
+
 @st.composite
 def _trace(draw) -> bytes:
     event = DebugEvent(wall_time=draw(st.floats(width=64)))
+    if draw(st.integers(0, 9)) == 0:
+        event.step = draw(st.one_of(_STEP, _ID))
     if draw(st.integers(0, 9)) == 0:
         event.debugged_device.device_name = "not a trace"
         return event.SerializeToString()
@@ -125,7 +142,8 @@ def _mutated(draw, payloads: st.SearchStrategy[bytes]) -> bytes:
     return bytes(payload)
 
 
-_RECORDS = st.lists(st.one_of(_trace(), _trace(), _mutated(_trace()), st.binary(max_size=12)), max_size=25)
+_TRACES = st.one_of(_trace(), _stamped(_trace()))
+_RECORDS = st.lists(st.one_of(_TRACES, _TRACES, _mutated(_TRACES), st.binary(max_size=12)), max_size=25)
 
 
 def _frames(payloads: list[bytes]) -> list[RecordFrames]:
@@ -177,7 +195,6 @@ def _check(payloads, rounds, kind, parse, told) -> tuple[Registry, Registry]:
 
 
 _TEXT = st.sampled_from(["", "Log", "__inference_f_1", "ä", "0123456789abcdef0"])
-_ID = st.one_of(st.integers(-1, 300), st.sampled_from([2**31, 2**63 - 1, -(2**63)]))
 _SMALL = st.one_of(st.integers(-1, 300), st.sampled_from([2**31 - 1, -(2**31)]))
 
 
@@ -185,7 +202,7 @@ _SMALL = st.one_of(st.integers(-1, 300), st.sampled_from([2**31 - 1, -(2**31)]))
 def _execution(draw) -> bytes:
     event = DebugEvent(wall_time=draw(st.floats(width=64)))
     if draw(st.integers(0, 9)) == 0:
-        event.step = draw(st.integers(0, 3))
+        event.step = draw(st.one_of(_STEP, _ID))
     if draw(st.integers(0, 9)) == 0:
         event.debugged_device.device_name = "not an execution"
         return event.SerializeToString()
@@ -253,7 +270,8 @@ def _told_executions(registry: Registry, rows) -> list[str]:
     return told
 
 
-_EXECUTIONS = st.lists(st.one_of(_execution(), _changed_execution(), _reordered_execution()), max_size=12)
+_PLAIN = st.one_of(_execution(), _changed_execution(), _reordered_execution())
+_EXECUTIONS = st.lists(st.one_of(_PLAIN, _stamped(_PLAIN)), max_size=12)
 
 
 @given(_EXECUTIONS, st.integers(1, 3))
@@ -282,10 +300,12 @@ def test_executions_as_recorders_write_them_are_not_parsed(monkeypatch):
     for value in (0.0, 1.0):
         execution.tensor_protos.add().CopyFrom(vector([7.0, value]))
     monkeypatch.setattr("tb_debugger_plugin.index.records.parse_bounded", None)
-    (frames,) = _frames([event.SerializeToString()])
+    payload = event.SerializeToString()
+    (frames,) = _frames([payload, _with_step(payload, 1000)])
     rows, unreadable = decoder.decode(frames)
-    assert (len(rows), unreadable) == (1, [])
-    assert rows.slots["outputs"].columns["health"].tolist() == [1, 2]
+    assert (len(rows), unreadable) == (2, [])
+    assert rows.slots["outputs"].columns["health"].tolist() == [1, 2] * 2
+    assert rows.columns["step"].tolist() == [0, 1000]
 
 
 def _payload(op_name: str, value: float) -> bytes:
@@ -299,6 +319,7 @@ def _payload(op_name: str, value: float) -> bytes:
 def test_records_of_a_known_op_are_not_parsed(monkeypatch):
     decoder = TraceDecoder(Registry(), host=0)
     payloads = [_payload(f"op{n % 7}", float(n)) for n in range(1, 200)]
+    payloads += [_with_step(payload, n) for n, payload in enumerate(payloads)]
     for frames in _frames(payloads):
         decoder.decode(frames)
     parsed: list[bytes] = []
@@ -308,8 +329,9 @@ def test_records_of_a_known_op_are_not_parsed(monkeypatch):
         return DebugEvent.FromString(payload)
 
     monkeypatch.setattr("tb_debugger_plugin.index.templates.parse_event", parse)
-    times = [rows.times for frames in _frames(payloads) for rows, _ in [decoder.decode(frames)]]
-    assert np.concatenate(times).tolist() == [float(n) for n in range(1, 200)]
+    (rows,) = [rows for frames in _frames(payloads) for rows, _ in [decoder.decode(frames)]]
+    assert rows.times.tolist() == [float(n) for n in range(1, 200)] * 2
+    assert rows.columns["step"].tolist() == [0] * 199 + list(range(199))
     assert not parsed
 
 

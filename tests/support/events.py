@@ -78,6 +78,8 @@ class Recording:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.now = start
+        #: The step of the records that follow, as the program marks it.
+        self.step = 0
         self.mode = mode
         self.host = host
         self.writer = FileSetWriter(folder, host, start, clock=self._tick)
@@ -90,7 +92,7 @@ class Recording:
 
     def event(self, at: float | None = None) -> Message:
         """Makes an empty event with the present time, or with a given one."""
-        return DebugEvent(wall_time=self._tick() if at is None else at)
+        return DebugEvent(wall_time=self._tick() if at is None else at, step=self.step)
 
     def source(self, path: str, lines: Sequence[str], *, origin: int = 0) -> None:
         event = self.event()

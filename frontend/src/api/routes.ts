@@ -15,14 +15,24 @@ export interface GraphExecutionFilter {
   readonly host?: string | undefined;
   /** A regular expression that is searched in the path of the layer. */
   readonly layer?: string | undefined;
+  /** Steps of the program, such as `3` or `3..9`. */
+  readonly step?: string | undefined;
 }
 
 /** A filter for rows by the names of their ops and graphs, as regular expressions. */
 export interface Named {
   readonly op_name?: string | undefined;
+  readonly op_type?: string | undefined;
   /** The graph that the op is in, or that the execution ran. */
   readonly function?: string | undefined;
   readonly health?: "bad" | undefined;
+  readonly step?: string | undefined;
+}
+
+/** Rows in the order of their times, the latest first. */
+export interface Order {
+  readonly sort: "wall_time";
+  readonly descending: "true";
 }
 
 /** The execution or the op that is explained. */
@@ -71,6 +81,8 @@ function runRoutes(client: Client) {
       client.json("find", { run, text, limit }, answers.found, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       client.json("overview", { run, list: name, buckets }, answers.overview, signal),
+    steps: (run: ids.RunName, bins: number, signal?: AbortSignal) =>
+      client.json("steps", { run, bins }, answers.steps, signal),
   };
 }
 
@@ -90,8 +102,9 @@ function listRoutes(client: Client) {
       begin: number,
       end: number,
       onlyBad: boolean,
-      { host, layer }: GraphExecutionFilter = {},
-    ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer }),
+      { host, layer, step }: GraphExecutionFilter = {},
+    ) =>
+      columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer, step }),
     /** The last runs of TF1-style sessions. */
     sessionRuns: async (run: ids.RunName, most: number, signal?: AbortSignal) => {
       const ask = (begin: number, end: number) =>
@@ -108,8 +121,8 @@ function listRoutes(client: Client) {
     /** The ops of all graphs from a position on, as many as the server gives at once. */
     opColumns: async (run: ids.RunName, begin: number) =>
       decodeColumns(await client.bytes("graphs/ops", { run, begin })),
-    namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named) =>
-      columns(name, { run, begin, end, ...named }),
+    namedRows: (run: ids.RunName, name: ListName, begin: number, end: number, named: Named, order?: Order) =>
+      columns(name, { run, begin, end, ...named, ...order }),
   };
 }
 
@@ -124,9 +137,9 @@ function locateRoutes(client: Client) {
       run: ids.RunName,
       i: ids.GraphExecutionIndex,
       onlyBad: boolean,
-      { host, layer }: GraphExecutionFilter,
+      { host, layer, step }: GraphExecutionFilter,
       signal?: AbortSignal,
-    ) => locate({ run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer }, signal),
+    ) => locate({ run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer, step }, signal),
     /** `before` is the number of graph executions with these names before one. */
     locateNamed: (run: ids.RunName, i: ids.GraphExecutionIndex, named: Named) =>
       locate({ run, graph_execution: i, ...named }),

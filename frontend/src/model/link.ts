@@ -36,6 +36,8 @@ const READERS = {
   /** The filter for graph executions. */
   host: String,
   layer: String,
+  /** The steps whose graph executions are listed. */
+  step: (text: string) => (/^\d{1,9}(\.\.\d{0,9})?$/.test(text) ? text : undefined),
   onlyBad: isTrue,
   /** The alert rule whose alerts are shown. */
   alertType: String,

@@ -20,6 +20,8 @@ export interface ExecutionRow {
   readonly callHealth: Verdict;
   readonly host: string | undefined;
   readonly graph: ids.GraphId | undefined;
+  /** The step of the program, from 0. */
+  readonly step: number | undefined;
 }
 
 export interface GraphExecutionRow {
@@ -32,6 +34,8 @@ export interface GraphExecutionRow {
   readonly device: string | undefined;
   readonly host: string | undefined;
   readonly owner: ids.ExecutionIndex | undefined;
+  /** The step of the program, from 0. */
+  readonly step: number | undefined;
   readonly role: Role;
   readonly summary: Summary;
 }
@@ -47,6 +51,7 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
     callHealth: verdict(numberAt(page, "call_health", row)),
     host: textAt(page, "host", row),
     graph: graph ? ids.graphId(graph) : undefined,
+    step: numberAt(page, "step", row),
   };
 }
 
@@ -63,6 +68,7 @@ export function graphExecutionRow(page: ColumnPage, row: number): GraphExecution
     device: textAt(page, "device", row),
     host: textAt(page, "host", row),
     owner: owner === undefined ? undefined : ids.executionIndex(owner),
+    step: numberAt(page, "step", row),
     role: {
       layer: textAt(page, "layer", row),
       variable: undefined,

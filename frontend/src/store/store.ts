@@ -24,6 +24,7 @@ import { Polling } from "./run/polling";
 import { createByKey, createRunFacts, type Deps } from "./run/run";
 import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
+import { createSteps, createStepVerbs } from "./steps/steps";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -39,6 +40,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
+  const steps = createSteps(deps, createByKey(deps), lists.lists);
   const live = createLive({ ...verbDeps, ...derived, timer, choice, dock, verbs });
   const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock });
   const livePanel = createLivePanel({ api, activity, timer, store: facts, dock, live, verbs });
@@ -50,6 +52,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...createSearch(api, facts, timer, activity),
     alertGroups: createAlertGroups(deps, derived.verdict),
     rules: createRules(deps, timer),
+    steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps) },
     access,
     comparison,
     dock,

@@ -109,11 +109,13 @@ const SHORTCUTS: Readonly<Record<string, (store: Store) => void>> = {
   n: (store) => store.nextAlert(),
   p: (store) => store.previousAlert(),
   v: (store) => store.showFocusValue(),
+  "[": (store) => void store.steps.stepBy(-1),
+  "]": (store) => void store.steps.stepBy(1),
 };
 
 /**
- * The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. F8 to F11 are
- * those of a program that runs.
+ * The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. The brackets go
+ * to the same op in the step before and after. F8 to F11 are those of a program that runs.
  */
 function shortcuts(store: Store): () => void {
   const onKey = (event: KeyboardEvent) => {

@@ -11,12 +11,13 @@ import { ChangedTag } from "./changed_tag";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Button, Failure, Hint } from "./panel";
 import type { Takes, With } from "./props";
+import { StepNote } from "./steps";
 import { ValueButton } from "./values/value_button";
 
 type Uses = Takes<
   "calledGraph" | "execution" | "executionData" | "inside" | "nestedGraphs" | "sessionRuns" | "subject",
   "focusExecution" | "focusGraphExecution",
-  typeof ChangedTag | typeof ValueButton
+  typeof ChangedTag | typeof StepNote | typeof ValueButton
 >;
 
 /** Longer lists of slots become their number. */
@@ -113,6 +114,7 @@ function CardHead({ store, index, data }: With<Uses, { index: ExecutionIndex; da
       </b>
       <span class="dim">{isFunction ? "function call" : "eager op"}</span>
       <ChangedTag store={store} of={{ execution: index }} />
+      {store.subject.value === "execution" && <StepNote store={store} />}
       <Inside store={store} />
       <span class="card-facts cut grow dim">
         {[clock(data.wall_time), shortDevice(device), data.host_name].filter(Boolean).join(" · ")}

@@ -12,12 +12,13 @@ import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";
 import { Button } from "./panel";
 import { MOST_OUTPUTS, type PictureLayout } from "./picture_layout";
 import type { Of, Takes, With } from "./props";
+import { StepNote } from "./steps";
 import { ValueButton } from "./values/value_button";
 
 type Uses = Takes<
   "chainKeys" | "chainStep" | "execution" | "subject",
   "focusGraph" | "follow",
-  typeof BreakDot | typeof OpTools | typeof ValueButton
+  typeof BreakDot | typeof OpTools | typeof StepNote | typeof ValueButton
 >;
 
 export type Side = "input" | "consumer";
@@ -142,6 +143,7 @@ export function Centre({ store, op, layout }: With<Uses, { op: Neighbourhood; la
       <span class="op-line slim line ends nowrap">
         <span class="chip">{displayName(op.opType)}</span>
         {device !== undefined && <span class="dim">{device}</span>}
+        <StepNote store={store} />
       </span>
       {op.role !== undefined && <RoleMark words={op.role} />}
       {op.same !== undefined && <SameAs name={op.same} />}

@@ -14,12 +14,13 @@ import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
 import type { Takes, With } from "./props";
 import { Search } from "./search";
+import { StepBar } from "./steps";
 
 type Uses = Takes<
   "connection" | "logdir" | "problem" | "run" | "runs" | "silent" | "status",
   "comparison.other" | "live.connection" | "live.program",
   "comparison.compareWith" | "selectRun",
-  typeof GapList | typeof LiveButton | typeof Search
+  typeof GapList | typeof LiveButton | typeof Search | typeof StepBar
 >;
 
 export function StatusBar({ store }: With<Uses>) {
@@ -40,6 +41,7 @@ export function StatusBar({ store }: With<Uses>) {
       )}
       {status !== undefined && <Dropped status={status} />}
       {status !== undefined && <ChangedCount status={status} />}
+      <StepBar store={store} />
       <span class="spring grow" />
       <Problem store={store} />
       {status !== undefined && <NotRecorded store={store} status={status} />}

@@ -27,6 +27,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import (
     related_calls,
     runners,
 )
+from tb_debugger_plugin.analysis.calls.steps import step_condition
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
@@ -105,6 +106,8 @@ _MAX_COMPARISONS: Final = 16
 _MAX_POSITION: Final = 2**53
 #: A host has one or two spans, unless its clock was set back again and again.
 _MAX_SPANS: Final = 500
+_MAX_STEP: Final = 2**31 - 1
+_STEPS: Final = re.compile(r"^(?=\.*[0-9])([0-9]{1,9})?(?:(\.\.)([0-9]{1,9})?)?$")
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
 
@@ -132,6 +135,7 @@ class Filter:
       health: A key of :data:`HEALTH`.
       where: Comparisons that must all hold; a number that was not measured fulfils none.
       since, until: Seconds since the epoch; ``until`` is exclusive.
+      step: The first and the last step, counted from 0 for each host.
       from_execution, until_execution: Positions in the list of executions, the latter exclusive; for graph
         executions, positions of their owners.
       source: The number of a source file that is anywhere in the stack.
@@ -153,6 +157,7 @@ class Filter:
     where: tuple[NumberFilter, ...] = ()
     since: float | None = None
     until: float | None = None
+    step: tuple[int, int] | None = None
     from_execution: int | None = None
     until_execution: int | None = None
     source: int | None = None
@@ -205,6 +210,21 @@ def parse_comparisons(text: str) -> tuple[NumberFilter, ...]:
     if len(parts) > _MAX_COMPARISONS:
         raise BadQueryError(f"where holds more than {_MAX_COMPARISONS} comparisons.")
     return tuple(map(_comparison, parts))
+
+
+def parse_steps(text: str) -> tuple[int, int] | None:
+    """Parse steps such as ``3``, ``3..9``, ``3..`` or ``..9``; None without a text.
+
+    Raises:
+      BadQueryError: The text has another form.
+    """
+    if not text:
+        return None
+    match = _STEPS.match(text)
+    if match is None:
+        raise BadQueryError(f"step must be like '3' or '3..9', but is {text[:50]!r}.")
+    first, is_range, last = match.groups()
+    return int(first or 0), int(last or _MAX_STEP) if is_range else int(first)
 
 
 def _comparison(text: str) -> NumberFilter:
@@ -271,7 +291,9 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCond
     Raises:
       BadQueryError: The filter names something that does not exist, or has an invalid regular expression.
     """
-    conditions = _common(row_filter)
+    conditions = _common(
+        snapshot, row_filter, "t.site IN (SELECT site FROM sites WHERE host IN (SELECT unnest(?)))"
+    )
     if row_filter.executions is not None:
         _add_spans(snapshot, row_filter.executions, conditions)
     sites = _sites(snapshot, row_filter)
@@ -305,7 +327,7 @@ def execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCondition:
     Raises:
       BadQueryError: As for :func:`graph_execution_condition`.
     """
-    conditions = _common(row_filter)
+    conditions = _common(snapshot, row_filter, "t.host IN (SELECT unnest(?))")
     if row_filter.executions is not None:
         conditions.add("t.idx >= ? AND t.idx < ?", row_filter.executions.begin, row_filter.executions.end)
     conditions.add_named(snapshot, "t.op_type", "op_type FROM op_types", "op_type", row_filter.op_type)
@@ -335,7 +357,7 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
         conditions.add(f"t.idx IN (SELECT o.idx FROM execution_outputs o WHERE {where})", *outputs.parameters)
 
 
-def _common(row_filter: Filter) -> _Conditions:
+def _common(snapshot: Snapshot, row_filter: Filter, host: str) -> _Conditions:
     conditions = _Conditions()
     if row_filter.health is not None:
         conditions.add(f"t.health = {HEALTH[row_filter.health]}")
@@ -343,6 +365,9 @@ def _common(row_filter: Filter) -> _Conditions:
         conditions.add("t.wall_time >= ?", row_filter.since)
     if row_filter.until is not None:
         conditions.add("t.wall_time < ?", row_filter.until)
+    if row_filter.step is not None:
+        sql, parameters = step_condition(snapshot, *row_filter.step, host)
+        conditions.add(sql, *parameters)
     return conditions
 
 

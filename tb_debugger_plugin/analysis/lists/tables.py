@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.calls.steps import steps_of
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
 from tb_debugger_plugin.analysis.lists.selection import Selection
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, remembered
@@ -71,10 +72,12 @@ class _Builder:
         self.encode(name, inverse.reshape(-1), [values[site] for site in used.tolist()])
 
 
-_EXECUTIONS: Final = "t.idx, t.wall_time, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
+_EXECUTIONS: Final = (
+    "t.idx, t.wall_time, t.step, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
+)
 _TRACES: Final = ", ".join(
     f"t.{name}"
-    for name in ("idx", "wall_time", "site", "mode", "health", "dtype", "rank", "shape", *MEASURED)
+    for name in ("idx", "wall_time", "step", "site", "mode", "health", "dtype", "rank", "shape", *MEASURED)
 )
 
 
@@ -105,6 +108,9 @@ def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | No
     builder.columns["num_inputs"] = rows["num_inputs"]
     builder.columns["num_outputs"] = rows["num_outputs"]
     builder.encode("host", rows["host"], snapshot.catalog.host_names)
+    builder.columns["step"] = steps_of(snapshot, rows["host"], rows["wall_time"], rows["step"]).astype(
+        np.int32
+    )
     return _page(snapshot, positions, snapshot.num_executions, chosen, builder)
 
 
@@ -148,6 +154,8 @@ def graph_executions_page(
     for name in (*_COUNTED, *(MOMENTS if has_moments else ())):
         builder.columns[name] = rows[name].astype(np.float64)
     builder.columns["owner"] = owners(snapshot, rows["wall_time"], rows["site"])
+    hosts = snapshot.catalog.site_hosts[rows["site"]]
+    builder.columns["step"] = steps_of(snapshot, hosts, rows["wall_time"], rows["step"]).astype(np.int32)
     return _page(
         snapshot,
         positions,

@@ -100,6 +100,7 @@ class NativeSink:
         self.session_run = self._recorder.session_run
         self.about_session_run = self._recorder.about_session_run
         self.set_wanted = self._recorder.set_wanted
+        self.set_step = self._recorder.set_step
         self.enable_rules = self._recorder.enable_rules
         self.discard = self._recorder.discard
         self.flush = self._recorder.flush

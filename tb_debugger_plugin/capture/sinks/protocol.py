@@ -228,6 +228,10 @@ class Sink(Protocol):
         """Set whether graph executions are recorded from now on; at first they are."""
         return
 
+    def set_step(self, step: int) -> None:
+        """Set the step of what is recorded from now on; 0 at first. Sinks that do not record it ignore it."""
+        return
+
     def enable_rules(self, rules: int) -> None:
         """Switch some rules of `keep_values` on, as bits, and the others off; at first all are on."""
         return

@@ -309,7 +309,8 @@ class DumpImporter:
         none = np.full(len(dumps), -1, np.int64)
         times = np.array([dump.name.time / 1e6 for dump in dumps], np.float64)
         sites = np.array([self._site(dump) for dump in dumps], np.int32)
-        return decode.trace_columns(trace_rows(times, none, none, sites, rows.summaries), at.traces)
+        steps = np.array([dump.call.number for dump in dumps], np.int32)
+        return decode.trace_columns(trace_rows(times, none, none, sites, steps, rows.summaries), at.traces)
 
     def _site(self, dump: Dump) -> int:
         name = dump.name

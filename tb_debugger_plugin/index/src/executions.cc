@@ -77,6 +77,14 @@ class Fields {
   const uint8_t* end_;
 };
 
+// A step: from 0, at most what fits.
+bool Step(Fields* fields, int32_t* step) {
+  uint64_t number;
+  if (!fields->Varint(&number)) return false;
+  *step = static_cast<int32_t>(std::clamp<int64_t>(static_cast<int64_t>(number), 0, INT32_MAX));
+  return true;
+}
+
 bool IsAscii(Span text) {
   return std::all_of(text.at, text.at + text.size, [](uint8_t byte) { return byte < 0x80; });
 }
@@ -172,7 +180,7 @@ Span Texts::Text(int32_t number) const {
 struct Executions::Record {
   double time = 0.0;
   Span op_type = {nullptr, 0}, graph = {nullptr, 0}, location = {nullptr, 0};
-  int32_t num_outputs = 0, mode = 0, thread = 0;
+  int32_t step = 0, num_outputs = 0, mode = 0, thread = 0;
   std::vector<int64_t> inputs, ids, devices, summaries;
   std::vector<Span> protos;
 };
@@ -181,6 +189,7 @@ bool Executions::Parse(Span event, const uint8_t* data, Record* record) const {
   Fields fields(event);
   Span execution;
   if (!fields.Tag(0x09) || !fields.Double(&record->time)) return false;
+  if (fields.Tag(0x10) && !Step(&fields, &record->step)) return false;
   if (!fields.Tag(0x4a) || !fields.Bytes(&execution) || !fields.Done()) return false;
   Fields in(execution);
   uint32_t seen = 0;
@@ -242,6 +251,7 @@ void Executions::Add(const Record& record) {
   rows_.op_types.push_back(texts_[0].Number(record.op_type));
   rows_.graphs.push_back(number(1, record.graph));
   rows_.stacks.push_back(number(2, record.location));
+  rows_.steps.push_back(record.step);
   rows_.threads.push_back(record.thread);
   rows_.modes.push_back(record.mode);
   rows_.num_outputs.push_back(record.num_outputs);
@@ -266,7 +276,7 @@ Executions::Sizes Executions::Decode(const uint8_t* data, const int64_t* starts,
   Record record;
   for (int64_t row = 0; row < count; ++row) {
     record.op_type = record.graph = record.location = {nullptr, 0};
-    record.num_outputs = record.mode = record.thread = 0;
+    record.step = record.num_outputs = record.mode = record.thread = 0;
     for (auto* list : {&record.inputs, &record.ids, &record.devices, &record.summaries}) list->clear();
     record.protos.clear();
     is_plain[row] = lengths[row] <= kMaxLength && Parse({data + starts[row], lengths[row]}, data, &record);
@@ -297,8 +307,9 @@ void tbdbg_executions_copy(const tbdbg::Executions* executions, double* times, i
                            int64_t* outputs, uint8_t* has_id) {
   const auto& from = executions->rows();
   tbdbg::CopyTo(from.times, times);
-  for (const auto* column : {&from.op_types, &from.graphs, &from.stacks, &from.threads, &from.modes,
-                             &from.num_outputs, &from.num_inputs, &from.num_values, &from.num_slots}) {
+  for (const auto* column :
+       {&from.op_types, &from.graphs, &from.stacks, &from.steps, &from.threads, &from.modes,
+        &from.num_outputs, &from.num_inputs, &from.num_values, &from.num_slots}) {
     rows = tbdbg::CopyTo(*column, rows);
   }
   tbdbg::CopyTo(executions->inputs(), inputs);

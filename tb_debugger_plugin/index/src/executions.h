@@ -67,7 +67,7 @@ class Executions {
     std::vector<double> times;
     // Numbers of texts: op type, graph and stack; -1 = no graph, or no stack. The
     // others are the numbers of the record.
-    std::vector<int32_t> op_types, graphs, stacks, threads, modes, num_outputs, num_inputs, num_values,
+    std::vector<int32_t> op_types, graphs, stacks, steps, threads, modes, num_outputs, num_inputs, num_values,
         num_slots;
   };
   struct Outputs {
@@ -117,7 +117,7 @@ TBDBG_EXPORT void tbdbg_executions_decode(tbdbg::Executions* executions, const u
 // Copies the columns of the records that were decoded last.
 //
 //   times       `sizes.rows` times
-//   rows        nine columns of `sizes.rows` numbers, as in `Executions::Rows`
+//   rows        ten columns of `sizes.rows` numbers, as in `Executions::Rows`
 //   inputs      `sizes.inputs` ids
 //   outputs     three columns of `sizes.outputs` numbers: ids, devices, summaries
 //   has_id      `sizes.outputs` flags

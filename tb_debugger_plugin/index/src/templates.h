@@ -1,9 +1,10 @@
 // Recognises records that match a template: the compiled twin of
 // `NumpyTemplates` in index/templates.py.
 //
-// A template is a record without its time (bytes 1 to 8) and without its numbers
-// (bytes `begin` to `end`). A record matches a template when it has the same
-// length and all its other bytes are equal.
+// A template is a record without its time (bytes 1 to 8), without its step and without
+// its numbers (bytes `begin` to `end`). A record matches a template when it has the same
+// length and all its other bytes are equal. Its step, if it has one after the time, is a
+// varint of five bytes, whatever the number: see docs/event-format.md.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,9 @@ class Templates {
   // needs no hash.
   int32_t FindAfter(int32_t before, const uint8_t* record, int64_t length);
 
+  // Step of a record that matches a template; 0 when it has none.
+  int32_t Step(int32_t number, const uint8_t* record) const;
+
   // Position of the first number of a template, and how many numbers it has.
   int64_t Begin(int32_t number) const { return entries_[number].layout.begin; }
   int64_t Width(int32_t number) const {
@@ -35,8 +39,11 @@ class Templates {
 
  private:
   struct Layout {
-    int64_t begin, end;
-    bool operator==(const Layout& other) const { return begin == other.begin && end == other.end; }
+    // `stamp_end`: where the time, and the step if there is one, end.
+    int64_t stamp_end, begin, end;
+    bool operator==(const Layout& other) const {
+      return stamp_end == other.stamp_end && begin == other.begin && end == other.end;
+    }
   };
   struct Entry {
     uint64_t hash;
@@ -83,12 +90,13 @@ TBDBG_EXPORT int32_t tbdbg_templates_find(const tbdbg::Templates* templates, con
 //   starts, lengths   position and length of each of `count` records in them
 //   matches           receives the number of each record's template; -1 = none
 //   times             receives the time of each record
+//   steps             receives the step of each record; 0 = it has none
 //   numbers           receives the numbers of each record: the first numbers of
 //                     all records, then the second ones, up to the number of
 //                     numbers in the widest template
 //
-// The time and the numbers of a record that matches no template are not written.
+// The time, the step and the numbers of a record that matches no template are not written.
 TBDBG_EXPORT void tbdbg_templates_match(tbdbg::Templates* templates, const uint8_t* data,
                                         const int64_t* starts, const int64_t* lengths, int64_t count,
-                                        int32_t* matches, double* times, double* numbers);
+                                        int32_t* matches, double* times, int32_t* steps, double* numbers);
 }

@@ -12,6 +12,8 @@ namespace tbdbg {
 namespace {
 
 constexpr uint32_t kReflectedPolynomial = 0x82f63b78u;
+// Bytes of a stamp after its number.
+constexpr size_t kSix = 6;
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
@@ -86,11 +88,13 @@ TBDBG_CRC_TARGET inline uint32_t Multiply(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(__builtin_ia32_crc32di(0, product));
 }
 
-TBDBG_CRC_TARGET uint32_t OfFilledByInstruction(uint32_t before, double number, uint32_t factor,
+TBDBG_CRC_TARGET uint32_t OfFilledByInstruction(uint32_t before, double number, uint64_t six, uint32_t factor,
                                                 uint32_t addend, const uint8_t* rest, size_t size) {
   uint64_t word;
   std::memcpy(&word, &number, sizeof(word));
-  const auto crc = static_cast<uint32_t>(__builtin_ia32_crc32di(before, word));
+  auto crc = static_cast<uint32_t>(__builtin_ia32_crc32di(before, word));
+  crc = __builtin_ia32_crc32si(crc, static_cast<uint32_t>(six));
+  crc = __builtin_ia32_crc32hi(crc, static_cast<uint16_t>(six >> 32));
   return ~ExtendInstruction(Multiply(crc, factor) ^ addend, rest, size);
 }
 
@@ -121,21 +125,21 @@ uint32_t Extend(uint32_t crc, const void* data, size_t size) {
 
 uint32_t Crc32c(const void* data, size_t size) { return ~Extend(~0u, data, size); }
 
-Crc32cOfFilled::Crc32cOfFilled(const void* message, size_t size, size_t number_at, size_t rest_at)
-    : rest_size_(size - rest_at), before_(Extend(~0u, message, number_at)) {
-  const size_t between_at = number_at + sizeof(double), between = rest_at - between_at;
+Crc32cOfFilled::Crc32cOfFilled(const void* message, size_t size, size_t stamp_at, size_t rest_at)
+    : rest_size_(size - rest_at), before_(Extend(~0u, message, stamp_at)) {
+  const size_t between_at = stamp_at + sizeof(double) + kSix, between = rest_at - between_at;
   factor_ = PowerOfX(8 * between - (HasInstruction() ? 33 : 0));
   addend_ = Extend(0, static_cast<const char*>(message) + between_at, between);
 }
 
-uint32_t Crc32cOfFilled::Of(double number, const void* rest) const {
+uint32_t Crc32cOfFilled::Of(double number, const uint64_t* six, const void* rest) const {
 #ifdef TBDBG_CRC_INSTRUCTION
   if (HasInstruction()) {
-    return OfFilledByInstruction(before_, number, factor_, addend_, static_cast<const uint8_t*>(rest),
+    return OfFilledByInstruction(before_, number, *six, factor_, addend_, static_cast<const uint8_t*>(rest),
                                  rest_size_);
   }
 #endif
-  const uint32_t crc = Extend(before_, &number, sizeof(number));
+  const uint32_t crc = Extend(Extend(before_, &number, sizeof(number)), six, kSix);
   return ~Extend(MultiplyPortable(crc, factor_) ^ addend_, rest, rest_size_);
 }
 

@@ -169,10 +169,32 @@ void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_
   EncodeVectorOf(tensor, mode, tensor_id, out);
 }
 
-void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const std::string& tensor_proto,
+StepField::StepField(int64_t step) {
+  const auto number = static_cast<uint64_t>(std::clamp<int64_t>(step, 0, INT32_MAX));
+  bytes_ = debug_event::kStep << 3 | kWireVarint;
+  for (int byte = 0; byte < 5; ++byte) {
+    const uint64_t is_continued = byte < 4 ? 0x80 : 0;
+    bytes_ |= ((number >> 7 * byte & 0x7f) | is_continued) << 8 * (byte + 1);
+  }
+}
+
+namespace {
+
+// Every event begins with its stamp, after the tag of the time.
+constexpr size_t kStampAt = kHeadSize + 1;
+
+void EncodeStamp(const Stamp& stamp, std::string* out) {
+  char bytes[1 + Stamp::kSize] = {debug_event::kWallTime << 3 | kWireFixed64};
+  stamp.Write(bytes + 1);
+  out->append(bytes, sizeof(bytes));
+}
+
+}  // namespace
+
+void EncodeTrace(const Stamp& stamp, const std::string& prefix, Mode mode, const std::string& tensor_proto,
                  std::string* out) {
+  EncodeStamp(stamp, out);
   WireWriter writer(out);
-  writer.DoubleField(debug_event::kWallTime, wall_time);
   const size_t mode_size = 2;  // a tag and a number, a byte each
   writer.LengthField(
       debug_event::kGraphExecutionTrace,
@@ -182,13 +204,6 @@ void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const s
   writer.BytesField(graph_execution_trace::kTensorProto, tensor_proto);
 }
 
-namespace {
-
-// Every event begins with its time: a tag of one byte, and the number.
-constexpr size_t kTimeAt = kHeadSize + 1;
-
-}  // namespace
-
 TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count) : bytes_(kHeadSize, 0) {
   std::string proto;
   if (count > 0) {
@@ -197,37 +212,36 @@ TraceOfVector::TraceOfVector(const std::string& prefix, Mode mode, int count) : 
   } else {
     EncodeNothing(&proto);
   }
-  EncodeTrace(0, prefix, mode, proto, &bytes_);
+  EncodeTrace({}, prefix, mode, proto, &bytes_);
   foot_at_ = bytes_.size();
   // The tensor is the last field of the event, and the numbers are its last field.
   values_at_ = foot_at_ - count * sizeof(double);
   WriteHead(foot_at_ - kHeadSize, &bytes_[0]);
-  checksum_ = {&bytes_[kHeadSize], foot_at_ - kHeadSize, kTimeAt - kHeadSize, values_at_ - kHeadSize};
+  checksum_ = {&bytes_[kHeadSize], foot_at_ - kHeadSize, kStampAt - kHeadSize, values_at_ - kHeadSize};
   bytes_.resize(foot_at_ + kFootSize);
 }
 
-void TraceOfVector::Write(double wall_time, const double* values, char* out) const {
+void TraceOfVector::Write(const Stamp& stamp, const double* values, char* out) const {
   std::memcpy(out, bytes_.data(), values_at_);
-  std::memcpy(out + kTimeAt, &wall_time, sizeof(wall_time));
+  stamp.Write(out + kStampAt);
   std::memcpy(out + values_at_, values, foot_at_ - values_at_);
-  WriteFoot(checksum_.Of(wall_time, values), out + foot_at_);
+  WriteFoot(checksum_.Of(stamp.wall_time, stamp.step.bytes(), values), out + foot_at_);
 }
 
-void EncodeExecution(double wall_time, const std::string& execution, std::string* out) {
+void EncodeExecution(const Stamp& stamp, const std::string& execution, std::string* out) {
+  EncodeStamp(stamp, out);
   WireWriter writer(out);
-  writer.DoubleField(debug_event::kWallTime, wall_time);
   writer.BytesField(debug_event::kExecution, execution);
 }
 
-void EncodeSessionRun(double wall_time, std::string_view prefix, int64_t run, double begin_time,
+void EncodeSessionRun(const Stamp& stamp, std::string_view prefix, int64_t run, double begin_time,
                       std::string* out) {
   std::string fields(prefix);
   WireWriter run_writer(&fields);
   run_writer.VarintField(session_run::kRun, static_cast<uint64_t>(run));
   run_writer.DoubleField(session_run::kBeginTime, begin_time);
-  WireWriter writer(out);
-  writer.DoubleField(debug_event::kWallTime, wall_time);
-  writer.BytesField(debug_event::kSessionRun, fields);
+  EncodeStamp(stamp, out);
+  WireWriter(out).BytesField(debug_event::kSessionRun, fields);
 }
 
 }  // namespace tbdbg

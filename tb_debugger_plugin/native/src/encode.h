@@ -1,12 +1,13 @@
 // Encodes records of protos/debug_event.proto.
 //
 // The part of a record that is the same each time a tensor is recorded is encoded
-// once, when its graph is built (`prefix`); the hot path only adds the time and the
-// numbers.
+// once, when its graph is built (`prefix`); the hot path only adds the time, the step
+// and the numbers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -63,13 +64,44 @@ void AppendSummaryMode(Mode mode, std::string* proto);
 void EncodeSummary(const TensorView& tensor, Mode mode, double tensor_id, int64_t max_tensor_bytes,
                    std::string* out);
 
+// The field `step` of a DebugEvent, encoded: a tag of one byte and a varint that always
+// has five, so that all records of a tensor have one length.
+class StepField {
+ public:
+  static constexpr size_t kSize = 6;
+
+  StepField() : StepField(0) {}
+  // `step`: from 0; a number of more than 31 bits counts as the largest one.
+  explicit StepField(int64_t step);
+
+  const uint64_t* bytes() const { return &bytes_; }
+
+ private:
+  uint64_t bytes_;  // the first kSize bytes of it
+};
+
+// When a tensor was computed: the first fields of an event. In a record they follow the
+// tag of the time as they lie here.
+struct Stamp {
+  static constexpr size_t kSize = sizeof(double) + StepField::kSize;
+
+  double wall_time = 0;  // seconds since the epoch
+  StepField step;
+
+  // Writes `kSize` bytes.
+  void Write(char* out) const {
+    std::memcpy(out, &wall_time, sizeof(wall_time));
+    std::memcpy(out + sizeof(wall_time), step.bytes(), StepField::kSize);
+  }
+};
+
 // Encodes a DebugEvent with a GraphExecutionTrace. `prefix` holds the trace's encoded
 // fields other than the mode and the tensor.
-void EncodeTrace(double wall_time, const std::string& prefix, Mode mode, const std::string& tensor_proto,
+void EncodeTrace(const Stamp& stamp, const std::string& prefix, Mode mode, const std::string& tensor_proto,
                  std::string* out);
 
 // A framed record of a DebugEvent with a GraphExecutionTrace, whose tensor is a vector
-// of numbers or empty. All of it but the time and the numbers is made once.
+// of numbers or empty. All of it but the stamp and the numbers is made once.
 class TraceOfVector {
  public:
   TraceOfVector() = default;
@@ -82,7 +114,7 @@ class TraceOfVector {
   // Bytes of the record, with head and foot.
   size_t size() const { return bytes_.size(); }
   // Writes the record to `out`.
-  void Write(double wall_time, const double* values, char* out) const;
+  void Write(const Stamp& stamp, const double* values, char* out) const;
 
  private:
   std::string bytes_;
@@ -90,31 +122,34 @@ class TraceOfVector {
   Crc32cOfFilled checksum_;
 };
 
-// Such a record with its time and its numbers.
+// Such a record with its stamp and its numbers.
 class FilledTrace {
  public:
   // `values`: `trace.count()` numbers.
-  void Fill(const TraceOfVector& trace, double wall_time, const double* values) {
+  void Fill(const TraceOfVector& trace, const Stamp& stamp, const double* values) {
     trace_ = &trace;
-    wall_time_ = wall_time;
+    // One after the other: to copy both at once would wait until both are written.
+    wall_time_ = stamp.wall_time;
+    step_ = stamp.step;
     std::copy(values, values + trace.count(), values_);
   }
 
   double wall_time() const { return wall_time_; }
   size_t size() const { return trace_->size(); }
-  void Write(char* out) const { trace_->Write(wall_time_, values_, out); }
+  void Write(char* out) const { trace_->Write({wall_time_, step_}, values_, out); }
 
  private:
   const TraceOfVector* trace_;
   double wall_time_;
+  StepField step_;
   double values_[kMaxSummary];
 };
 
 // Encodes a DebugEvent with an Execution, whose fields are encoded in `execution`.
-void EncodeExecution(double wall_time, const std::string& execution, std::string* out);
+void EncodeExecution(const Stamp& stamp, const std::string& execution, std::string* out);
 
 // Appends an encoded DebugEvent with a SessionRun that has the encoded fields `prefix`.
-void EncodeSessionRun(double wall_time, std::string_view prefix, int64_t run, double begin_time,
+void EncodeSessionRun(const Stamp& stamp, std::string_view prefix, int64_t run, double begin_time,
                       std::string* out);
 
 }  // namespace tbdbg

@@ -128,6 +128,13 @@ PyObject* SetWanted(PyObject* self, PyObject* wanted) {
   Py_RETURN_NONE;
 }
 
+PyObject* SetStep(PyObject* self, PyObject* step) {
+  const long long number = PyLong_AsLongLong(step);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  Self(self)->SetStep(number);
+  Py_RETURN_NONE;
+}
+
 PyObject* EnableRules(PyObject* self, PyObject* enabled) {
   const unsigned long long rules = PyLong_AsUnsignedLongLong(enabled);
   if (PyErr_Occurred()) return nullptr;
@@ -203,6 +210,8 @@ PyMethodDef methods[] = {
      "about_session_run(event): append another encoded DebugEvent about a run of a session."},
     {"set_wanted", SetWanted, METH_O,
      "set_wanted(wanted): decide whether tensors that graphs compute from now on are recorded."},
+    {"set_step", SetStep, METH_O,
+     "set_step(step): set the step of what is recorded from now on; 0 at first."},
     {"enable_rules", EnableRules, METH_O,
      "enable_rules(rules): switch rules for values that are kept whole on, as bits, and the others off."},
     {"take_bounded", TakeBounded, METH_NOARGS,

@@ -29,10 +29,11 @@ void Note(const TensorView& tensor, Mode mode, const double* columns, Measured* 
 
 }  // namespace
 
-double Now() {
+Stamp Recorder::Now() const {
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  const double seconds = static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  return {seconds, step_.load(std::memory_order_relaxed)};
 }
 
 std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size) {
@@ -80,10 +81,10 @@ Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
 void Recorder::AppendTrace(const std::string& prefix, const EncodedTensor& tensor) {
   thread_local std::string event;
   event.assign(kHeadSize, 0);
-  const double now = Now();
+  const Stamp now = Now();
   EncodeTrace(now, prefix, tensor.mode, tensor.proto, &event);
-  if (tensor.kept.rule < 0) return StopIf(traces_.Append(now, &event));
-  StopIf(traces_.Append(now, &event, {tensor.kept}));
+  if (tensor.kept.rule < 0) return StopIf(traces_.Append(now.wall_time, &event));
+  StopIf(traces_.Append(now.wall_time, &event, {tensor.kept}));
 }
 
 void Recorder::TraceConstant(const std::string& prefix, const EncodedTensor& tensor) {
@@ -99,23 +100,23 @@ int64_t Recorder::Execution(const std::string& execution, std::string_view prefi
   NoteBad(prefix, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
-  const double now = Now();
+  const Stamp now = Now();
   EncodeExecution(now, execution, &event);
-  StopIf(executions_.Append(now, &event, kept));
+  StopIf(executions_.Append(now.wall_time, &event, kept));
   return alarm_.RingIf(ringing, prefix, true);
 }
 
 void Recorder::SessionRun(std::string_view prefix, int64_t run, double begin_time) {
   std::string event(kHeadSize, 0);
-  const double now = Now();
+  const Stamp now = Now();
   EncodeSessionRun(now, prefix, run, begin_time, &event);
-  AppendSessionRun(now, &event);
+  AppendSessionRun(now.wall_time, &event);
 }
 
 void Recorder::AboutSessionRun(std::string_view event) {
   std::string record(kHeadSize, 0);
   record.append(event);
-  AppendSessionRun(Now(), &record);
+  AppendSessionRun(Now().wall_time, &record);
 }
 
 void Recorder::AppendSessionRun(double wall_time, std::string* event) {

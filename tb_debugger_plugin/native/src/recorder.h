@@ -19,8 +19,6 @@
 
 namespace tbdbg {
 
-double Now();  // seconds since the epoch
-
 // The parts of a tensor's records that are known before it is computed.
 struct TraceTarget {
   std::string prefix;  // see EncodeTrace
@@ -94,6 +92,8 @@ class Recorder {
 
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
+  // The step of what is recorded from now on; 0 at first.
+  void SetStep(int64_t step) { step_ = StepField(step); }
 
   // Drops the records of the circular buffers, as if the recording began now: constants of
   // graphs are recorded again, and the first bad tensor of each op is pinned again.
@@ -132,6 +132,9 @@ class Recorder {
  private:
   friend class TraceBatch;
 
+  // The stamp of what is computed now.
+  Stamp Now() const;
+
   // `event`: kHeadSize bytes of any value, then an encoded DebugEvent.
   void AppendSessionRun(double wall_time, std::string* event);
 
@@ -153,6 +156,7 @@ class Recorder {
   ByteBudget budget_;
   std::atomic<bool> on_{false};
   std::atomic<bool> wanted_{true};
+  std::atomic<StepField> step_{StepField()};
   std::atomic<int64_t> discards_{0};
   EventFile executions_;
   EventFile traces_;
@@ -179,11 +183,11 @@ struct Measured {
   std::optional<Bad> bad;  // how bad it is, if the mode judges tensors
 };
 
-// The tensors that one op records: they get one time, and are written together when
+// The tensors that one op records: they get one stamp, and are written together when
 // the batch is destroyed. Used by one thread.
 class TraceBatch {
  public:
-  explicit TraceBatch(Recorder* recorder) : recorder_(recorder), now_(Now()) {}
+  explicit TraceBatch(Recorder* recorder) : recorder_(recorder), now_(recorder->Now()) {}
   TraceBatch(const TraceBatch&) = delete;
   TraceBatch& operator=(const TraceBatch&) = delete;
   ~TraceBatch() { Send(); }
@@ -210,7 +214,7 @@ class TraceBatch {
   static constexpr size_t kMost = 32;
 
   Recorder* const recorder_;
-  const double now_;
+  const Stamp now_;
   FilledTrace traces_[kMost];
   size_t count_ = 0;
   int64_t rang_ = 0;

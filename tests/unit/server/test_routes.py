@@ -118,7 +118,7 @@ def test_columns_of_graph_executions(page):
     assert set(columns) == {
         *("index", "wall_time", "op_name", "op_type", "graph_id", "function", "device", "slot", "mode"),
         *("health", "dtype", "rank", "shape", "size", "neg_inf", "zero", "pos_inf", "nan", "negative"),
-        *("positive", "owner", "host", "layer", "gradient_of"),
+        *("positive", "owner", "host", "layer", "gradient_of", "step"),
     }
     header, columns = page.columns("/columns/graph_executions", **_RUN, only="bad", end=4)
     assert columns["index"].tolist() == [1, 2, 3, 5] and header["total"] == 6

@@ -76,7 +76,7 @@ export function createFilteredList(
 }
 
 export function isEmpty(filter: GraphExecutionFilter): boolean {
-  return filter.host === undefined && filter.layer === undefined;
+  return filter.host === undefined && filter.layer === undefined && filter.step === undefined;
 }
 
 /** All lists of a run. */

@@ -173,8 +173,8 @@ export function createFilterVerbs(facts: ListedFacts) {
   return {
     setOnlyBad: setter(facts.onlyBad),
     /** An empty text removes its part of the filter. */
-    setFilter({ host = "", layer = "" }: GraphExecutionFilter): void {
-      facts.filter.value = { host: host || undefined, layer: layer || undefined };
+    setFilter({ host = "", layer = "", step = "" }: GraphExecutionFilter): void {
+      facts.filter.value = { host: host || undefined, layer: layer || undefined, step: step || undefined };
     },
   };
 }

@@ -51,7 +51,6 @@ def test_a_row_of_tensors_says_what_the_row_in_python_says(tmp_path, make):
     with open_run(tmp_path) as run:
         rows = _rows(run, "SELECT * FROM tensors WHERE NOT is_eager ORDER BY idx")
         expected = list(run.graph_executions())
-        calls = list(run.executions())
         assert len(rows) == len(expected) > 0
         for row, other in zip(rows, expected, strict=True):
             assert {name: row[name] for name in _SAME} == {name: getattr(other, name) for name in _SAME}
@@ -61,13 +60,7 @@ def test_a_row_of_tensors_says_what_the_row_in_python_says(tmp_path, make):
                 other.shape,
                 [getattr(other, name) for name in MEASURED],
             )
-            owner = None if other.owner is None else calls[other.owner]
-            assert row["step"] == (owner and _calls_before(calls, owner))
-
-
-def _calls_before(calls, call):
-    of_function = [one for one in calls if (one.op_type, one.host) == (call.op_type, call.host)]
-    return [one.index for one in of_function].index(call.index)
+            assert row["step"] == other.step
 
 
 @pytest.mark.parametrize("make", [_two_hosts, _values])
@@ -81,7 +74,7 @@ def test_a_row_of_calls_says_what_the_row_in_python_says(tmp_path, make):
             assert (row["idx"], row["wall_time"], row["host"]) == (other.index, other.wall_time, other.host)
             assert (row["name"], row["is_function"]) == (other.op_type, other.is_function)
             assert (row["num_inputs"], row["num_outputs"]) == (other.num_inputs, other.num_outputs)
-            assert row["step"] == (_calls_before(expected, other) if other.is_function else None)
+            assert row["step"] == other.step
 
 
 def test_outputs_of_eager_ops_are_tensors_with_the_line_that_ran_them(small_run):
@@ -104,7 +97,7 @@ def test_calls_after_a_long_pause_have_their_steps(tmp_path):
     recording.trace("g1", "Log", full_health([1.0]))
     with open_run(recording.close()) as run:
         steps = run.sql("SELECT step FROM tensors WHERE op = 'Log' ORDER BY idx").fetchall()
-    assert [step for (step,) in steps] == [*range(80), None]
+    assert [step for (step,) in steps] == [*range(81)]
 
 
 def test_the_views_are_made_where_they_are_asked_for_only(small_run, tbdbg):
