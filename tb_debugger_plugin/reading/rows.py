@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -59,7 +59,7 @@ def _selection(snapshot: Snapshot, table: str, order: RowOrder | None, filters: 
     return None if wanted.is_empty and order is None else select(snapshot, table, wanted, order)
 
 
-def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> RowOrder | None:
+def order_of(column: str | None, descending: bool, columns: Collection[str]) -> RowOrder | None:
     """Return the order by a column of a list.
 
     Raises:

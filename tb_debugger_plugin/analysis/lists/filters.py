@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -28,6 +27,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import (
     runners,
 )
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
+from tb_debugger_plugin.analysis.source.user_lines import all_user_lines
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import MEASURED
@@ -95,16 +95,27 @@ def _times(calls: HostCalls, related: Integers, executions: Range) -> list[tuple
     return list(zip(bounds[firsts].tolist(), bounds[lasts + 1].tolist(), strict=True))
 
 
-HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
-#: Columns that ``where`` may compare; what else lists can be sorted by is computed by `orders`.
-COMPARABLE: Final = (*MEASURED, "rank")
-GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *COMPARABLE, "bytes", "op_type", "tensor_name")
-EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
+_HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
+#: Kinds of bad values, by what is true of the summary; the tables of rows only say whether any is bad.
+_KINDS: Final = {"nan": "nan > 0", "inf": "neg_inf + pos_inf > 0"}
+#: The words of ``health``.
+HEALTH: Final = (*_HEALTH, *_KINDS)
+#: The norm of the finite elements. Damaged files may have a variance below 0.
+NORM: Final = "sqrt(abs((size - neg_inf - pos_inf - nan) * (variance + mean * mean)))"
+#: SQL of the numbers that ``where`` may compare and lists are sorted by; NULL where they were not measured.
+NUMBERS: Final = {
+    **{name: name for name in MEASURED},
+    "rank": "nullif(rank, -1)",
+    "std": "sqrt(abs(variance))",
+    "norm": NORM,
+    "zeros": "zero / nullif(size, 0)",
+}
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
 _MAX_POSITION: Final = 2**53
 #: A host has one or two spans, unless its clock was set back again and again.
 _MAX_SPANS: Final = 500
+_FILE: Final = re.compile(r"^(.+?)(?::([0-9]{1,9}))?$")
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
 
@@ -129,13 +140,15 @@ class Filter:
       sites: Numbers of sites, for exactly the tensors of these.
       dtype: The name of a dtype.
       host: The name of a host.
-      health: A key of :data:`HEALTH`.
+      health: One of :data:`HEALTH`.
       where: Comparisons that must all hold; a number that was not measured fulfils none.
       since, until: Seconds since the epoch; ``until`` is exclusive.
       from_execution, until_execution: Positions in the list of executions, the latter exclusive; for graph
         executions, positions of their owners.
       source: The number of a source file that is anywhere in the stack.
       line: A line of this file.
+      file: The end of the path of the file with the user's line, and maybe that line: ``model.py:41``.
+      stack: The same of any line in the stack.
     """
 
     op_name: str | None = None
@@ -157,6 +170,8 @@ class Filter:
     until_execution: int | None = None
     source: int | None = None
     line: int | None = None
+    file: str | None = None
+    stack: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -211,8 +226,8 @@ def _comparison(text: str) -> NumberFilter:
     match = _COMPARISON.match(text)
     if match is None:
         raise BadQueryError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
-    if match[1] not in COMPARABLE:
-        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(COMPARABLE)}.")
+    if match[1] not in NUMBERS:
+        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(NUMBERS)}.")
     try:
         return NumberFilter(match[1], match[2], float(match[3]))
     except ValueError:
@@ -239,12 +254,12 @@ class _Conditions:
             check_regex(snapshot, name, pattern)
             self.add(f"{column} IN (SELECT {table} WHERE regexp_matches(coalesce(name, ''), ?))", pattern)
 
-    def add_comparisons(self, table: str, comparisons: Iterable[NumberFilter]) -> None:
-        """Add comparisons of numbers; a rank that is not known is -1."""
-        for one in comparisons:
-            self.add(f"{table}.{one.column} {one.sign} ?", one.number)
-            if one.column == "rank":
-                self.add(f"{table}.rank >= 0")
+    def add_numbers(self, row_filter: Filter) -> None:
+        """Add what must be true of the numbers of a tensor."""
+        if row_filter.health in _KINDS:
+            self.add(_KINDS[row_filter.health])
+        for one in row_filter.where:
+            self.add(f"{NUMBERS[one.column]} {one.sign} ?", one.number)
 
     def build(self) -> RowCondition:
         return RowCondition(" AND ".join(self.parts) or "true", tuple(self.parameters))
@@ -281,7 +296,7 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCond
         number = _dtype(row_filter.dtype)
         static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
         conditions.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
-    conditions.add_comparisons("t", row_filter.where)
+    conditions.add_numbers(row_filter)
     only_sites = None if sites is None or len(conditions.parts) > 1 else tuple(sites)
     return replace(conditions.build(), sites=only_sites)
 
@@ -327,7 +342,7 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
     outputs = _Conditions()
     if row_filter.dtype is not None:
         outputs.add("o.dtype = ?", _dtype(row_filter.dtype))
-    outputs.add_comparisons("o", row_filter.where)
+    outputs.add_numbers(row_filter)
     device = "(host, device_id) FROM devices"
     outputs.add_named(snapshot, "(o.host, o.device_id)", device, "device", row_filter.device)
     if outputs.parts:
@@ -337,8 +352,8 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
 
 def _common(row_filter: Filter) -> _Conditions:
     conditions = _Conditions()
-    if row_filter.health is not None:
-        conditions.add(f"t.health = {HEALTH[row_filter.health]}")
+    if row_filter.health in _HEALTH:
+        conditions.add(f"t.health = {_HEALTH[row_filter.health]}")
     if row_filter.since is not None:
         conditions.add("t.wall_time >= ?", row_filter.since)
     if row_filter.until is not None:
@@ -409,14 +424,40 @@ def _dtype(name: str) -> int:
 
 
 def _stacks(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
-    if row_filter.source is None:
-        if row_filter.line is not None:
-            raise BadQueryError("line needs source, the number of a source file.")
-        return None
+    """Return the stacks that fulfil all criteria about source lines; None without any."""
+    if row_filter.source is None and row_filter.line is not None:
+        raise BadQueryError("line needs source, the number of a source file.")
+    found: list[set[int]] = []
+    if row_filter.source is not None:
+        found.append(_stacks_through(snapshot, [row_filter.source], row_filter.line))
+    if row_filter.stack is not None:
+        end, line = _file_and_line("stack", row_filter.stack)
+        paths = snapshot.rows("SELECT source, path FROM sources")
+        found.append(_stacks_through(snapshot, [source for source, path in paths if _ends(path, end)], line))
+    if row_filter.file is not None:
+        end, line = _file_and_line("file", row_filter.file)
+        lines = all_user_lines(snapshot).items()
+        found.append({stack for stack, at in lines if _ends(at.path, end) and line in (None, at.line)})
+    return sorted(set.intersection(*found)) if found else None
+
+
+def _stacks_through(snapshot: Snapshot, sources: list[int], line: int | None) -> set[int]:
     rows = snapshot.rows(
         "SELECT DISTINCT k.stack FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
         " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
-        " WHERE s.source = $source AND ($line IS NULL OR f.line = $line) ORDER BY 1",
-        {"source": row_filter.source, "line": row_filter.line},
+        " WHERE s.source IN (SELECT unnest($sources::INTEGER[])) AND ($line IS NULL OR f.line = $line)",
+        {"sources": sources, "line": line},
     )
-    return [stack for (stack,) in rows]
+    return {stack for (stack,) in rows}
+
+
+def _file_and_line(name: str, text: str) -> tuple[str, int | None]:
+    match = _FILE.match(text)
+    if match is None:
+        raise BadQueryError(f"{name} must be like 'model.py' or 'model.py:41', but is {text[:50]!r}.")
+    return match[1], None if match[2] is None else int(match[2])
+
+
+def _ends(path: str | None, end: str) -> bool:
+    """Whether a path ends in some of its parts."""
+    return path is not None and (path == end or path.endswith((f"/{end}", f"\\{end}")))

@@ -134,7 +134,7 @@ def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, h
 @pytest.mark.parametrize("stretch", [1, 3, 7, 1000])
 @pytest.mark.parametrize("wanted", [Filter(op_type="Log"), Filter(health="bad"), Filter(host="worker1")])
 def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(snapshot, monkeypatch, stretch, wanted):
-    monkeypatch.setattr(selection, "_STRETCH", stretch)
+    monkeypatch.setattr(selection, "STRETCH", stretch)
     snapshot.loader.memory.clear()
     chosen = select(snapshot, "graph_executions", wanted)
     whole = chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
@@ -204,8 +204,10 @@ def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):
         select_at(snapshot, "graph_executions", [4000])
 
 
-def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
-    monkeypatch.setattr(selection, "MAX_SORTED", 3)
+def test_a_list_that_is_too_long_to_be_sorted_whole_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
+    monkeypatch.setattr(selection, "FIRST_SORTED", 3)
+    monkeypatch.setattr(selection, "_ORDER_BYTES", 8)
+    snapshot.loader.memory.clear()
     chosen = select(snapshot, "graph_executions", Filter(health="bad"), RowOrder("size"))
     assert (chosen.total, chosen.matching) == (3, len(_traces(snapshot, Filter(health="bad"))))
 
