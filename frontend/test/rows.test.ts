@@ -8,11 +8,11 @@ import { EXECUTION_COLUMNS, GRAPH_EXECUTION_COLUMNS } from "./fixture/columns";
 
 const API = readFileSync(join(import.meta.dirname, "..", "..", "docs", "http-api.md"), "utf8");
 
-/** The columns of a route, from the table in its section. */
+/** The columns of a route, from the tables in its section. */
 function documented(route: string): readonly string[] {
   const section = API.split(/^### /m).find((text) => text.startsWith(`${route}\n`)) ?? "";
-  const table = /^\| column \|.*\n((?:\|.*\n)+)/m.exec(section)?.[1] ?? "";
-  const cells = table.split("\n").map((line) => line.split("|")[1] ?? "");
+  const tables = [...section.matchAll(/^\| column \|.*\n((?:\|.*\n)+)/gm)].map(([, rows]) => rows ?? "");
+  const cells = tables.flatMap((rows) => rows.split("\n").map((line) => line.split("|")[1] ?? ""));
   return cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ""));
 }
 

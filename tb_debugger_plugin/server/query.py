@@ -13,7 +13,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Criterion, Kind
 from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons
-from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
+from tb_debugger_plugin.analysis.snapshot import Json, Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 
 _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
@@ -122,7 +122,8 @@ class Query:
         Raises:
           BadQueryError: One of its parameters is wrong.
         """
-        return Filter(**{one.name: _READERS[one.kind](self, one) for one in CRITERIA})
+        values: Json = {one.name: _READERS[one.kind](self, one) for one in CRITERIA}
+        return Filter(**values)
 
     def optional_position(self, name: str) -> int | None:
         """Return an optional whole number that must not be below 0.

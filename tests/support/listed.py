@@ -115,7 +115,8 @@ def _record_host(folder: Path, host: str, later: float, rng: random.Random, rows
         recording.frame(frame, number % 2, line, "f")
         names = {} if layer is None else {"layer": layer}
         outputs = [(1, [3]), (1, [3])]
-        recording.op(f"{host}-{graph}", name, op_type, stack=[frame], outputs=outputs, **names)
+        ids = (10 * number + 1, 10 * number + 2)
+        recording.op(f"{host}-{graph}", name, op_type, ids=ids, stack=[frame], outputs=outputs, **names)
     listed = []
     for call in range(rows // 4):
         graph = ("train_step", "evaluate")[call % 2]

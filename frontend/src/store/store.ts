@@ -23,6 +23,7 @@ import { Polling } from "./run/polling";
 import { createByKey, createRunFacts, type Deps } from "./run/run";
 import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
+import { createTables } from "./tables/tables";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -125,6 +126,7 @@ function createDerived(deps: Deps<Facts>) {
     ...createDiagnoses(deps, byKey, structure, origins),
     ...createOverviews(deps, byKey),
     ...createSessionRuns(deps, byKey),
+    ...createTables(deps, byKey),
     ...createPositions(deps, byKey, structure),
     ...createValues(deps, byKey),
   };

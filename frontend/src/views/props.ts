@@ -2,7 +2,7 @@
 import type { Store } from "../store/store";
 
 /** The slices that are a part of the store as a whole. */
-type Slice = "access" | "comparison" | "dock" | "live" | "livePanel" | "rules";
+type Slice = "access" | "comparison" | "dock" | "live" | "livePanel" | "rules" | "tables";
 type NameIn<S extends Slice> = keyof Store[S] & string;
 type Name = keyof Store | { [S in Slice]: `${S}.${NameIn<S>}` }[Slice];
 

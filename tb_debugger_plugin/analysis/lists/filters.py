@@ -95,11 +95,12 @@ def _times(calls: HostCalls, related: Integers, executions: Range) -> list[tuple
     return list(zip(bounds[firsts].tolist(), bounds[lasts + 1].tolist(), strict=True))
 
 
-_HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
+#: The healths of the tables.
+HEALTH_NUMBERS: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
 #: Kinds of bad values, by what is true of the summary; the tables of rows only say whether any is bad.
 _KINDS: Final = {"nan": "nan > 0", "inf": "neg_inf + pos_inf > 0"}
 #: The words of ``health``.
-HEALTH: Final = (*_HEALTH, *_KINDS)
+HEALTH: Final = (*HEALTH_NUMBERS, *_KINDS)
 #: The norm of the finite elements. Damaged files may have a variance below 0.
 NORM: Final = "sqrt(abs((size - neg_inf - pos_inf - nan) * (variance + mean * mean)))"
 #: SQL of the numbers that ``where`` may compare and lists are sorted by; NULL where they were not measured.
@@ -352,8 +353,8 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
 
 def _common(row_filter: Filter) -> _Conditions:
     conditions = _Conditions()
-    if row_filter.health in _HEALTH:
-        conditions.add(f"t.health = {_HEALTH[row_filter.health]}")
+    if row_filter.health in HEALTH_NUMBERS:
+        conditions.add(f"t.health = {HEALTH_NUMBERS[row_filter.health]}")
     if row_filter.since is not None:
         conditions.add("t.wall_time >= ?", row_filter.since)
     if row_filter.until is not None:

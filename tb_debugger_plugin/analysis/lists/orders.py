@@ -258,7 +258,7 @@ def _by_number(name: str, key: str, texts_of: Callable[[Snapshot], _Texts]) -> G
 
     def make(snapshot: Snapshot) -> tuple[list[Text], Floats]:
         texts = texts_of(snapshot)
-        known = sorted({text for text in texts if text is not None})  # type: ignore[type-var]
+        known = sorted({text for text in texts if text is not None})
         places = {text: place for place, text in enumerate(known)}
         values = [*(math.nan if text is None else places[text] for text in texts), math.nan]
         return known, np.array(values, np.float64)

@@ -71,8 +71,10 @@ class Selection:
           page: Positions among the rows of the selection.
         """
         if self.order is not None:
-            whole = self.order if page.end <= len(self.order) else self._whole(snapshot)
-            return self._sorted_rows(snapshot, select, whole[page.begin : page.end])
+            is_first = page.end <= len(self.order)
+            whole = self.order if is_first else self._whole(snapshot)
+            positions = whole[page.begin : page.end].astype(np.int64)
+            return self._sorted_rows(snapshot, select, positions)
         first = int(np.searchsorted(self.ends, page.begin, side="right"))
         last = int(np.searchsorted(self.ends, page.end, side="left"))
         before = int(self.ends[first - 1]) if first else 0
@@ -103,7 +105,7 @@ class Selection:
         query = f"SELECT count(*) FROM {self.table} t WHERE t.idx < ? AND ({self.condition.sql})"
         return int(snapshot.rows(query, [index, *self.condition.parameters])[0][0])
 
-    def _whole(self, snapshot: Snapshot) -> Integers:
+    def _whole(self, snapshot: Snapshot) -> npt.NDArray[np.int32]:
         """Return the order of all rows, of which two or more are kept."""
         order = self.row_order
         assert order is not None
