@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Column, ColumnPage } from "../src/api/columns";
+import { LIST_COLUMNS } from "../src/model/list_columns";
 import { executionRow, graphExecutionRow } from "../src/model/rows";
 import { EXECUTION_COLUMNS, GRAPH_EXECUTION_COLUMNS } from "./fixture/columns";
 
@@ -48,5 +49,19 @@ describe.each(ROUTES)("the columns of $route", ({ route, row, fixture, some }) =
 
   test("that the fixture has are documented", () => {
     expect(documented(route)).toEqual(expect.arrayContaining(Object.keys(fixture)));
+  });
+});
+
+describe.each(["executions", "graph_executions"] as const)("the table of %s", (list) => {
+  test("has columns that the routes give and sort by", () => {
+    const given = LIST_COLUMNS[list].flatMap(({ exported, more }) => [...exported, ...(more ? [more] : [])]);
+    expect(documented(`columns/${list}`)).toEqual(expect.arrayContaining(given));
+    const [, sorted = ""] = /These parameters sort the rows([\s\S]*?)\n## /.exec(API) ?? [];
+    const names = [
+      ...sorted.matchAll(/`(\w+)`/g),
+      ...(/`where` has([\s\S]*?)fulfils/.exec(API)?.[1] ?? "").matchAll(/`(\w+)`/g),
+    ];
+    const sorts = LIST_COLUMNS[list].flatMap(({ sort }) => sort ?? []);
+    expect(names.map(([, name]) => name)).toEqual(expect.arrayContaining(sorts));
   });
 });

@@ -68,6 +68,11 @@ const text = (id: string, words: string, parts: Partial<ListColumn> = {}): ListC
   ...parts,
 });
 
+/** A column by which the server cannot sort. */
+function unsorted({ sort: _, ...column }: ListColumn): ListColumn {
+  return column;
+}
+
 const INDEX = number("index", "position in the list", { title: "#", least: 40, isShown: always });
 const TIME = number("wall_time", "time of day", { title: "time", least: 92 });
 const LINE = text("line", "line of your code", { more: "line", least: 96 });
@@ -89,11 +94,13 @@ export const LIST_COLUMNS: Readonly<Record<ListName, readonly ListColumn[]>> = {
       share: 2.2,
       isShown: always,
     }),
-    number("occurrence", "which time the tensor was computed", {
-      title: "k-th",
-      more: "occurrence",
-      least: 48,
-    }),
+    unsorted(
+      number("occurrence", "which time the tensor was computed", {
+        title: "k-th",
+        more: "occurrence",
+        least: 48,
+      }),
+    ),
     text("layer", "Keras layer", {
       isThere: (shape) => shape.hasLayers,
       isShown: (shape) => shape.hasLayers && inRoom(shape),
@@ -109,7 +116,7 @@ export const LIST_COLUMNS: Readonly<Record<ListName, readonly ListColumn[]>> = {
       isShown: (shape) => shape.hasDevices && !shape.hasProcesses && shape.width > WIDE,
     }),
     PROCESS,
-    THREAD,
+    unsorted(THREAD),
     text("dtype", "dtype", { least: 50, share: 0, isShown: inRoom }),
     number("rank", "number of dimensions", { least: 32, isShown: (shape) => shape.width > WIDE }),
     text("shape", "shape", { least: 52, share: 0.6, isShown: inRoom }),

@@ -141,7 +141,7 @@ function Input({ store, field, state, verbs, isFirst }: InputProps) {
       spellcheck={false}
       value={text}
       onInput={(event) => verbs.type(event.currentTarget.value)}
-      onFocus={() => verbs.type(text)}
+      onClick={() => verbs.type(text)}
       onKeyDown={takeKey}
     />
   );
@@ -166,15 +166,16 @@ function fieldVerbs(store: Of<Uses>, state: FieldState, setState: (next: FieldSt
   };
   const take = (suggestion: Suggestion) => {
     const term = suggestion.isWhole ? readTerm(suggestion.text) : undefined;
-    if (term !== undefined) store.addTerm(term);
-    type(term === undefined ? suggestion.text : "");
+    if (term === undefined) return type(suggestion.text);
+    store.addTerm(term);
+    setState(EMPTY);
   };
   const add = () => {
     const parts = tokens(text);
     const problem = parts.map((part) => wrongWith(part, list)).find((one) => one !== undefined);
     if (problem !== undefined) return setState({ ...state, isOpen: true, problem });
     for (const term of parts.map(readTerm)) if (term !== undefined) store.addTerm(term);
-    type("");
+    setState(EMPTY);
   };
   const close = () => setState({ ...state, isOpen: false, active: undefined });
   const takeKey = (key: string) => {

@@ -1,5 +1,5 @@
 /** A long list with its filter and its columns: every tensor that was computed in a graph, or what Python ran. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { ColumnPage } from "../../api/columns";
 import type { ListName } from "../../api/routes";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
@@ -130,6 +130,7 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
   const { template, width } = grid(columns.shown, columns.choice, String(allOf(store, list)).length);
   const places = usePlaces(store, list);
   const { filter, order } = store.tables.wish.value;
+  const isNew = useNewOrder(store, JSON.stringify([list, order]));
   return (
     <VirtualList
       key={list}
@@ -141,7 +142,7 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
       headerHeight={LIST_HEADER}
       header={<Heads store={store} columns={columns} />}
       focusRow={places.focus}
-      revealRow={places.revealed}
+      revealRow={isNew ? 0 : places.revealed}
       revealKey={`${store.alert.value} ${store.onlyBad.value} ${JSON.stringify([filter, order])} ${jumps}`}
       onVisible={(begin, end) => {
         onFirst(begin);
@@ -155,6 +156,17 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
       beside={(view) => list === "graph_executions" && <ListMinimap store={store} total={total} {...view} />}
     />
   );
+}
+
+/** Whether nothing came into focus since the list was sorted: then it shows its first rows. */
+function useNewOrder(store: Of<"execution" | "graphExecution">, order: string): boolean {
+  const at = `${store.execution.value} ${store.graphExecution.value}`;
+  const sorted = useRef<{ readonly order: string; readonly at: string | undefined }>({
+    order,
+    at: undefined,
+  });
+  if (sorted.current.order !== order) sorted.current = { order, at };
+  return sorted.current.at === at;
 }
 
 interface Places {

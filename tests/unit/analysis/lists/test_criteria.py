@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 
 import pytest
 
-from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Kind
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter
+from tb_debugger_plugin.analysis.lists.criteria import COMPUTED, CRITERIA, Kind
+from tb_debugger_plugin.analysis.lists.filters import HEALTH, NUMBERS, Filter
 from tb_debugger_plugin.analysis.lists.groups import GROUPED
+from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.errors import BadQueryError
+from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.server.query import Query
+from tests.support.checkout import ROOT
 from tests.support.events import snapshot_of
 from tests.support.listed import record
 
@@ -48,3 +52,15 @@ def test_a_query_with_any_filter_chooses_rows_or_says_which_list_has_it(tmp_path
         else:
             with pytest.raises(BadQueryError, match=f"{one.name} filters graph executions only"):
                 select(snapshot, "executions", row_filter)
+
+
+def test_the_numbers_that_the_page_compares_are_those_of_the_routes():
+    assert sorted(NUMBERS) == sorted((*MEASURED, *COMPUTED))
+
+
+def test_the_documents_name_each_column_that_sorts():
+    page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
+    section = page.split("These parameters sort the rows")[1].split("\n## ")[0]
+    named = {*re.findall(r"`(\w+)`", section), *NUMBERS}
+    for columns in ORDERS.values():
+        assert sorted(set(columns) - named) == []
