@@ -127,7 +127,8 @@ describe("a wrong term", () => {
     ["max>high", "max> needs a number such as 1e4, not “high”."],
     ["max:7", "max is a number: write max>7 or max<7"],
     ["op>7", "op is not a number: write op:7"],
-    ["from:-1", "from: needs a whole number, not “-1”."],
+    ["call:-1", "call: needs numbers such as 3..9, 3.. or 3, not “-1”."],
+    ["call:..", "call: needs numbers such as 3..9, 3.. or 3, not “..”."],
     ["op:", "op: needs a value: the type of the op."],
   ])("%s says what is wrong", (text, sentence) => {
     expect(wrongWith(text, "graph_executions")).toBe(sentence);

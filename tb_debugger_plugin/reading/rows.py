@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from tb_debugger_plugin.analysis.lists import tables
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import (
+    HEALTH,
+    Filter,
+    RowOrder,
+    parse_comparisons,
+    parse_range,
+)
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
@@ -81,6 +87,8 @@ def _filter(snapshot: Snapshot, filters: Json) -> Filter:
         raise UsageError(f"health is {wanted['health']!r}: choose one of {', '.join(HEALTH)}.")
     if isinstance(wanted.get("where"), str):
         wanted["where"] = parse_comparisons(wanted["where"])
+    if wanted.get("call") is not None and not isinstance(wanted["call"], tuple):
+        wanted["call"] = parse_range("call", str(wanted["call"]))
     if isinstance(wanted.get("source"), str):
         wanted["source"] = _source_number(snapshot, wanted["source"])
     return Filter(**wanted)

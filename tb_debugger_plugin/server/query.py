@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Criterion, Kind
-from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons, parse_range
 from tb_debugger_plugin.analysis.snapshot import Json, Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 
@@ -228,5 +228,8 @@ _READERS: Final[Mapping[Kind, Callable[[Query, Criterion], object]]] = {
     Kind.CHOICE: lambda query, one: query.optional_choice(one.name, one.choices),
     Kind.NUMBER: lambda query, one: query.optional_number(one.name),
     Kind.POSITION: lambda query, one: query.optional_position(one.name),
+    Kind.RANGE: lambda query, one: (
+        None if not (text := query.optional_text(one.name)) else parse_range(one.name, text)
+    ),
     Kind.COMPARISONS: lambda query, one: parse_comparisons(query.optional_text(one.name) or ""),
 }

@@ -62,7 +62,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most"),
-    *("file", "stack", "with", "by", "format"),
+    *("file", "stack", "with", "by", "format", "call"),
 )
 
 
@@ -148,6 +148,7 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/columns/graph_executions", lambda facts: {"layer": "a", "variable": "a", "gradient_of": "a"}),
     ("/columns/graph_executions", lambda facts: {"until_execution": facts.execution + 1}),
     ("/columns/executions", lambda facts: {"from_execution": facts.execution}),
+    ("/columns/graph_executions", lambda facts: {"call": f"{facts.execution}.."}),
     ("/columns/graph_executions", lambda facts: {"with": "std,norm,line,thread,occurrence", "sort": "norm"}),
     ("/columns/executions", lambda facts: {"with": "line,thread", "sort": "thread", "file": "train.py:1"}),
     ("/groups", lambda facts: {"list": "executions", "by": "thread", "health": "nan", "limit": 1}),

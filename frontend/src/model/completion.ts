@@ -26,6 +26,7 @@ export interface Suggestion {
 }
 
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?$/;
+const RANGE = /^(?=.*\d)\d{0,15}(\.\.\d{0,15})?$/;
 const MOST = 12;
 
 /** The filters of a list. */
@@ -70,8 +71,8 @@ function wrongValue({ word, sign, value }: Term, { kind, choices }: Criterion): 
       return `${word}: is ${choices.join(", ")}, not “${value}”.`;
     case "regex":
       return sign === "=" || isRegex(value) ? undefined : `“${value}” is not a regular expression.`;
-    case "position":
-      return /^\d{1,15}$/.test(value) ? undefined : `${word}: needs a whole number, not “${value}”.`;
+    case "range":
+      return RANGE.test(value) ? undefined : `${word}: needs numbers such as 3..9, 3.. or 3, not “${value}”.`;
     case "number":
       return NUMBER.test(value) ? undefined : `${word}: needs a number, not “${value}”.`;
     default:

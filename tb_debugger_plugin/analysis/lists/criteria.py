@@ -24,6 +24,7 @@ class Kind(enum.Enum):
     FILE = "file and line"
     NUMBER = "number"
     POSITION = "integer"
+    RANGE = "range"
     COMPARISONS = "comparisons"
 
 
@@ -84,11 +85,12 @@ CRITERIA: Final = (
     Criterion("gradient_of", "gradient", Kind.REGEX, "a variable whose gradient the tensor is"),
     Criterion("not_op_name", "not", Kind.REGEX, "name of the op, which must not match"),
     Criterion("where", "", Kind.COMPARISONS, "numbers of the tensor", "numbers of an output"),
+    Criterion("call", "call", Kind.RANGE, "calls from Python in which it ran", "positions in the list"),
     Criterion(
-        "from_execution", "from", Kind.POSITION, "first call in which it ran", "first position in the list"
+        "from_execution", "", Kind.POSITION, "first call in which it ran", "first position in the list"
     ),
     Criterion(
-        *("until_execution", "until", Kind.POSITION),
+        *("until_execution", "", Kind.POSITION),
         "call before which it ran",
         "position in the list before which it ran",
     ),

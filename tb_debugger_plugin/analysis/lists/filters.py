@@ -116,6 +116,7 @@ _MAX_COMPARISONS: Final = 16
 _MAX_POSITION: Final = 2**53
 #: A host has one or two spans, unless its clock was set back again and again.
 _MAX_SPANS: Final = 500
+_RANGE: Final = re.compile(r"^(?=.*[0-9])([0-9]{0,15})(\.\.([0-9]{0,15}))?$")
 _FILE: Final = re.compile(r"^(.+?)(?::([0-9]{1,9}))?$")
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
@@ -146,6 +147,7 @@ class Filter:
       since, until: Seconds since the epoch; ``until`` is exclusive.
       from_execution, until_execution: Positions in the list of executions, the latter exclusive; for graph
         executions, positions of their owners.
+      call: The first and the last of the executions that are meant, or in which graphs ran.
       source: The number of a source file that is anywhere in the stack.
       line: A line of this file.
       file: The end of the path of the file with the user's line, and maybe that line: ``model.py:41``.
@@ -169,6 +171,7 @@ class Filter:
     until: float | None = None
     from_execution: int | None = None
     until_execution: int | None = None
+    call: tuple[int, int] | None = None
     source: int | None = None
     line: int | None = None
     file: str | None = None
@@ -182,10 +185,11 @@ class Filter:
     @property
     def executions(self) -> Range | None:
         """The range of executions; None = all."""
-        if self.from_execution is None and self.until_execution is None:
+        if self.from_execution is None and self.until_execution is None and self.call is None:
             return None
+        first, last = self.call or (0, _MAX_POSITION)
         until = _MAX_POSITION if self.until_execution is None else self.until_execution
-        return Range(self.from_execution or 0, until)
+        return Range(max(self.from_execution or 0, first), min(until, last + 1))
 
 
 @dataclass(frozen=True)
@@ -209,6 +213,23 @@ class RowCondition:
     sql: str
     parameters: SqlRow
     sites: tuple[int, ...] | None = None
+
+
+def parse_range(name: str, text: str) -> tuple[int, int]:
+    """Parse the first and the last of some numbers, such as ``3..9``, ``3..`` or ``3``.
+
+    Args:
+      name: The filter.
+      text: The numbers.
+
+    Raises:
+      BadQueryError: The text has another form.
+    """
+    match = _RANGE.match(text)
+    if match is None:
+        raise BadQueryError(f"{name} must be like '3..9', '3..', '..9' or '3', but is {text[:50]!r}.")
+    first = int(match[1] or 0)
+    return first, first if match[2] is None else int(match[3] or _MAX_POSITION)
 
 
 def parse_comparisons(text: str) -> tuple[NumberFilter, ...]:

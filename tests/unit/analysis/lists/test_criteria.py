@@ -24,6 +24,7 @@ _VALUES = {
     **dict.fromkeys((Kind.REGEX, Kind.FILE), "x"),
     Kind.NUMBER: "1.5",
     Kind.POSITION: "0",
+    Kind.RANGE: "0..1",
     Kind.COMPARISONS: "nan>0",
 }
 _NAMES = {"dtype": "float32", "host": "worker0", "health": "bad"}

@@ -123,6 +123,8 @@ def traces(snapshot) -> list[dict]:
         (Filter(from_execution=4), lambda row: row["owner"] >= 4),
         (Filter(from_execution=1, until_execution=9), lambda row: 1 <= row["owner"] < 9),
         (Filter(until_execution=0), lambda row: False),
+        (Filter(call=(1, 8)), lambda row: 1 <= row["owner"] <= 8),
+        (Filter(call=(1, 8), from_execution=3, until_execution=40), lambda row: 3 <= row["owner"] <= 8),
     ],
 )
 def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, holds):
@@ -273,3 +275,17 @@ def test_no_regular_expression_takes_for_ever(tmp_path):
         for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
             assert select(snapshot, "graph_executions", Filter(op_name=pattern)).matching == 0
         assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [("3..9", (3, 9)), ("3", (3, 3)), ("..9", (0, 9)), ("3..", (3, 2**53)), ("0..0", (0, 0))],
+)
+def test_a_range_has_a_first_and_a_last_number(text, ends):
+    assert filters.parse_range("call", text) == ends
+
+
+@pytest.mark.parametrize("text", ["", "..", "a", "-1", "3...9", "3..x", "1.5", " 3", "9" * 20])
+def test_a_wrong_range_is_refused(text):
+    with pytest.raises(BadQueryError, match=r"^call must be like '3..9'"):
+        filters.parse_range("call", text)
