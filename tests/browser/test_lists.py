@@ -270,7 +270,7 @@ def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, program
 
 @pytest.mark.tensorflow
 def test_the_example_looks_like_the_guide(browser, example_address, keep_screenshot):
-    link = "#debugger&p.debugger.filter=health%3Abad%20fn%3Atrain_step&p.debugger.sort=-neg_inf"
+    link = "#debugger&p.debugger.filter=health%3Abad%20fn%3Across_entropy&p.debugger.sort=-neg_inf"
     with quiet_page(browser, f"{example_address}{link}", width=1280, height=800) as page:
         expect(page.part("filter-chip")).to_have_count(2)
         expect(page.part("graph-executions-row").first).to_be_visible()

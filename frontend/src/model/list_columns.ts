@@ -51,7 +51,7 @@ const number = (id: string, words: string, parts: Partial<ListColumn> = {}): Lis
   words,
   sort: id,
   exported: [id],
-  least: 62,
+  least: 76,
   isNumber: true,
   isShown: never,
   ...parts,

@@ -14,16 +14,14 @@ import { ValueButton } from "../values/value_button";
 type Uses = Takes<"inputGraphExecutions", never, typeof ChangedTag | typeof ValueButton>;
 export type CellStore = Of<Uses>;
 
+interface TextProps {
+  readonly text: string | undefined;
+  readonly title?: string | undefined;
+  readonly look?: string;
+}
+
 /** A cell with a text, which is cut where it does not fit. */
-function Text({
-  text,
-  title = text,
-  look = "",
-}: {
-  text: string | undefined;
-  title?: string | undefined;
-  look?: string;
-}) {
+function Text({ text, title = text, look = "" }: TextProps) {
   return (
     <span role="gridcell" class={`ellipsis ${look}`} title={title}>
       {text}
@@ -57,7 +55,7 @@ function Measured({ n }: { readonly n: number | undefined }) {
 
 /** "path:line", of which the name of the file and the line are seen. */
 function Line({ line }: { readonly line: string | undefined }) {
-  return <Text text={line && basename(line)} title={line} />;
+  return <Ending text={line && basename(line)} title={line} look="" />;
 }
 
 function Time({ seconds }: { readonly seconds: number | undefined }) {
@@ -130,16 +128,16 @@ export const EXECUTION_CELLS: Cells<ExecutionRow> = {
   call_health: (row) => (row.isFunction ? <HealthCell health={row.callHealth} /> : <Text text="" />),
 };
 
-/** A name that differs from others at its end. */
-function Ending({ text }: { readonly text: string | undefined }) {
+/** A text whose end matters most: its beginning is cut. */
+function Ending({ text, title = text, look = "dim" }: TextProps) {
   return (
-    <span role="gridcell" class="ellipsis ellipsis-start dim" title={text}>
+    <span role="gridcell" class={`ellipsis ellipsis-start ${look}`} title={title}>
       <bdi>{text}</bdi>
     </span>
   );
 }
 
-export const HEALTH_WORDS: Readonly<Record<Verdict, string>> = {
+const HEALTH_WORDS: Readonly<Record<Verdict, string>> = {
   bad: "NaN or ∞",
   good: "finite",
   unknown: "not measured",

@@ -44,6 +44,8 @@ export function ListView({ store }: With<Uses>) {
   const pages = pagesOf(store, list);
   const total = pages?.total.value ?? 0;
   const failure = pages?.failure.value;
+  // Until its rows are counted, a list that was just asked for has none; its heads keep the keyboard.
+  const isCounted = pages === undefined || failure !== undefined || pages.edition.value > 0;
   const { group } = store.tables.wish.value;
   return (
     <section ref={frame} class="panel graph-executions" aria-label={TITLES[list]}>
@@ -61,7 +63,7 @@ export function ListView({ store }: With<Uses>) {
       {failure !== undefined && <Failure message={failure} />}
       {group !== undefined ? (
         <Groups store={store} />
-      ) : total === 0 ? (
+      ) : total === 0 && isCounted ? (
         <Hint>{emptyWords(store)}</Hint>
       ) : (
         <List store={store} columns={columns} jumps={jumps} onFirst={setFirst} />
