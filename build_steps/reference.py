@@ -21,6 +21,7 @@ import mdformat
 
 from build_steps.answers import with_tables
 from build_steps.freshness import ROOT
+from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Criterion, Kind
 from tb_debugger_plugin.cli.main import build_parser
 
 if sys.version_info >= (3, 11):
@@ -273,8 +274,24 @@ def _defaults_of(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | Non
 
 
 def http_api() -> str:
-    """Return the page of the routes with its tables of fields renewed."""
-    return _formatted(with_tables((_DOCS / "http-api.md").read_text("utf-8")))
+    """Return the page of the routes with its tables of fields and of filters renewed."""
+    page = with_tables((_DOCS / "http-api.md").read_text("utf-8"))
+    return _formatted(_FILTERS.sub(lambda found: f"{found[1]}\n{_filters()}\n\n{found[2]}", page))
+
+
+_FILTERS: Final = re.compile(r"(<!-- filters -->\n).*?(<!-- end of filters -->)", re.DOTALL)
+
+
+def _filters() -> str:
+    heads = "| parameter | value | of graph executions | of executions | in the filter field |"
+    rows = (heads, "|" + " -- |" * 5)
+    return "\n".join([*rows, *map(_filter_row, CRITERIA)])
+
+
+def _filter_row(one: Criterion) -> str:
+    value = " or ".join(f"`{word}`" for word in one.choices) or one.kind.value
+    field = f"`{one.word}:`" if one.word else "`nan>0`" if one.kind is Kind.COMPARISONS else "–"
+    return f"| `{one.name}` | {value} | {one.graph_executions} | {one.executions or '–'} | {field} |"
 
 
 def _formatted(text: str) -> str:

@@ -8,6 +8,7 @@ import {
   graphId,
   runName,
 } from "../src/base/ids";
+import { readFilter } from "../src/model/filters";
 import { isOurs, keyIn, type Link, readLink, withoutKey, writeLink } from "../src/model/link";
 
 const LINK: Link = {
@@ -22,7 +23,10 @@ const LINK: Link = {
   line: 14,
   host: "worker-0",
   layer: "^a/b(/|$)",
-  step: "3..9",
+  list: "executions",
+  filter: readFilter('op=Log process:"vm (process 7)" max>1e4 name:a&b=c'),
+  sort: { column: "max", descending: true },
+  group: "op_type",
   onlyBad: true,
   alertType: "A rule & its=id",
   alert: alertIndex(7),

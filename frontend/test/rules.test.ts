@@ -13,7 +13,7 @@ const ROOMS: readonly string[] =
 /** The npm packages that a room may import; the others may import none. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   store: ["@preact/signals"],
-  views: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*"],
+  views: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*", "@tanstack/*"],
 };
 /**
  * Only this file may import the editor, and it may be imported only by `import()`, because it is most of the
@@ -125,6 +125,18 @@ describe("the rooms of the front end", () => {
           !lazy && !readFileSync(join(SRC, file), "utf8").includes(`import type { SourceEditor }`),
       ),
     ).toEqual([]);
+  });
+
+  test("the lists and their package are fetched beside the first answers", () => {
+    const inLists = (name: string) => name.startsWith("views/lists/");
+    const users = imports().filter(({ file, target }) => inLists(target) && !inLists(file));
+    expect(users.map(({ file, lazy }) => [file, lazy])).toEqual([
+      ["views/list_section.tsx", false],
+      ["views/list_section.tsx", true],
+    ]);
+    expect(readFileSync(join(SRC, "views/list_section.tsx"), "utf8")).toContain("import type { ListView }");
+    const packaged = imports().filter(({ target }) => target.startsWith("@tanstack/"));
+    expect(packaged.every(({ file }) => inLists(file))).toBe(true);
   });
 
   test("nothing is put into the page as HTML", () => {

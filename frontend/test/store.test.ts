@@ -11,6 +11,7 @@ import {
   runName,
 } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
+import { writeFilter } from "../src/model/filters";
 import type { Link } from "../src/model/link";
 import { graphExecutionRow } from "../src/model/rows";
 import { firstCauseLabel } from "../src/model/verdict";
@@ -137,13 +138,13 @@ describe("a run with bad values", () => {
   test("shows the tensors of one host, and the position of the one in focus among them", async () => {
     const { store, settled } = await open(ILL);
     await store.focusGraphExecution(graphExecutionIndex(67));
-    await settled(store.setFilter({ host: "h1" }));
+    await settled(store.filterGraphExecutions("process", "h1"));
     expect(store.graphExecutionPages.value?.total.value).toBe(200);
     expect([store.leftOut.value, store.graphExecutionPosition.value]).toEqual([true, 33]);
     await settled(store.graphExecutionPages.value?.want(0, 50));
     const page = store.graphExecutionPages.value?.at(33);
     expect(page && graphExecutionRow(page, 33).index).toBe(67);
-    await settled(store.setFilter({ host: "" }));
+    await settled(store.filterGraphExecutions("process", ""));
     expect([store.leftOut.value, store.graphExecutionPages.value?.total.value]).toEqual([false, 400]);
   });
 
@@ -307,8 +308,8 @@ describe("a search by name", () => {
 
   it("leads to the tensors of a layer with any characters in its name", async ({ store }) => {
     await store.jump({ kind: "layer", name: "a.b/c" });
-    expect(store.filter.value.layer).toBe("^a\\.b/c(/|$)");
-    expect(store.link.value.layer).toBe("^a\\.b/c(/|$)");
+    expect(writeFilter(store.wishes.graph_executions.value.filter)).toBe("layer:^a\\.b/c(/|$)");
+    expect(store.link.value.filter).toEqual([{ word: "layer", sign: ":", value: "^a\\.b/c(/|$)" }]);
   });
 
   test("leads to the last tensor of a graph before the focus, else to its first call", async () => {

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from tb_debugger_plugin.analysis.lists import tables
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons
+from tb_debugger_plugin.analysis.lists.filters import (
+    HEALTH,
+    Filter,
+    RowOrder,
+    parse_comparisons,
+    parse_range,
+)
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot
@@ -59,7 +65,7 @@ def _selection(snapshot: Snapshot, table: str, order: RowOrder | None, filters: 
     return None if wanted.is_empty and order is None else select(snapshot, table, wanted, order)
 
 
-def order_of(column: str | None, descending: bool, columns: tuple[str, ...]) -> RowOrder | None:
+def order_of(column: str | None, descending: bool, columns: Collection[str]) -> RowOrder | None:
     """Return the order by a column of a list.
 
     Raises:
@@ -81,8 +87,9 @@ def _filter(snapshot: Snapshot, filters: Json) -> Filter:
         raise UsageError(f"health is {wanted['health']!r}: choose one of {', '.join(HEALTH)}.")
     if isinstance(wanted.get("where"), str):
         wanted["where"] = parse_comparisons(wanted["where"])
-    if isinstance(wanted.get("step"), int):
-        wanted["step"] = (wanted["step"], wanted["step"])
+    for name in ("step", "call"):
+        if wanted.get(name) is not None and not isinstance(wanted[name], tuple):
+            wanted[name] = parse_range(name, str(wanted[name]))
     if isinstance(wanted.get("source"), str):
         wanted["source"] = _source_number(snapshot, wanted["source"])
     return Filter(**wanted)

@@ -28,7 +28,8 @@ from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.graph.graphs import op_info
-from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS, RowOrder
+from tb_debugger_plugin.analysis.lists.filters import RowOrder
+from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.select_statement import check_select, run_select
 from tb_debugger_plugin.analysis.lists.selection import select_at
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage, graph_executions_page
@@ -280,8 +281,8 @@ class Run:
             run.executions(sort="wall_time", descending=True)[0]
 
         Args:
-          sort: The column to sort by: ``"wall_time"``, ``"num_inputs"`` or ``"num_outputs"``; None (the
-            default) = in the order in which they ran. A sorted list has at most 10,000 rows.
+          sort: The column to sort by, such as ``"wall_time"``, ``"op_type"``, ``"thread"`` or
+            ``"num_outputs"``; None (the default) = in the order in which they ran.
           descending: Whether the largest comes first.
           **filters: What the rows must fulfil, as for :meth:`graph_executions`.
 
@@ -289,7 +290,7 @@ class Run:
           BadQueryError: A filter is wrong. It is a ``ValueError``.
           UsageError: There is no such filter. It is a ``ValueError``.
         """
-        return self._rows(Execution, "executions", order_of(sort, descending, EXECUTION_ORDERS), filters)
+        return self._rows(Execution, "executions", order_of(sort, descending, ORDERS["executions"]), filters)
 
     def graph_executions(
         self, *, sort: str | None = None, descending: bool = False, **filters: object
@@ -303,22 +304,26 @@ class Run:
 
         Args:
           sort: The column to sort by, such as ``"wall_time"``, ``"bytes"``, ``"nan"``, ``"max"``,
-            ``"op_type"`` or ``"tensor_name"``; None (the default) = in the order in which they were computed.
-            A sorted list has at most 10,000 rows.
+            ``"norm"``, ``"op_type"`` or ``"tensor_name"``; None (the default) = in the order in which they
+            were computed.
           descending: Whether the largest comes first.
           **filters: What the rows must fulfil. Regular expressions that match any part of a name:
             ``op_name``, ``op_type``, ``function``, ``device``, ``layer``, ``variable``, ``gradient_of``;
             ``not_op_name`` must match none. Exact names: ``dtype``, ``host``. ``health``: ``"bad"``,
-            ``"good"`` or ``"unmeasured"``. ``sites``: numbers of sites, as ``docs/schema.md`` has them.
+            ``"good"`` or ``"unmeasured"``, or ``"nan"`` or ``"inf"`` by kind.
+            ``sites``: numbers of sites, as ``docs/schema.md`` has them.
             ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: times in seconds.
+            ``call``: the executions in which they were computed, such as ``7``, ``(3, 9)`` or ``"3..9"``.
             ``from_execution`` and ``until_execution``: positions of executions in which they were computed.
             ``source`` and ``line``: a source file of the stack, by a part of its path, and a line of it.
+            ``file``: the line of your code that made the op, such as ``"model.py:41"``, or its file;
+            ``stack``: the same of any line in the stack.
 
         Raises:
           BadQueryError: A filter is wrong. It is a ``ValueError``.
           UsageError: There is no such filter. It is a ``ValueError``.
         """
-        order = order_of(sort, descending, GRAPH_EXECUTION_ORDERS)
+        order = order_of(sort, descending, ORDERS["graph_executions"])
         return self._rows(GraphExecution, "graph_executions", order, filters)
 
     def graph_executions_at(
@@ -338,7 +343,7 @@ class Run:
         Raises:
           BadQueryError: There is no such position. It is a ``ValueError``.
         """
-        order = order_of(sort, descending, GRAPH_EXECUTION_ORDERS)
+        order = order_of(sort, descending, ORDERS["graph_executions"])
         chosen = self._ask(select_at, "graph_executions", positions, order)
 
         def page(where: Range) -> ColumnPage:

@@ -7,12 +7,13 @@ is a :class:`BadQueryError` that names the parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tb_debugger_plugin.analysis.lists.filters import HEALTH, Filter, RowOrder, parse_comparisons, parse_steps
-from tb_debugger_plugin.analysis.snapshot import Range, resolve_range
+from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Criterion, Kind
+from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons, parse_range
+from tb_debugger_plugin.analysis.snapshot import Json, Range, resolve_range
 from tb_debugger_plugin.errors import BadQueryError
 
 _INTEGER: Final = re.compile(r"^-?[0-9]{1,15}$")
@@ -121,27 +122,8 @@ class Query:
         Raises:
           BadQueryError: One of its parameters is wrong.
         """
-        return Filter(
-            op_name=self.optional_text("op_name") or None,
-            op_type=self.optional_text("op_type") or None,
-            function=self.optional_text("function") or None,
-            device=self.optional_text("device") or None,
-            layer=self.optional_text("layer") or None,
-            variable=self.optional_text("variable") or None,
-            gradient_of=self.optional_text("gradient_of") or None,
-            not_op_name=self.optional_text("not_op_name") or None,
-            dtype=self.optional_text("dtype") or None,
-            host=self.optional_text("host") or None,
-            health=self.optional_choice("health", tuple(HEALTH)),
-            where=parse_comparisons(self.optional_text("where") or ""),
-            since=self.optional_number("since"),
-            until=self.optional_number("until"),
-            step=parse_steps(self.optional_text("step") or ""),
-            from_execution=self.optional_position("from_execution"),
-            until_execution=self.optional_position("until_execution"),
-            source=self.optional_integer("source"),
-            line=self.optional_integer("line"),
-        )
+        values: Json = {one.name: _READERS[one.kind](self, one) for one in CRITERIA}
+        return Filter(**values)
 
     def optional_position(self, name: str) -> int | None:
         """Return an optional whole number that must not be below 0.
@@ -151,13 +133,13 @@ class Query:
         """
         return None if self.optional_text(name) is None else self.position(name)
 
-    def order(self, columns: tuple[str, ...]) -> RowOrder | None:
+    def order(self, columns: Collection[str]) -> RowOrder | None:
         """Return the order of the parameters ``sort`` and ``descending``; None = the order of the list.
 
         Raises:
           BadQueryError: The column cannot be sorted by, or ``descending`` is given without ``sort``.
         """
-        column = self.optional_choice("sort", columns)
+        column = self.optional_choice("sort", tuple(columns))
         descending = self.optional_choice("descending", ("true", "false")) == "true"
         if column is None and descending:
             raise BadQueryError("descending needs the parameter sort.")
@@ -203,6 +185,18 @@ class Query:
             raise BadQueryError(f"The parameter {name} lists more than {_MAX_LIST} entries.")
         return words
 
+    def choices(self, name: str, choices: Collection[str]) -> list[str]:
+        """Return an optional list of some words, each once; empty without it.
+
+        Raises:
+          BadQueryError: It has another word.
+        """
+        words = list(dict.fromkeys(self.texts(name))) if self.optional_text(name) else []
+        unknown = [word for word in words if word not in choices]
+        if unknown:
+            raise BadQueryError(f"{name} can have {', '.join(choices)}, but has {unknown[0][:50]!r}.")
+        return words
+
     def range(self, total: int, limit: int = JSON_ROWS, *, may_end_later: bool = False) -> Range:
         """Return the range of the parameters ``begin`` and ``end``.
 
@@ -224,3 +218,18 @@ def _integer(name: str, value: str) -> int:
     if not _INTEGER.match(value):
         raise BadQueryError(f"{name} must be a whole number, but is {value[:50]!r}.")
     return int(value)
+
+
+#: Return the value of a filter; None for no filter.
+_READERS: Final[Mapping[Kind, Callable[[Query, Criterion], object]]] = {
+    **dict.fromkeys(
+        (Kind.REGEX, Kind.NAME, Kind.FILE), lambda query, one: query.optional_text(one.name) or None
+    ),
+    Kind.CHOICE: lambda query, one: query.optional_choice(one.name, one.choices),
+    Kind.NUMBER: lambda query, one: query.optional_number(one.name),
+    Kind.POSITION: lambda query, one: query.optional_position(one.name),
+    Kind.RANGE: lambda query, one: (
+        None if not (text := query.optional_text(one.name)) else parse_range(one.name, text)
+    ),
+    Kind.COMPARISONS: lambda query, one: parse_comparisons(query.optional_text(one.name) or ""),
+}

@@ -7,9 +7,12 @@ knows HTTP: errors are raised, and the plugin answers them in one place.
 from __future__ import annotations
 
 import contextlib
+import mmap
+import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts import alerts
@@ -22,13 +25,15 @@ from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
-from tb_debugger_plugin.analysis.lists.filters import EXECUTION_ORDERS, GRAPH_EXECUTION_ORDERS
+from tb_debugger_plugin.analysis.lists.export import FORMATS, MOST_ROWS, write_rows
+from tb_debugger_plugin.analysis.lists.groups import GROUPED, row_groups
+from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
-from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Range, RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
@@ -37,7 +42,7 @@ from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.runs import FoundRun
 from tb_debugger_plugin.server import live, rules, values
-from tb_debugger_plugin.server.answers import Answer, Columnar, of_page
+from tb_debugger_plugin.server.answers import Answer, Columnar, Download, of_page
 from tb_debugger_plugin.server.heavy import heavy_answer
 from tb_debugger_plugin.server.judge import JudgeState
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
@@ -49,6 +54,9 @@ _MAX_BUCKETS: Final = 4096
 #: About how many occurrences of a tensor an answer has.
 _OCCURRENCES: Final = 500
 _MAX_OCCURRENCES: Final = 5000
+_MAX_GROUPS: Final = 10_000
+#: Bytes of a file that are sent at once.
+_CHUNK: Final = 1_000_000
 _LISTS: Final = ("executions", "graph_executions")
 
 
@@ -271,24 +279,54 @@ def _graph_execution_columns(snapshot: Snapshot, query: Query) -> Columnar:
 
 
 def _execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
-    chosen = _selection(snapshot, query, "executions", EXECUTION_ORDERS)
+    chosen = _selection(snapshot, query, "executions")
     total = snapshot.num_executions if chosen is None else chosen.total
-    return tables.executions_page(snapshot, query.range(total, COLUMN_ROWS), chosen)
+    wanted = query.choices("with", tables.MORE["executions"])
+    return tables.executions_page(snapshot, query.range(total, COLUMN_ROWS), chosen, wanted)
 
 
 def _graph_execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
     only_bad = query.optional_choice("only", ("bad",)) == "bad"
-    chosen = _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS, only_bad=only_bad)
+    chosen = _selection(snapshot, query, "graph_executions", only_bad=only_bad)
+    wanted = query.choices("with", tables.MORE["graph_executions"])
     if chosen is not None:
-        return tables.graph_executions_page(snapshot, query.range(chosen.total, COLUMN_ROWS), chosen=chosen)
-    total = snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions
-    return tables.graph_executions_page(snapshot, query.range(total, COLUMN_ROWS), only_bad=only_bad)
+        only_bad, total = False, chosen.total
+    else:
+        total = snapshot.num_bad_graph_executions if only_bad else snapshot.num_graph_executions
+    positions = query.range(total, COLUMN_ROWS)
+    return tables.graph_executions_page(snapshot, positions, only_bad=only_bad, chosen=chosen, wanted=wanted)
 
 
-def _selection(
-    snapshot: Snapshot, query: Query, table: str, orders: tuple[str, ...], *, only_bad: bool = False
-) -> Selection | None:
-    row_filter, order = query.filter(), query.order(orders)
+def _groups(snapshot: Snapshot, query: Query) -> Answer:
+    table = query.choice("list", _LISTS)
+    by = query.choice("by", GROUPED[table])
+    return row_groups(snapshot, table, query.filter(), by, query.bounded("limit", 1, _MAX_GROUPS, 1000))
+
+
+def _export(snapshot: Snapshot, query: Query) -> Download:
+    table = query.choice("list", _LISTS)
+    kind = query.choice("format", tuple(FORMATS))
+    names = query.texts("columns")
+    wanted = [name for name in names if name in tables.MORE[table]]
+    chosen = select(snapshot, table, query.filter(), query.order(ORDERS[table]))
+    total = min(chosen.total, query.bounded("limit", 1, MOST_ROWS, MOST_ROWS))
+
+    def page(positions: Range) -> ColumnPage:
+        if table == "executions":
+            return tables.executions_page(snapshot, positions, chosen, wanted)
+        return tables.graph_executions_page(snapshot, positions, chosen=chosen, wanted=wanted)
+
+    with tempfile.TemporaryDirectory(prefix="tb_debugger_export_") as folder:
+        path = write_rows(page, list(dict.fromkeys(names)), total, FORMATS[kind], Path(folder))
+        # What is mapped can be read until it is closed, though its name is gone.
+        with path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    chunks = (content[begin : begin + _CHUNK] for begin in range(0, len(content), _CHUNK))
+    return Download(f"{table}.{kind}", FORMATS[kind].content_type, len(content), chunks, content.close)
+
+
+def _selection(snapshot: Snapshot, query: Query, table: str, *, only_bad: bool = False) -> Selection | None:
+    row_filter, order = query.filter(), query.order(ORDERS[table])
     if row_filter.is_empty and order is None:
         return None
     if only_bad:
@@ -326,7 +364,7 @@ def _locate(snapshot: Snapshot, query: Query) -> Answer:
         raise BadQueryError("Exactly one of the parameters execution and graph_execution is needed.")
     if trace is not None:
         return graph_executions.locate_graph_execution(
-            snapshot, trace, _selection(snapshot, query, "graph_executions", GRAPH_EXECUTION_ORDERS)
+            snapshot, trace, _selection(snapshot, query, "graph_executions")
         )
     assert execution is not None
     return graph_executions.locate_execution(snapshot, execution)
@@ -407,6 +445,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
+    "/groups": _heavy("/groups", _groups),
+    "/export": _of_run(_export),
     "/graphs/ops": _of_run(_ops),
     "/source_files/ops": _heavy("/source_files/ops", _source_ops),
     "/session_runs": _of_run(_session_runs),

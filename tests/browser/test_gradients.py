@@ -80,8 +80,8 @@ def test_a_library_frame_shows_its_lines_and_says_what_is_missing(browser, addre
 
 def test_graph_executions_narrow_down_to_a_layer(browser, address):
     with open_page(browser, address) as page:
-        field = page.frame.get_by_placeholder("Layer", exact=True)
-        field.fill("norm$")
+        field = page.part("list-filter")
+        field.fill("layer:norm$")
         field.press("Enter")
         rows = page.part("graph-executions-row")
         expect(rows.filter(has_text="dense")).to_have_count(0)

@@ -64,6 +64,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most"),
+    *("file", "stack", "with", "by", "format", "call"),
 )
 
 
@@ -105,6 +106,8 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/status": lambda facts: {},
     "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
     "/columns/graph_executions": lambda facts: {"op_name": ".", "sort": "nan", "descending": "true"},
+    "/groups": lambda facts: {"list": "graph_executions", "by": "layer"},
+    "/export": lambda facts: {"list": "executions", "format": "parquet", "columns": "index,op_type,line"},
     "/graphs/ops": lambda facts: {},
     "/source_files/ops": lambda facts: {"index": 0},
     "/session_runs": lambda facts: {},
@@ -150,6 +153,11 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/columns/executions", lambda facts: {"from_execution": facts.execution}),
     ("/columns/executions", lambda facts: {"step": 0}),
     ("/columns/graph_executions", lambda facts: {"step": "0..7"}),
+    ("/columns/graph_executions", lambda facts: {"call": f"{facts.execution}.."}),
+    ("/columns/graph_executions", lambda facts: {"with": "std,norm,line,thread,occurrence", "sort": "norm"}),
+    ("/columns/executions", lambda facts: {"with": "line,thread", "sort": "thread", "file": "train.py:1"}),
+    ("/groups", lambda facts: {"list": "executions", "by": "thread", "health": "nan", "limit": 1}),
+    ("/export", lambda facts: {"list": "graph_executions", "format": "csv", "columns": "std", "sort": "max"}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
     ("/locate", lambda facts: {"execution": facts.execution}),
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
@@ -277,6 +285,12 @@ def decoded(content_type: str, data: bytes) -> Any:
     """
     if content_type == "application/x-npy":
         return {"array": np.load(io.BytesIO(data)).tolist()}
+    if content_type == "application/vnd.apache.parquet":
+        if data[:4] != b"PAR1" or data[-4:] != b"PAR1":
+            raise ValueError("an answer is no Parquet file")
+        return {"size": len(data)}
+    if content_type in ("text/csv", "text/tab-separated-values"):
+        return {"rows": data.decode().splitlines()}
     if content_type == "application/octet-stream":
         (length,) = struct.unpack_from("<I", data)
         return json.loads(data[4 : 4 + length], parse_constant=_refuse)

@@ -4,20 +4,13 @@ import * as answers from "./answers";
 import { list, record, text, tuple } from "./check";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import { comparisonRoutes } from "./comparison";
-import type { Client } from "./fetch";
+import { address, type Client } from "./fetch";
 import { liveRoutes } from "./live";
 import { ruleRoutes } from "./rules";
 import { valueRoutes } from "./values";
 
-/** A filter for graph executions; undefined parts do not filter. */
-export interface GraphExecutionFilter {
-  /** Name of a host. */
-  readonly host?: string | undefined;
-  /** A regular expression that is searched in the path of the layer. */
-  readonly layer?: string | undefined;
-  /** Steps of the program, such as `3` or `3..9`. */
-  readonly step?: string | undefined;
-}
+/** The parameters of a filter and an order of rows; see model/filters.ts. */
+export type RowParams = Readonly<Record<string, string>>;
 
 /** A filter for rows by the names of their ops and graphs, as regular expressions. */
 export interface Named {
@@ -53,6 +46,7 @@ export function makeApi(client: Client) {
   return {
     ...runRoutes(client),
     ...listRoutes(client),
+    ...tableRoutes(client),
     ...locateRoutes(client),
     ...detailRoutes(client),
     ...valueRoutes(client),
@@ -95,16 +89,15 @@ function listRoutes(client: Client) {
   return {
     alerts: (run: ids.RunName, begin: number, end: number, alertType?: string) =>
       client.json("alerts", { run, begin, end, alert_type: alertType }, answers.alerts),
-    executionRows: (run: ids.RunName, begin: number, end: number) =>
-      columns("executions", { run, begin, end }),
+    executionRows: (run: ids.RunName, begin: number, end: number, params: RowParams = {}) =>
+      columns("executions", { run, begin, end, ...params }),
     graphExecutionRows: (
       run: ids.RunName,
       begin: number,
       end: number,
       onlyBad: boolean,
-      { host, layer, step }: GraphExecutionFilter = {},
-    ) =>
-      columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, host, layer, step }),
+      params: RowParams = {},
+    ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, ...params }),
     /** The last runs of TF1-style sessions. */
     sessionRuns: async (run: ids.RunName, most: number, signal?: AbortSignal) => {
       const ask = (begin: number, end: number) =>
@@ -126,6 +119,37 @@ function listRoutes(client: Client) {
   };
 }
 
+/** The rows of a list, counted or as text. */
+function tableRoutes(client: Client) {
+  return {
+    /** How many rows each value of a column has; those with most bad ones first. */
+    groups: (run: ids.RunName, list: ListName, by: string, params: RowParams, signal?: AbortSignal) =>
+      client.json("groups", { run, list, by, ...params }, answers.rowGroups, signal),
+    /** The first rows as text, with tabs between the columns. */
+    rowsAsText: async (
+      run: ids.RunName,
+      list: ListName,
+      columns: readonly string[],
+      limit: number,
+      params: RowParams,
+    ) => {
+      const asked = { run, list, columns: columns.join(","), limit, format: "tsv", ...params };
+      return new TextDecoder().decode(await client.bytes("export", asked));
+    },
+  };
+}
+
+/** The address of a file with the rows of a list. */
+export function exportAddress(
+  run: ids.RunName,
+  list: ListName,
+  columns: readonly string[],
+  format: "csv" | "parquet",
+  params: RowParams,
+): string {
+  return address("export", { run, list, columns: columns.join(","), format, ...params });
+}
+
 /** Positions of rows in other lists. */
 function locateRoutes(client: Client) {
   const locate = (params: Record<string, string | number | undefined>, signal?: AbortSignal) =>
@@ -137,9 +161,9 @@ function locateRoutes(client: Client) {
       run: ids.RunName,
       i: ids.GraphExecutionIndex,
       onlyBad: boolean,
-      { host, layer, step }: GraphExecutionFilter,
+      params: RowParams,
       signal?: AbortSignal,
-    ) => locate({ run, graph_execution: i, health: onlyBad ? "bad" : undefined, host, layer, step }, signal),
+    ) => locate({ run, graph_execution: i, ...(onlyBad && { health: "bad" }), ...params }, signal),
     /** `before` is the number of graph executions with these names before one. */
     locateNamed: (run: ids.RunName, i: ids.GraphExecutionIndex, named: Named) =>
       locate({ run, graph_execution: i, ...named }),

@@ -5,6 +5,7 @@
  */
 import { PARTS, type ValueRef } from "../api/values";
 import * as ids from "../base/ids";
+import { type Filter, type RowOrder, readFilter, readOrder, writeFilter, writeOrder } from "./filters";
 import { readRef, writeRef } from "./values/value_ref";
 
 const PLUGIN = "debugger";
@@ -33,11 +34,14 @@ const READERS = {
   /** A line of a source file that was chosen without a stack frame. */
   file: at(ids.fileIndex),
   line: position,
-  /** The filter for graph executions. */
+  /** The list below the timeline, its filter, its order, and the column of its groups. */
+  list: oneOf("executions"),
+  filter: readFilter,
+  sort: readOrder,
+  group: String,
+  /** The filter for graph executions in links of earlier versions. */
   host: String,
   layer: String,
-  /** The steps whose graph executions are listed. */
-  step: (text: string) => (/^\d{1,9}(\.\.\d{0,9})?$/.test(text) ? text : undefined),
   onlyBad: isTrue,
   /** The alert rule whose alerts are shown. */
   alertType: String,
@@ -102,8 +106,10 @@ export function withoutKey(hash: string): string {
   return `#${parts.filter((part) => split(part)[0] !== KEY).join("&")}`;
 }
 
-function textOf(value: string | number | true | ValueRef): string {
-  return typeof value === "object" ? writeRef(value) : String(value);
+function textOf(value: string | number | true | ValueRef | Filter | RowOrder): string {
+  if (typeof value !== "object") return String(value);
+  if ("column" in value) return writeOrder(value);
+  return "kind" in value ? writeRef(value) : writeFilter(value);
 }
 
 /** Whether the hash is that of the plugin's tab. An empty one is, if the plugin is the first active one. */

@@ -22,6 +22,18 @@ export interface ExecutionRow {
   readonly graph: ids.GraphId | undefined;
   /** The step of the program, from 0. */
   readonly step: number | undefined;
+  readonly numInputs: number | undefined;
+  readonly numOutputs: number | undefined;
+  readonly recorded: Recorded;
+}
+
+/** When and where a row was recorded; line and thread are there if the list was asked for them. */
+export interface Recorded {
+  /** In seconds since the epoch. */
+  readonly wallTime: number | undefined;
+  /** "path:line" */
+  readonly line: string | undefined;
+  readonly thread: string | undefined;
 }
 
 export interface GraphExecutionRow {
@@ -38,6 +50,9 @@ export interface GraphExecutionRow {
   readonly step: number | undefined;
   readonly role: Role;
   readonly summary: Summary;
+  readonly recorded: Recorded;
+  /** How often the tensor was computed before, its standard deviation and its norm, if they were asked for. */
+  readonly asked: Readonly<Record<"occurrence" | "std" | "norm", number | undefined>>;
 }
 
 /** `row` counts from the first row of the page, here and below. */
@@ -52,6 +67,17 @@ export function executionRow(page: ColumnPage, row: number): ExecutionRow {
     host: textAt(page, "host", row),
     graph: graph ? ids.graphId(graph) : undefined,
     step: numberAt(page, "step", row),
+    numInputs: numberAt(page, "num_inputs", row),
+    numOutputs: numberAt(page, "num_outputs", row),
+    recorded: recorded(page, row),
+  };
+}
+
+function recorded(page: ColumnPage, row: number): Recorded {
+  return {
+    wallTime: numberAt(page, "wall_time", row),
+    line: textAt(page, "line", row),
+    thread: textAt(page, "thread", row),
   };
 }
 
@@ -75,6 +101,8 @@ export function graphExecutionRow(page: ColumnPage, row: number): GraphExecution
       gradientOf: textAt(page, "gradient_of", row)?.split(", ") ?? [],
     },
     summary: summaryOf(page, row),
+    recorded: recorded(page, row),
+    asked: byName(["occurrence", "std", "norm"], (name) => numberAt(page, name, row)),
   };
 }
 

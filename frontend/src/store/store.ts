@@ -25,6 +25,7 @@ import { createByKey, createRunFacts, type Deps } from "./run/run";
 import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
 import { createSteps, createStepVerbs } from "./steps/steps";
+import { createTables } from "./tables/tables";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -52,7 +53,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...createSearch(api, facts, timer, activity),
     alertGroups: createAlertGroups(deps, derived.verdict),
     rules: createRules(deps, timer),
-    steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps) },
+    steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
     comparison,
     dock,
@@ -130,6 +131,7 @@ function createDerived(deps: Deps<Facts>) {
     ...createDiagnoses(deps, byKey, structure, origins),
     ...createOverviews(deps, byKey),
     ...createSessionRuns(deps, byKey),
+    ...createTables(deps, byKey),
     ...createPositions(deps, byKey, structure),
     ...createValues(deps, byKey),
   };

@@ -8,10 +8,11 @@ import type { Store } from "../store/store";
 import { Alerts } from "./alerts";
 import { Dock } from "./dock";
 import { Empty } from "./empty";
-import { GraphExecutions } from "./graph_executions";
 import { GraphStructure } from "./graph_structure";
 import { isInField } from "./hooks";
 import { KeyPrompt } from "./key_prompt";
+import { lazy } from "./lazy";
+import { ListSection } from "./list_section";
 import { takeLiveKey } from "./live/keys";
 import { LiveBar } from "./live/live_bar";
 import { LiveButton, StartCard } from "./live/start_card";
@@ -22,7 +23,8 @@ import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
 import { Timeline } from "./timeline";
-import { ValueSection } from "./values/value_view";
+
+const ValueSection = lazy(async () => (await import("./values/value_view")).ValueSection);
 
 /** The sizes that the reader can change. */
 const BARS = {
@@ -71,6 +73,9 @@ function NoRun({ store }: With) {
 
 function Sections({ store }: With) {
   const isValueOpen = store.value.value !== undefined;
+  // It stays when it is closed, to give the keyboard back.
+  const wasOpen = useRef(false);
+  wasOpen.current ||= isValueOpen;
   return (
     <>
       <StatusBar store={store} />
@@ -81,10 +86,10 @@ function Sections({ store }: With) {
         <Dock store={store}>
           <Timeline store={store} />
           <SizeBar name="timeline" />
-          <GraphExecutions store={store} />
+          <ListSection store={store} />
         </Dock>
         <SizeBar key={isValueOpen ? "value" : "bottom"} name={isValueOpen ? "value" : "bottom"} />
-        <ValueSection store={store} />
+        {wasOpen.current && <ValueSection store={store} />}
         <StackTrace store={store} />
         <div class="bottom">
           <SourceCode store={store} />

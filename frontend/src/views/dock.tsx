@@ -8,7 +8,7 @@ import { shown } from "../base/loaded";
 import { rowOfKey } from "../model/keys";
 import type { DockName } from "../store/dock/dock";
 import type { Store } from "../store/store";
-import { ComparisonPanel } from "./comparison/comparison";
+import { lazy } from "./lazy";
 import { PROGRAM_PANELS } from "./live/panels";
 import { Button } from "./panel";
 import type { With } from "./props";
@@ -31,7 +31,7 @@ const PANELS: readonly DockPanel[] = [
     title: "Comparison",
     isThere: ({ comparison }) => comparison.other.value !== undefined,
     count: ({ comparison }) => shown(comparison.compared.value)?.answer.num_tensors,
-    View: ComparisonPanel,
+    View: lazy<With>(async () => (await import("./comparison/comparison")).ComparisonPanel),
   },
 ];
 

@@ -2,7 +2,16 @@
 import type { Store } from "../store/store";
 
 /** The slices that are a part of the store as a whole. */
-type Slice = "access" | "alertGroups" | "comparison" | "dock" | "live" | "livePanel" | "rules" | "steps";
+type Slice =
+  | "access"
+  | "alertGroups"
+  | "comparison"
+  | "dock"
+  | "live"
+  | "livePanel"
+  | "rules"
+  | "steps"
+  | "tables";
 type NameIn<S extends Slice> = keyof Store[S] & string;
 type Name = keyof Store | { [S in Slice]: `${S}.${NameIn<S>}` }[Slice];
 

@@ -5,7 +5,7 @@ import { Button } from "./panel";
 import type { Takes, With } from "./props";
 
 type Uses = Takes<
-  "filter" | "steps.ofFocus" | "steps.step",
+  "shownSteps" | "steps.ofFocus" | "steps.step",
   "steps.goToStep" | "steps.keepToStep" | "steps.stepBy"
 >;
 
@@ -55,7 +55,7 @@ function Beside({ store, by, isEnd }: With<Uses, { by: 1 | -1; isEnd: boolean }>
 }
 
 function OnlyThis({ store }: With<Uses>) {
-  const kept = store.filter.value.step;
+  const kept = store.shownSteps.value;
   return (
     <label title="List the graph executions of this step only">
       <input

@@ -19,7 +19,7 @@ import { Failure, IconButton, Panel } from "./panel";
 import type { Of, Takes, With } from "./props";
 
 type Uses = Takes<
-  "alert" | "execution" | "filter" | "lists" | "status" | "timelineOverview",
+  "alert" | "execution" | "lists" | "shownProcess" | "status" | "timelineOverview",
   "focusExecution" | "timelineBuckets",
   typeof ExecutionCard
 >;
@@ -136,7 +136,7 @@ function Boxes({ store, total, window, fit, scroll }: BoxesProps) {
           row={rowAt(pages, index)}
           changes={changed.get(index) ?? []}
           focused={index === focus}
-          host={store.filter.value.host}
+          host={store.shownProcess.value}
           act={step}
         />
       ))}

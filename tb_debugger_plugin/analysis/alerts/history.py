@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
-from tb_debugger_plugin.analysis.alerts.search import NORM, sites_condition, sites_of
+from tb_debugger_plugin.analysis.alerts.search import sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
+from tb_debugger_plugin.analysis.lists.filters import NORM
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.events.tensorflow_names import is_gradient

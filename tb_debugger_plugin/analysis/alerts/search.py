@@ -22,8 +22,6 @@ from tb_debugger_plugin.events.dtypes import NAMES
 INTEGERS: Final = ", ".join(str(number) for number, name in NAMES.items() if name == "bool" or "int" in name)
 #: The root mean square of the finite elements, which is never below the mean of their magnitudes.
 RMS = "sqrt(variance + mean * mean)"
-#: The norm of the finite elements.
-NORM = "sqrt((size - neg_inf - pos_inf - nan) * (variance + mean * mean))"
 #: The largest magnitude of the finite elements.
 LARGEST = "greatest(abs(min), abs(max))"
 

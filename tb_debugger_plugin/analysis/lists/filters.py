@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -29,6 +28,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import (
 )
 from tb_debugger_plugin.analysis.calls.steps import step_condition
 from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, SqlRow
+from tb_debugger_plugin.analysis.source.user_lines import all_user_lines
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.dtypes import NUMBER_OF
 from tb_debugger_plugin.events.modes import MEASURED
@@ -96,18 +96,29 @@ def _times(calls: HostCalls, related: Integers, executions: Range) -> list[tuple
     return list(zip(bounds[firsts].tolist(), bounds[lasts + 1].tolist(), strict=True))
 
 
-HEALTH: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
-#: Columns that ``where`` may compare; what else lists can be sorted by is computed by `orders`.
-COMPARABLE: Final = (*MEASURED, "rank")
-GRAPH_EXECUTION_ORDERS: Final = ("wall_time", *COMPARABLE, "bytes", "op_type", "tensor_name")
-EXECUTION_ORDERS: Final = ("wall_time", "num_inputs", "num_outputs")
+#: The healths of the tables.
+HEALTH_NUMBERS: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
+#: Kinds of bad values, by what is true of the summary; the tables of rows only say whether any is bad.
+_KINDS: Final = {"nan": "nan > 0", "inf": "neg_inf + pos_inf > 0"}
+#: The words of ``health``.
+HEALTH: Final = (*HEALTH_NUMBERS, *_KINDS)
+#: The norm of the finite elements. Damaged files may have a variance below 0.
+NORM: Final = "sqrt(abs((size - neg_inf - pos_inf - nan) * (variance + mean * mean)))"
+#: SQL of the numbers that ``where`` may compare and lists are sorted by; NULL where they were not measured.
+NUMBERS: Final = {
+    **{name: name for name in MEASURED},
+    "rank": "nullif(rank, -1)",
+    "std": "sqrt(abs(variance))",
+    "norm": NORM,
+    "zeros": "zero / nullif(size, 0)",
+}
 MAX_REGEX: Final = 1000
 _MAX_COMPARISONS: Final = 16
 _MAX_POSITION: Final = 2**53
 #: A host has one or two spans, unless its clock was set back again and again.
 _MAX_SPANS: Final = 500
-_MAX_STEP: Final = 2**31 - 1
-_STEPS: Final = re.compile(r"^(?=\.*[0-9])([0-9]{1,9})?(?:(\.\.)([0-9]{1,9})?)?$")
+_RANGE: Final = re.compile(r"^(?=.*[0-9])([0-9]{0,15})(\.\.([0-9]{0,15}))?$")
+_FILE: Final = re.compile(r"^(.+?)(?::([0-9]{1,9}))?$")
 _COMPARISON: Final = re.compile(r"^([a-z_]+)(<=|>=|=|<|>)([-+]?[0-9.]+(?:[eE][-+]?[0-9]{1,3})?)$")
 
 
@@ -132,14 +143,17 @@ class Filter:
       sites: Numbers of sites, for exactly the tensors of these.
       dtype: The name of a dtype.
       host: The name of a host.
-      health: A key of :data:`HEALTH`.
+      health: One of :data:`HEALTH`.
       where: Comparisons that must all hold; a number that was not measured fulfils none.
       since, until: Seconds since the epoch; ``until`` is exclusive.
       step: The first and the last step, counted from 0 for each host.
       from_execution, until_execution: Positions in the list of executions, the latter exclusive; for graph
         executions, positions of their owners.
+      call: The first and the last of the executions that are meant, or in which graphs ran.
       source: The number of a source file that is anywhere in the stack.
       line: A line of this file.
+      file: The end of the path of the file with the user's line, and maybe that line: ``model.py:41``.
+      stack: The same of any line in the stack.
     """
 
     op_name: str | None = None
@@ -160,8 +174,11 @@ class Filter:
     step: tuple[int, int] | None = None
     from_execution: int | None = None
     until_execution: int | None = None
+    call: tuple[int, int] | None = None
     source: int | None = None
     line: int | None = None
+    file: str | None = None
+    stack: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -171,10 +188,11 @@ class Filter:
     @property
     def executions(self) -> Range | None:
         """The range of executions; None = all."""
-        if self.from_execution is None and self.until_execution is None:
+        if self.from_execution is None and self.until_execution is None and self.call is None:
             return None
+        first, last = self.call or (0, _MAX_POSITION)
         until = _MAX_POSITION if self.until_execution is None else self.until_execution
-        return Range(self.from_execution or 0, until)
+        return Range(max(self.from_execution or 0, first), min(until, last + 1))
 
 
 @dataclass(frozen=True)
@@ -200,6 +218,23 @@ class RowCondition:
     sites: tuple[int, ...] | None = None
 
 
+def parse_range(name: str, text: str) -> tuple[int, int]:
+    """Parse the first and the last of some numbers, such as ``3..9``, ``3..`` or ``3``.
+
+    Args:
+      name: The filter.
+      text: The numbers.
+
+    Raises:
+      BadQueryError: The text has another form.
+    """
+    match = _RANGE.match(text)
+    if match is None:
+        raise BadQueryError(f"{name} must be like '3..9', '3..', '..9' or '3', but is {text[:50]!r}.")
+    first = int(match[1] or 0)
+    return first, first if match[2] is None else int(match[3] or _MAX_POSITION)
+
+
 def parse_comparisons(text: str) -> tuple[NumberFilter, ...]:
     """Parse comparisons such as ``nan>0,size>=100``.
 
@@ -212,27 +247,12 @@ def parse_comparisons(text: str) -> tuple[NumberFilter, ...]:
     return tuple(map(_comparison, parts))
 
 
-def parse_steps(text: str) -> tuple[int, int] | None:
-    """Parse steps such as ``3``, ``3..9``, ``3..`` or ``..9``; None without a text.
-
-    Raises:
-      BadQueryError: The text has another form.
-    """
-    if not text:
-        return None
-    match = _STEPS.match(text)
-    if match is None:
-        raise BadQueryError(f"step must be like '3' or '3..9', but is {text[:50]!r}.")
-    first, is_range, last = match.groups()
-    return int(first or 0), int(last or _MAX_STEP) if is_range else int(first)
-
-
 def _comparison(text: str) -> NumberFilter:
     match = _COMPARISON.match(text)
     if match is None:
         raise BadQueryError(f"where must be like 'nan>0' or 'size>=100,zero=0', but has {text[:50]!r}.")
-    if match[1] not in COMPARABLE:
-        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(COMPARABLE)}.")
+    if match[1] not in NUMBERS:
+        raise BadQueryError(f"where cannot compare {match[1]!r}; it can {', '.join(NUMBERS)}.")
     try:
         return NumberFilter(match[1], match[2], float(match[3]))
     except ValueError:
@@ -259,12 +279,12 @@ class _Conditions:
             check_regex(snapshot, name, pattern)
             self.add(f"{column} IN (SELECT {table} WHERE regexp_matches(coalesce(name, ''), ?))", pattern)
 
-    def add_comparisons(self, table: str, comparisons: Iterable[NumberFilter]) -> None:
-        """Add comparisons of numbers; a rank that is not known is -1."""
-        for one in comparisons:
-            self.add(f"{table}.{one.column} {one.sign} ?", one.number)
-            if one.column == "rank":
-                self.add(f"{table}.rank >= 0")
+    def add_numbers(self, row_filter: Filter) -> None:
+        """Add what must be true of the numbers of a tensor."""
+        if row_filter.health in _KINDS:
+            self.add(_KINDS[row_filter.health])
+        for one in row_filter.where:
+            self.add(f"{NUMBERS[one.column]} {one.sign} ?", one.number)
 
     def build(self) -> RowCondition:
         return RowCondition(" AND ".join(self.parts) or "true", tuple(self.parameters))
@@ -303,7 +323,7 @@ def graph_execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCond
         number = _dtype(row_filter.dtype)
         static = np.flatnonzero(snapshot.catalog.site_statics[0] == number).tolist()
         conditions.add("(t.dtype = ? OR t.dtype = 0 AND t.site IN (SELECT unnest(?)))", number, static)
-    conditions.add_comparisons("t", row_filter.where)
+    conditions.add_numbers(row_filter)
     only_sites = None if sites is None or len(conditions.parts) > 1 else tuple(sites)
     return replace(conditions.build(), sites=only_sites)
 
@@ -349,7 +369,7 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
     outputs = _Conditions()
     if row_filter.dtype is not None:
         outputs.add("o.dtype = ?", _dtype(row_filter.dtype))
-    outputs.add_comparisons("o", row_filter.where)
+    outputs.add_numbers(row_filter)
     device = "(host, device_id) FROM devices"
     outputs.add_named(snapshot, "(o.host, o.device_id)", device, "device", row_filter.device)
     if outputs.parts:
@@ -359,8 +379,8 @@ def _add_outputs(snapshot: Snapshot, row_filter: Filter, conditions: _Conditions
 
 def _common(snapshot: Snapshot, row_filter: Filter, host: str) -> _Conditions:
     conditions = _Conditions()
-    if row_filter.health is not None:
-        conditions.add(f"t.health = {HEALTH[row_filter.health]}")
+    if row_filter.health in HEALTH_NUMBERS:
+        conditions.add(f"t.health = {HEALTH_NUMBERS[row_filter.health]}")
     if row_filter.since is not None:
         conditions.add("t.wall_time >= ?", row_filter.since)
     if row_filter.until is not None:
@@ -434,14 +454,40 @@ def _dtype(name: str) -> int:
 
 
 def _stacks(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
-    if row_filter.source is None:
-        if row_filter.line is not None:
-            raise BadQueryError("line needs source, the number of a source file.")
-        return None
+    """Return the stacks that fulfil all criteria about source lines; None without any."""
+    if row_filter.source is None and row_filter.line is not None:
+        raise BadQueryError("line needs source, the number of a source file.")
+    found: list[set[int]] = []
+    if row_filter.source is not None:
+        found.append(_stacks_through(snapshot, [row_filter.source], row_filter.line))
+    if row_filter.stack is not None:
+        end, line = _file_and_line("stack", row_filter.stack)
+        paths = snapshot.rows("SELECT source, path FROM sources")
+        found.append(_stacks_through(snapshot, [source for source, path in paths if _ends(path, end)], line))
+    if row_filter.file is not None:
+        end, line = _file_and_line("file", row_filter.file)
+        lines = all_user_lines(snapshot).items()
+        found.append({stack for stack, at in lines if _ends(at.path, end) and line in (None, at.line)})
+    return sorted(set.intersection(*found)) if found else None
+
+
+def _stacks_through(snapshot: Snapshot, sources: list[int], line: int | None) -> set[int]:
     rows = snapshot.rows(
         "SELECT DISTINCT k.stack FROM stacks k JOIN frames f ON f.host = k.host AND f.frame_id = k.frame_id"
         " JOIN sources s ON s.host = f.host AND s.file_index = f.file_index"
-        " WHERE s.source = $source AND ($line IS NULL OR f.line = $line) ORDER BY 1",
-        {"source": row_filter.source, "line": row_filter.line},
+        " WHERE s.source IN (SELECT unnest($sources::INTEGER[])) AND ($line IS NULL OR f.line = $line)",
+        {"sources": sources, "line": line},
     )
-    return [stack for (stack,) in rows]
+    return {stack for (stack,) in rows}
+
+
+def _file_and_line(name: str, text: str) -> tuple[str, int | None]:
+    match = _FILE.match(text)
+    if match is None:
+        raise BadQueryError(f"{name} must be like 'model.py' or 'model.py:41', but is {text[:50]!r}.")
+    return match[1], None if match[2] is None else int(match[2])
+
+
+def _ends(path: str | None, end: str) -> bool:
+    """Whether a path ends in some of its parts."""
+    return path is not None and (path == end or path.endswith((f"/{end}", f"\\{end}")))

@@ -59,7 +59,9 @@ class LocatedJson(LocatedCallJson, total=False):
 
     #: with `graph_execution`: number of bad ones before it, its position in the list with `only=bad`
     bad_before: int
-    before: int  #: with `graph_execution`: number of graph executions before it that fulfil the filters
+    #: with `graph_execution`: number of graph executions before it that fulfil the filters; null in a sorted
+    #: list that it is not in
+    before: int | None
 
 
 def digests(snapshot: Snapshot, page: Range) -> list[Json]:

@@ -2,12 +2,13 @@
 
 Takes a filter and an order and returns a :class:`Selection`, which is counted once per commit and then gives
 pages. For a list in its own order it stores how many rows of each stretch match, so that a page reads only
-the few stretches that it needs. For a sorted list it stores the first rows.
+the few stretches that it needs. For a sorted list it stores the first rows; who scrolls further waits once
+until all rows are sorted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,14 +22,17 @@ from tb_debugger_plugin.analysis.lists.filters import (
     execution_condition,
     graph_execution_condition,
 )
-from tb_debugger_plugin.analysis.lists.orders import first_rows
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, check_index
-from tb_debugger_plugin.events.numbers import Array
+from tb_debugger_plugin.analysis.lists.orders import first_rows, whole_order
+from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot, check_index
+from tb_debugger_plugin.events.numbers import Integers
 
-#: How many rows a sorted list holds; the rows after them are left out.
-MAX_SORTED: Final = 10_000
+#: How many of the first rows of a sorted list are found at once.
+FIRST_SORTED: Final = 10_000
+#: Bytes of the orders of whole lists that are kept with a run, four for each row. Of a list with more rows
+#: only the first ones are there.
+_ORDER_BYTES: Final = 100_000_000
 #: Rows of a stretch: the size of DuckDB's row groups.
-_STRETCH: Final = 122_880
+STRETCH: Final = 122_880
 _KEPT: Final = 16
 #: Sorted lists need none.
 _NO_ENDS: Final = np.empty(0, np.int64)
@@ -42,9 +46,11 @@ class Selection:
       table: ``executions`` or ``graph_executions``.
       condition: The condition that the rows fulfil.
       matching: The number of rows that fulfil it.
-      total: The number of rows in pages: ``matching``, but in a sorted list at most :data:`MAX_SORTED`.
+      total: The number of rows in pages: ``matching``, unless a sorted list is too long to be sorted whole.
       ends: How many rows match in each stretch and all stretches before it; empty in a sorted list.
-      order: Positions in the whole list, sorted; None = the list's own order.
+      order: The first positions in the whole list, sorted; None = the list's own order.
+      row_order: How a list is sorted of which ``order`` has not all rows.
+      key: What tells it from the other selections of its commit.
     """
 
     table: str
@@ -53,8 +59,10 @@ class Selection:
     total: int
     ends: npt.NDArray[np.int64]
     order: npt.NDArray[np.int64] | None
+    row_order: RowOrder | None = None
+    key: Hashable = None
 
-    def rows(self, snapshot: Snapshot, select: str, page: Range) -> dict[str, Array]:
+    def rows(self, snapshot: Snapshot, select: str, page: Range) -> Columns:
         """Return a range of rows as NumPy columns.
 
         Args:
@@ -63,7 +71,10 @@ class Selection:
           page: Positions among the rows of the selection.
         """
         if self.order is not None:
-            return self._sorted_rows(snapshot, select, self.order[page.begin : page.end])
+            is_first = page.end <= len(self.order)
+            whole = self.order if is_first else self._whole(snapshot)
+            positions = whole[page.begin : page.end].astype(np.int64)
+            return self._sorted_rows(snapshot, select, positions)
         first = int(np.searchsorted(self.ends, page.begin, side="right"))
         last = int(np.searchsorted(self.ends, page.end, side="left"))
         before = int(self.ends[first - 1]) if first else 0
@@ -71,22 +82,42 @@ class Selection:
             f"SELECT {select} FROM {self.table} t WHERE t.idx >= ? AND t.idx < ? AND ({self.condition.sql})"
             " ORDER BY t.idx LIMIT ? OFFSET ?",
             [
-                *(first * _STRETCH, (last + 1) * _STRETCH, *self.condition.parameters),
+                *(first * STRETCH, (last + 1) * STRETCH, *self.condition.parameters),
                 *(page.end - page.begin, page.begin - before),
             ],
         )
 
-    def before(self, snapshot: Snapshot, index: int) -> int:
-        """Return how many rows are before a position in the whole list; ignores the sorting.
+    def before(self, snapshot: Snapshot, index: int) -> int | None:
+        """Return how many rows are before a position of the whole list.
 
         Args:
           snapshot: The run, at the same commit.
           index: The position.
+
+        Returns:
+          The number; None in a sorted list that does not have the position.
         """
+        if self.order is not None:
+            found = np.flatnonzero(self.order == index)
+            if not len(found) and len(self.order) < self.total:
+                found = np.flatnonzero(self._whole(snapshot) == index)
+            return int(found[0]) if len(found) else None
         query = f"SELECT count(*) FROM {self.table} t WHERE t.idx < ? AND ({self.condition.sql})"
         return int(snapshot.rows(query, [index, *self.condition.parameters])[0][0])
 
-    def _sorted_rows(self, snapshot: Snapshot, select: str, positions: npt.NDArray[np.int64]) -> Json:
+    def _whole(self, snapshot: Snapshot) -> npt.NDArray[np.int32]:
+        """Return the order of all rows, of which two or more are kept."""
+        order = self.row_order
+        assert order is not None
+        return snapshot.remember_last(
+            "whole orders",
+            self.key,
+            _ORDER_BYTES,
+            lambda: whole_order(snapshot, self.table, self.condition, order),
+            lambda positions: float(positions.nbytes),
+        )
+
+    def _sorted_rows(self, snapshot: Snapshot, select: str, positions: Integers) -> Columns:
         query = f"SELECT {select} FROM {self.table} t WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx"
         rows = snapshot.columns(query, [positions.tolist()])
         indices = np.searchsorted(rows["idx"], positions)
@@ -109,19 +140,27 @@ def select(snapshot: Snapshot, table: str, row_filter: Filter, order: RowOrder |
     return snapshot.remember_last("selections", key, _KEPT, lambda: _select(snapshot, *key))
 
 
+def condition_of(snapshot: Snapshot, table: str, row_filter: Filter) -> RowCondition:
+    """Return the condition for rows of a list.
+
+    Raises:
+      BadQueryError: The filter names something that does not exist.
+    """
+    of_table = graph_execution_condition if table == "graph_executions" else execution_condition
+    return of_table(snapshot, row_filter)
+
+
 def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: RowOrder | None) -> Selection:
-    condition = (graph_execution_condition if table == "graph_executions" else execution_condition)(
-        snapshot, row_filter
-    )
+    condition = condition_of(snapshot, table, row_filter)
     if order is not None:
-        return _select_sorted(snapshot, table, condition, order)
+        return _select_sorted(snapshot, table, condition, order, (table, row_filter, order))
     total = snapshot.num_graph_executions if table == "graph_executions" else snapshot.num_executions
-    counts = np.diff(np.minimum(np.arange(-(-total // _STRETCH) + 1) * _STRETCH, total))
+    counts = np.diff(np.minimum(np.arange(-(-total // STRETCH) + 1) * STRETCH, total))
     if condition.sql == "true":
         return Selection(table, condition, total, total, np.cumsum(counts), None)
     counts[:] = 0
     for stretch, count in snapshot.rows(
-        f"SELECT t.idx // {_STRETCH}, count(*) FROM {table} t WHERE {condition.sql} GROUP BY 1",
+        f"SELECT t.idx // {STRETCH}, count(*) FROM {table} t WHERE {condition.sql} GROUP BY 1",
         list(condition.parameters),
     ):
         counts[stretch] = count
@@ -129,9 +168,12 @@ def _select(snapshot: Snapshot, table: str, row_filter: Filter, order: RowOrder 
     return Selection(table, condition, matching, matching, np.cumsum(counts), None)
 
 
-def _select_sorted(snapshot: Snapshot, table: str, condition: RowCondition, order: RowOrder) -> Selection:
-    first = first_rows(snapshot, table, condition, order, MAX_SORTED)
-    return Selection(table, condition, first.matching, len(first.positions), _NO_ENDS, first.positions)
+def _select_sorted(
+    snapshot: Snapshot, table: str, condition: RowCondition, order: RowOrder, key: Hashable
+) -> Selection:
+    positions, matching = first_rows(snapshot, table, condition, order, FIRST_SORTED)
+    total = matching if 4 * matching <= _ORDER_BYTES else len(positions)
+    return Selection(table, condition, matching, total, _NO_ENDS, positions, order, key)
 
 
 def select_at(
@@ -155,5 +197,5 @@ def select_at(
         check_index(int(chosen.max()), total, "row")
     condition = RowCondition("t.idx IN (SELECT unnest(?::BIGINT[]))", (chosen.tolist(),))
     if order is not None:
-        return _select_sorted(snapshot, table, condition, order)
+        return _select_sorted(snapshot, table, condition, order, (table, tuple(chosen.tolist()), order))
     return Selection(table, condition, len(chosen), len(chosen), _NO_ENDS, chosen)

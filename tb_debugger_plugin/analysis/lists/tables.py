@@ -1,12 +1,12 @@
 """Pages of the long lists as columns, and their overview in buckets.
 
 Takes a range and returns NumPy columns, with dictionaries for values that repeat. Nothing is turned into
-Python objects row by row.
+Python objects row by row. Columns that take a further look at the tables are there only if they are wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
@@ -17,8 +17,11 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import owners
 from tb_debugger_plugin.analysis.calls.steps import steps_of
 from tb_debugger_plugin.analysis.catalog import Catalog, Op, Site
-from tb_debugger_plugin.analysis.lists.selection import Selection
-from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, remembered
+from tb_debugger_plugin.analysis.lists.executions import thread_names
+from tb_debugger_plugin.analysis.lists.filters import NUMBERS
+from tb_debugger_plugin.analysis.lists.selection import STRETCH, Selection
+from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot, remembered
+from tb_debugger_plugin.analysis.source.user_lines import all_user_lines
 from tb_debugger_plugin.events.modes import COUNTS, MEASURED, MOMENTS, SUMMARY_COLUMNS, TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.index.tensors import BAD, NOT_MEASURED
@@ -73,21 +76,27 @@ class _Builder:
 
 
 _EXECUTIONS: Final = (
-    "t.idx, t.wall_time, t.step, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host"
+    "t.idx, t.wall_time, t.step, t.op_type, t.health, t.graph, t.num_inputs, t.num_outputs, t.host, t.stack,"
+    " t.thread"
 )
 _TRACES: Final = ", ".join(
     f"t.{name}"
     for name in ("idx", "wall_time", "step", "site", "mode", "health", "dtype", "rank", "shape", *MEASURED)
 )
+#: Numbers that are computed from the summary, and only if they are wanted.
+_COMPUTED: Final = ("std", "norm")
 
 
-def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | None = None) -> ColumnPage:
+def executions_page(
+    snapshot: Snapshot, positions: Range, chosen: Selection | None = None, wanted: Collection[str] = ()
+) -> ColumnPage:
     """Return a page of the list of executions.
 
     Args:
       snapshot: The run.
       positions: The positions, among the rows of ``chosen`` if given.
       chosen: A selection from :func:`~tb_debugger_plugin.analysis.lists.selection.select`; None = all rows.
+      wanted: Names in :data:`MORE`.
     """
     if chosen is None:
         query = f"SELECT {_EXECUTIONS} FROM executions t WHERE t.idx >= ? AND t.idx < ? ORDER BY t.idx"
@@ -111,6 +120,8 @@ def executions_page(snapshot: Snapshot, positions: Range, chosen: Selection | No
     builder.columns["step"] = steps_of(snapshot, rows["host"], rows["wall_time"], rows["step"]).astype(
         np.int32
     )
+    for name in wanted:
+        MORE["executions"][name](snapshot, builder, rows)
     return _page(snapshot, positions, snapshot.num_executions, chosen, builder)
 
 
@@ -123,7 +134,12 @@ def _page(
 
 
 def graph_executions_page(
-    snapshot: Snapshot, positions: Range, *, only_bad: bool = False, chosen: Selection | None = None
+    snapshot: Snapshot,
+    positions: Range,
+    *,
+    only_bad: bool = False,
+    chosen: Selection | None = None,
+    wanted: Collection[str] = (),
 ) -> ColumnPage:
     """Return a page of the list of graph executions.
 
@@ -132,16 +148,18 @@ def graph_executions_page(
       positions: The positions, among the bad rows if ``only_bad``, among the rows of ``chosen`` if given.
       only_bad: Whether to leave out rows that are not bad.
       chosen: A selection from :func:`~tb_debugger_plugin.analysis.lists.selection.select`; None = all rows.
+      wanted: Names in :data:`MORE`.
     """
+    select = ", ".join([_TRACES, *(f"{NUMBERS[name]} AS {name}" for name in _COMPUTED if name in wanted)])
     if chosen is not None:
-        rows = chosen.rows(snapshot, _TRACES, positions)
+        rows = chosen.rows(snapshot, select, positions)
     else:
         condition = (
             "t.idx IN (SELECT idx FROM bad_graph_executions WHERE bad >= ? AND bad < ?)"
             if only_bad
             else "t.idx >= ? AND t.idx < ?"
         )
-        query = f"SELECT {_TRACES} FROM graph_executions t WHERE {condition} ORDER BY t.idx"
+        query = f"SELECT {select} FROM graph_executions t WHERE {condition} ORDER BY t.idx"
         rows = snapshot.columns(query, [positions.begin, positions.end])
     builder = _Builder()
     builder.columns["index"] = rows["idx"].astype(np.float64)
@@ -156,6 +174,8 @@ def graph_executions_page(
     builder.columns["owner"] = owners(snapshot, rows["wall_time"], rows["site"])
     hosts = snapshot.catalog.site_hosts[rows["site"]]
     builder.columns["step"] = steps_of(snapshot, hosts, rows["wall_time"], rows["step"]).astype(np.int32)
+    for name in wanted:
+        MORE["graph_executions"][name](snapshot, builder, rows)
     return _page(
         snapshot,
         positions,
@@ -208,6 +228,98 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, Array]) -
     builder.columns["dtype"] = dtype.astype(np.uint8)
     builder.columns["rank"] = rank.astype(np.int32)
     builder.encode("shape", shape, snapshot.catalog.shapes)
+
+
+def _add_number(name: str) -> _Adder:
+    def add(_: Snapshot, builder: _Builder, rows: Columns) -> None:
+        builder.columns[name] = rows[name].astype(np.float64)
+
+    return add
+
+
+def _add_lines_of_sites(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    lines, catalog = all_user_lines(snapshot), snapshot.catalog
+    stacks = {site: catalog.ops[catalog.sites[site].op].stack for site in np.unique(rows["site"]).tolist()}
+    names = {
+        site: f"{lines[at].path}:{lines[at].line}" if at in lines else None for site, at in stacks.items()
+    }
+    builder.encode_sites("line", rows["site"], names)
+
+
+def _add_lines_of_stacks(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    lines = all_user_lines(snapshot)
+    names = {
+        at: f"{lines[at].path}:{lines[at].line}" if at in lines else None
+        for at in np.unique(rows["stack"]).tolist()
+    }
+    builder.encode_sites("line", rows["stack"], names)
+
+
+def _add_threads(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    names = thread_names(snapshot)
+    both = list(zip(rows["host"].tolist(), rows["thread"].tolist(), strict=True))
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(both))}
+    codes = np.array([numbers[one] for one in both], np.int64)
+    builder.encode("thread", codes, [names.get(one) for one in numbers])
+
+
+def _add_threads_of_calls(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    calls = builder.columns["owner"]
+    known = np.unique(calls[~np.isnan(calls)]).astype(np.int64)
+    found = snapshot.rows(
+        "SELECT idx, host, thread FROM executions WHERE idx IN (SELECT unnest(?::BIGINT[]))", [known.tolist()]
+    )
+    names = thread_names(snapshot)
+    by_call = {call: names.get((host, thread)) for call, host, thread in found}
+    numbers = {call: number for number, call in enumerate(by_call)}
+    codes = np.array([numbers.get(call, -1) for call in np.nan_to_num(calls, nan=-1).tolist()], np.int64)
+    builder.encode("thread", codes, list(by_call.values()))
+
+
+def _add_occurrences(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    """Add how often each tensor was computed before."""
+    positions, sites = rows["idx"].astype(np.int64), rows["site"].astype(np.int64)
+    stretches = positions // STRETCH
+    begins = " OR ".join(
+        f"t.idx >= {number * STRETCH} AND t.idx < {(number + 1) * STRETCH}" for number in np.unique(stretches)
+    )
+    near = snapshot.columns(
+        "SELECT t.idx, t.site FROM graph_executions t"
+        f" WHERE t.site IN (SELECT unnest(?::INTEGER[])) AND ({begins or 'false'})",
+        [np.unique(sites).tolist()],
+    )
+    # Sorted by site, then by position.
+    keys = np.sort(near["site"].astype(np.int64) * snapshot.num_graph_executions + near["idx"])
+    first = sites * snapshot.num_graph_executions
+    inside = np.searchsorted(keys, first + positions) - np.searchsorted(keys, first + stretches * STRETCH)
+    counts = _counts_before(snapshot)
+    places = np.searchsorted(counts["key"], stretches * len(snapshot.catalog.sites) + sites)
+    builder.columns["occurrence"] = (counts["before"][places] + inside).astype(np.float64)
+
+
+@remembered(Snapshot.remember)
+def _counts_before(snapshot: Snapshot) -> Columns:
+    """Return how many rows a site has before each stretch that it has rows in, by a number of both."""
+    return snapshot.columns(
+        f"SELECT stretch * {len(snapshot.catalog.sites)} + site AS key,"
+        " (sum(count) OVER (PARTITION BY site ORDER BY stretch) - count)::BIGINT AS before FROM ("
+        f"SELECT t.idx // {STRETCH} AS stretch, t.site, count(*) AS count FROM graph_executions t"
+        " GROUP BY ALL"
+        ") ORDER BY key"
+    )
+
+
+_Adder = Callable[[Snapshot, _Builder, Columns], None]
+#: By list and column: what adds it to the page of some rows.
+MORE: Final[dict[str, dict[str, _Adder]]] = {
+    "graph_executions": {
+        **{name: _add_number(name) for name in _COMPUTED},
+        "line": _add_lines_of_sites,
+        "thread": _add_threads_of_calls,
+        "occurrence": _add_occurrences,
+    },
+    "executions": {"line": _add_lines_of_stacks, "thread": _add_threads},
+}
 
 
 class OverviewJson(TypedDict):

@@ -6,7 +6,7 @@ innermost one. Lines are those that are on record; no path is ever opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
@@ -77,6 +77,11 @@ def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[
         stack: UserLine(path or "", line, function or "", None if text is None else text.strip())
         for stack, path, line, function, text in snapshot.rows(_QUERY.format(where=where), given)
     }
+
+
+def all_user_lines(snapshot: Snapshot) -> Mapping[int, UserLine]:
+    """Return the user's line of each stack of the run. They are asked for once."""
+    return snapshot.remember_of(_TABLES, "all user lines", lambda: user_lines(snapshot))
 
 
 def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 from typing import NamedTuple
 
 from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
-from tb_debugger_plugin.analysis.lists.filters import HEALTH
+from tb_debugger_plugin.analysis.lists.filters import HEALTH_NUMBERS
 from tb_debugger_plugin.analysis.source.sources import USER, stack_frames, stack_of
 from tb_debugger_plugin.reading.dumps.dump_dir import DebugDumpDir
 from tb_debugger_plugin.reading.run import Run
@@ -60,7 +60,7 @@ def _rows(snapshot: Snapshot, sites: list[int]) -> list[SqlRow]:
 def _line(row: SqlRow, slot: int, begin: float) -> Line:
     index, _, time, health, *counts = row
     text = f"Slot {slot} @ {(time - begin) * 1e3:.3f} ms"
-    style = Style.BAD if health == HEALTH["bad"] else Style.PLAIN
+    style = Style.BAD if health == HEALTH_NUMBERS["bad"] else Style.PLAIN
     words = bad_words(*counts)
     return (Part("  "), link(text, f"pt #{index}", style), Part(f"  {words}" if words else "", style))
 

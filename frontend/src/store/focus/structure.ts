@@ -6,7 +6,7 @@ import type { GraphId, RunName } from "../../base/ids";
 import { type Loaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
-import { isEmpty } from "../lists/lists";
+import { isChosen, rowParams } from "../lists/run_lists";
 import { type ByKey, both, type Deps, ready } from "../run/run";
 import type { FocusedFacts, OpFocus } from "./facts";
 
@@ -121,18 +121,23 @@ function inputGraphExecutions(facts: FocusedFacts, info: OpInfo | undefined): Re
 }
 
 export function createPositions({ api, facts }: Deps<FocusedFacts>, byKey: ByKey, { inside }: Structure) {
-  const leftOut = computed(() => facts.onlyBad.value || !isEmpty(facts.filter.value));
+  const wish = facts.wishes.graph_executions;
+  const leftOut = computed(() => facts.onlyBad.value || isChosen(wish.value));
   const before = byKey(
     () => {
-      const [index, onlyBad, filter] = [facts.graphExecution.value, facts.onlyBad.value, facts.filter.value];
+      const [index, onlyBad, params] = [
+        facts.graphExecution.value,
+        facts.onlyBad.value,
+        rowParams(wish.value),
+      ];
       if (!leftOut.value || index === undefined) return undefined;
-      return both(facts.run.value, { index, onlyBad, filter, generation: facts.status.value?.generation });
+      return both(facts.run.value, { index, onlyBad, params, generation: facts.status.value?.generation });
     },
-    async ([run, { index, onlyBad, filter }], signal) =>
-      (await api.locateGraphExecution(run, index, onlyBad, filter, signal)).before ?? 0,
+    async ([run, { index, onlyBad, params }], signal) =>
+      (await api.locateGraphExecution(run, index, onlyBad, params, signal)).before,
   );
   return {
-    /** Whether the list of graph executions leaves some out. */
+    /** Whether the list of graph executions leaves some out, or has them in another order. */
     leftOut,
     /** The position of the row in focus in the list that is shown. */
     graphExecutionPosition: computed(() =>

@@ -2,6 +2,7 @@
 import { batch, computed, type ReadonlySignal } from "@preact/signals";
 import type { Runs } from "../../api/answers";
 import type { AlertIndex, RunName } from "../../base/ids";
+import { NO_FILTER, withTerm } from "../../model/filters";
 import { NO_HISTORY } from "../../model/history";
 import type { Link } from "../../model/link";
 import type { AlertFacts } from "../alerts/verbs";
@@ -35,12 +36,39 @@ export function createLink(
       frame: facts.frame.value,
       file: facts.line.value?.file,
       line: facts.line.value?.line,
-      ...facts.filter.value,
+      ...listLink(facts),
       onlyBad: facts.onlyBad.value ? true : undefined,
       alertType: facts.alertType.value,
       alert: facts.alert.value,
     };
   });
+}
+
+/** The part of the link about the list below the timeline. */
+function listLink({ shownList, wishes }: Facts): Link {
+  const { filter, order, group } = wishes[shownList.value].value;
+  return {
+    list: shownList.value === "executions" ? "executions" : undefined,
+    filter: filter.length > 0 ? filter : undefined,
+    sort: order,
+    group,
+  };
+}
+
+/** Shows the list of a link. */
+function openList({ shownList, wishes }: Facts, { list, filter = [], sort, group, host, layer }: Link): void {
+  shownList.value = list ?? "graph_executions";
+  const earlier = [
+    ...(host === undefined ? [] : [{ word: "process", sign: ":", value: host } as const]),
+    ...(layer === undefined ? [] : [{ word: "layer", sign: ":", value: layer } as const]),
+  ];
+  const of = wishes[shownList.value];
+  of.value = {
+    ...of.peek(),
+    filter: [...earlier, ...filter].reduce(withTerm, NO_FILTER),
+    order: sort,
+    group,
+  };
 }
 
 /** The part of the link that opens the value view again. */
@@ -81,7 +109,7 @@ export function createRunVerbs(
   facts: Facts,
   choice: Choice,
   { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs & SourceVerbs,
-  { setFilter, setOnlyBad }: FilterVerbs,
+  { setOnlyBad, forgetWishes }: FilterVerbs,
   { restoreAlert, openValue }: Restoring,
 ) {
   return {
@@ -92,12 +120,13 @@ export function createRunVerbs(
         if (facts.other.peek() === run) facts.other.value = facts.run.peek();
         facts.run.value = run;
         clearRun(facts);
+        forgetWishes();
       });
     },
     /** Goes where a link leads, within the run. */
     async open(link: Link): Promise<void> {
       facts.other.value = link.other === facts.run.peek() ? undefined : link.other;
-      setFilter(link);
+      openList(facts, link);
       setOnlyBad(link.onlyBad === true);
       facts.alertType.value = link.alertType;
       if (link.trace !== undefined && link.subject !== "execution") await focusGraphExecution(link.trace);
@@ -125,6 +154,5 @@ function clearRun(facts: Facts): void {
   facts.history.value = NO_HISTORY;
   facts.frame.value = undefined;
   facts.line.value = undefined;
-  facts.filter.value = {};
   facts.value.value = undefined;
 }

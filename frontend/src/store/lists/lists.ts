@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Alert, AlertRule, Status } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
-import type { Api, GraphExecutionFilter } from "../../api/routes";
+import type { Api, ListName, RowParams } from "../../api/routes";
 import { type AlertIndex, alertIndex, type RunName } from "../../base/ids";
 import { executionsOf } from "../../model/status";
 import type { Activity } from "../common/activity";
@@ -64,19 +64,21 @@ export function createAlertList(
   return { pages, overview };
 }
 
-/** The graph executions that fulfil a filter. The length of the list is known only from its answers. */
-export function createFilteredList(
+/**
+ * The rows of a list that fulfil a filter, in an order, with further columns. The length of the list is known
+ * only from its answers.
+ */
+export function createAskedList(
   api: Api,
   run: RunName,
-  filter: GraphExecutionFilter,
+  list: ListName,
   onlyBad: boolean,
+  params: RowParams,
   activity: Activity,
 ): Pages<ColumnPage> {
-  return new Pages((begin, end) => api.graphExecutionRows(run, begin, end, onlyBad, filter), activity);
-}
-
-export function isEmpty(filter: GraphExecutionFilter): boolean {
-  return filter.host === undefined && filter.layer === undefined && filter.step === undefined;
+  if (list === "executions")
+    return new Pages((begin, end) => api.executionRows(run, begin, end, params), activity);
+  return new Pages((begin, end) => api.graphExecutionRows(run, begin, end, onlyBad, params), activity);
 }
 
 /** All lists of a run. */

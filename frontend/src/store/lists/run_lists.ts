@@ -3,7 +3,18 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { AlertRule } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
-import type { GraphExecutionFilter } from "../../api/routes";
+import type { ListName, RowParams } from "../../api/routes";
+import {
+  type Filter,
+  NO_FILTER,
+  orderParams,
+  paramsOf,
+  type RowOrder,
+  type Term,
+  valueIn,
+  withoutTerm,
+  withTerm,
+} from "../../model/filters";
 import { setter, together } from "../common/activity";
 import type { Pages } from "../common/pages";
 import type { Deps, RunFacts } from "../run/run";
@@ -11,9 +22,8 @@ import {
   type AlertList,
   applyStatus,
   createAlertList,
-  createFilteredList,
+  createAskedList,
   createLists,
-  isEmpty,
   type Lists,
   stopLists,
 } from "./lists";
@@ -23,6 +33,29 @@ export type ListFacts = ReturnType<typeof createListFacts>;
 /** The facts of this slice and of those that it knows. */
 export type ListedFacts = RunFacts & ListFacts;
 
+/** What a reader wants to see of a long list. */
+export interface Wish {
+  readonly filter: Filter;
+  /** Undefined: the order in which the rows were recorded. */
+  readonly order: RowOrder | undefined;
+  /** Columns that are there only if they are named. */
+  readonly more: readonly string[];
+  /** The column by whose values rows are counted, in place of the rows. */
+  readonly group: string | undefined;
+}
+
+const NO_WISH: Wish = { filter: NO_FILTER, order: undefined, more: [], group: undefined };
+
+/** The parameters that choose and sort the rows of a wish. */
+export function rowParams({ filter, order }: Wish): RowParams {
+  return { ...paramsOf(filter), ...orderParams(order) };
+}
+
+/** Whether the rows are not all rows in the order in which they were recorded. */
+export function isChosen({ filter, order }: Wish): boolean {
+  return filter.length > 0 || order !== undefined;
+}
+
 /** Which rows the lists have. */
 export function createListFacts() {
   return {
@@ -30,8 +63,13 @@ export function createListFacts() {
     alertType: signal<string | undefined>(undefined),
     /** Whether graph executions without a bad value are left out. */
     onlyBad: signal(false),
-    /** The filter for graph executions. */
-    filter: signal<GraphExecutionFilter>({}),
+    /** The list that is shown below the timeline. */
+    shownList: signal<ListName>("graph_executions"),
+    /** What is wanted of each long list. */
+    wishes: {
+      graph_executions: signal<Wish>(NO_WISH),
+      executions: signal<Wish>(NO_WISH),
+    } as const,
     /** The numbers of buckets of the two overviews: the lengths of their minimaps in pixels. */
     timelineBuckets: signal(0),
     graphExecutionBuckets: signal(0),
@@ -41,7 +79,7 @@ export function createListFacts() {
 export function createRunLists(deps: Deps<ListedFacts>) {
   const { facts } = deps;
   const signals = createSignals();
-  const { lists, filtered, ofRule } = signals;
+  const { lists, asked, ofRule } = signals;
   return {
     lists,
     /** The list of alerts that is shown: all, or those of one rule. */
@@ -51,17 +89,24 @@ export function createRunLists(deps: Deps<ListedFacts>) {
       const { rules = [], breakdown = new Map() } = lists.value?.alerts.overview.value ?? {};
       return alertTypes(rules, breakdown, facts.alertType.value);
     }),
-    /** The list of graph executions that is shown: all, the bad ones, or those that fulfil the filter. */
+    /** The list of graph executions that is shown: all, the bad ones, or those that are asked for. */
     graphExecutionPages: computed(
       () =>
-        filtered.value ??
+        asked.graph_executions.value ??
         (facts.onlyBad.value ? lists.value?.badGraphExecutions : lists.value?.graphExecutions),
     ),
+    /** The list of executions that is shown. */
+    executionPages: computed(() => asked.executions.value ?? lists.value?.executions),
+    /** The steps whose graph executions are shown; undefined for all. */
+    shownSteps: computed(() => valueIn(facts.wishes.graph_executions.value.filter, "step")),
+    /** The process whose rows are shown; undefined for all. */
+    shownProcess: computed(() => valueIn(facts.wishes.graph_executions.value.filter, "process")),
     /** Begins to follow the facts; returns a function that ends it. */
     follow(): () => void {
       return together([
         followRun(deps, signals),
-        followFilter(deps, signals),
+        followWish(deps, signals, "graph_executions"),
+        followWish(deps, signals, "executions"),
         followAlertType(deps, signals),
       ]);
     },
@@ -73,8 +118,11 @@ type Signals = ReturnType<typeof createSignals>;
 function createSignals() {
   return {
     lists: signal<Lists | undefined>(undefined),
-    /** The graph executions that fulfil a filter; undefined without a filter. */
-    filtered: signal<Pages<ColumnPage> | undefined>(undefined),
+    /** The rows of a list that is not just as it was recorded; else undefined. */
+    asked: {
+      graph_executions: signal<Pages<ColumnPage> | undefined>(undefined),
+      executions: signal<Pages<ColumnPage> | undefined>(undefined),
+    } as const,
     /** The alerts of the chosen rule; undefined when all alerts are shown. */
     ofRule: signal<AlertList | undefined>(undefined),
   };
@@ -94,18 +142,26 @@ function followRun({ api, facts, activity }: Deps<ListedFacts>, { lists }: Signa
   });
 }
 
-function followFilter(deps: Deps<ListedFacts>, { filtered }: Signals): () => void {
+function followWish(deps: Deps<ListedFacts>, { asked }: Signals, list: ListName): () => void {
   const { api, facts, activity } = deps;
+  // As a text, because groups change nothing of the rows.
+  const wanted = computed(() => {
+    const wish = facts.wishes[list].value;
+    const more = wish.more.length > 0 ? { with: wish.more.join(",") } : {};
+    return isChosen(wish) || wish.more.length > 0
+      ? JSON.stringify({ ...rowParams(wish), ...more })
+      : undefined;
+  });
   const stopMaking = effect(() => {
-    const [run, filter] = [facts.run.value, facts.filter.value];
+    const [run, params] = [facts.run.value, wanted.value];
     const made =
-      run === undefined || isEmpty(filter)
+      run === undefined || params === undefined
         ? undefined
-        : createFilteredList(api, run, filter, facts.onlyBad.value, activity);
-    filtered.value = made;
+        : createAskedList(api, run, list, facts.onlyBad.value, JSON.parse(params), activity);
+    asked[list].value = made;
     return () => made?.stop();
   });
-  return together([eachGeneration(deps, () => filtered.value), stopMaking]);
+  return together([eachGeneration(deps, () => asked[list].value), stopMaking]);
 }
 
 function followAlertType(deps: Deps<ListedFacts>, { ofRule }: Signals): () => void {
@@ -170,11 +226,40 @@ export function alertTypes(
 export type FilterVerbs = ReturnType<typeof createFilterVerbs>;
 
 export function createFilterVerbs(facts: ListedFacts) {
+  const { shownList, wishes } = facts;
+  /** Changes what is wanted of the list that is shown. */
+  function wish(parts: Partial<Wish>): void {
+    const of = wishes[shownList.peek()];
+    of.value = { ...of.peek(), ...parts };
+  }
+  function addTerm(term: Term): void {
+    // All bad values are shown, or those of one health.
+    if (term.word === "health") facts.onlyBad.value = false;
+    wish({ filter: withTerm(wishes[shownList.peek()].peek().filter, term) });
+  }
   return {
-    setOnlyBad: setter(facts.onlyBad),
-    /** An empty text removes its part of the filter. */
-    setFilter({ host = "", layer = "", step = "" }: GraphExecutionFilter): void {
-      facts.filter.value = { host: host || undefined, layer: layer || undefined, step: step || undefined };
+    wish,
+    addTerm,
+    setOnlyBad(onlyBad: boolean): void {
+      facts.onlyBad.value = onlyBad;
+      const of = wishes.graph_executions;
+      const { filter } = of.peek();
+      const health = filter.find(({ word }) => word === "health");
+      if (onlyBad && health !== undefined) of.value = { ...of.peek(), filter: withoutTerm(filter, health) };
+    },
+    removeTerm(term: Term): void {
+      wish({ filter: withoutTerm(wishes[shownList.peek()].peek().filter, term) });
+    },
+    showList: setter(shownList),
+    /** Shows the graph executions of one word only; an empty value shows all again. */
+    filterGraphExecutions(word: string, value: string): void {
+      shownList.value = "graph_executions";
+      const term: Term = { word, sign: ":", value };
+      if (value === "") wish({ filter: withoutTerm(wishes.graph_executions.peek().filter, term) });
+      else addTerm(term);
+    },
+    forgetWishes(): void {
+      for (const of of Object.values(wishes)) of.value = { ...NO_WISH, more: of.peek().more };
     },
   };
 }

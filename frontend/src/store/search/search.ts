@@ -62,7 +62,7 @@ export function createSearchVerbs(
   { api, facts }: VerbDeps,
   choice: Choice,
   { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs & SourceVerbs,
-  { setFilter }: FilterVerbs,
+  { filterGraphExecutions }: FilterVerbs,
 ) {
   const goTo = (call: CallPosition) => {
     if ("graphExecution" in call) void focusGraphExecution(call.graphExecution);
@@ -74,7 +74,7 @@ export function createSearchVerbs(
     );
   const jumpIn = async (run: RunName, to: Jump): Promise<void> => {
     if (to.kind === "line") focusLine({ file: to.file, line: to.line });
-    else if (to.kind === "layer") setFilter({ ...facts.filter.peek(), layer: `^${escaped(to.name)}(/|$)` });
+    else if (to.kind === "layer") filterGraphExecutions("layer", `^${escaped(to.name)}(/|$)`);
     else if (to.kind === "op") await goToOp(run, to);
     else if (to.kind === "function") await choice.wait(callOf(api, run, to), goTo);
     else never(to);

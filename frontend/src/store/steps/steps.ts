@@ -9,6 +9,7 @@ import { type StepOf, stepsBeside, stepsOf, within } from "../../model/steps";
 import type { Choice, FocusedFacts, VerbDeps } from "../focus/facts";
 import { rowAt, showExecution, showRow } from "../focus/verbs";
 import type { Lists } from "../lists/lists";
+import type { FilterVerbs } from "../lists/run_lists";
 import { type ByKey, both, type Deps, ready } from "../run/run";
 
 /** Most bins of the bar over the steps of a process. */
@@ -78,7 +79,12 @@ async function focusOf(facts: FocusedFacts, lists: Lists | undefined): Promise<I
 
 type Steps = ReturnType<typeof createSteps>;
 
-export function createStepVerbs({ api, facts }: VerbDeps, choice: Choice, steps: Steps) {
+export function createStepVerbs(
+  { api, facts }: VerbDeps,
+  choice: Choice,
+  steps: Steps,
+  { filterGraphExecutions }: Pick<FilterVerbs, "filterGraphExecutions">,
+) {
   /** Focuses the op or function in focus at its first, or at its last, row in some steps. */
   async function focusIn(step: string, isLast: boolean): Promise<void> {
     const run = facts.run.peek();
@@ -107,8 +113,7 @@ export function createStepVerbs({ api, facts }: VerbDeps, choice: Choice, steps:
     /** Lists the graph executions of the step in focus only, or of all steps. */
     keepToStep(isKept: boolean): void {
       const step = steps.step.peek()?.step;
-      const kept = isKept && step !== undefined ? String(step) : undefined;
-      facts.filter.value = { ...facts.filter.peek(), step: kept };
+      filterGraphExecutions("step", isKept && step !== undefined ? String(step) : "");
     },
   };
 }

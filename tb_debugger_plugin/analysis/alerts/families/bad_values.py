@@ -21,10 +21,10 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.places import AlertPlace, places_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, RuleHit, Severity, Values
-from tb_debugger_plugin.analysis.alerts.search import NORM
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.diagnosis.sentences import explain_bad
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
+from tb_debugger_plugin.analysis.lists.filters import NORM
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Snapshot, SqlRow

@@ -123,6 +123,8 @@ def traces(snapshot) -> list[dict]:
         (Filter(from_execution=4), lambda row: row["owner"] >= 4),
         (Filter(from_execution=1, until_execution=9), lambda row: 1 <= row["owner"] < 9),
         (Filter(until_execution=0), lambda row: False),
+        (Filter(call=(1, 8)), lambda row: 1 <= row["owner"] <= 8),
+        (Filter(call=(1, 8), from_execution=3, until_execution=40), lambda row: 3 <= row["owner"] <= 8),
     ],
 )
 def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, holds):
@@ -134,7 +136,7 @@ def test_a_filter_leaves_the_rows_for_which_it_holds(snapshot, traces, wanted, h
 @pytest.mark.parametrize("stretch", [1, 3, 7, 1000])
 @pytest.mark.parametrize("wanted", [Filter(op_type="Log"), Filter(health="bad"), Filter(host="worker1")])
 def test_any_page_of_a_filtered_list_is_a_part_of_the_whole(snapshot, monkeypatch, stretch, wanted):
-    monkeypatch.setattr(selection, "_STRETCH", stretch)
+    monkeypatch.setattr(selection, "STRETCH", stretch)
     snapshot.loader.memory.clear()
     chosen = select(snapshot, "graph_executions", wanted)
     whole = chosen.rows(snapshot, "t.idx", Range(0, chosen.total))["idx"].tolist()
@@ -204,8 +206,10 @@ def test_rows_at_given_positions_keep_their_order_or_are_sorted(snapshot):
         select_at(snapshot, "graph_executions", [4000])
 
 
-def test_a_sorted_list_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
-    monkeypatch.setattr(selection, "MAX_SORTED", 3)
+def test_a_list_that_is_too_long_to_be_sorted_whole_is_cut_and_says_how_many_there_are(snapshot, monkeypatch):
+    monkeypatch.setattr(selection, "FIRST_SORTED", 3)
+    monkeypatch.setattr(selection, "_ORDER_BYTES", 8)
+    snapshot.loader.memory.clear()
     chosen = select(snapshot, "graph_executions", Filter(health="bad"), RowOrder("size"))
     assert (chosen.total, chosen.matching) == (3, len(_traces(snapshot, Filter(health="bad"))))
 
@@ -271,3 +275,17 @@ def test_no_regular_expression_takes_for_ever(tmp_path):
         for pattern in ("^(a+)+$", "^(a|aa)+$", "^(.*a){20}$", "(a*)*b"):
             assert select(snapshot, "graph_executions", Filter(op_name=pattern)).matching == 0
         assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [("3..9", (3, 9)), ("3", (3, 3)), ("..9", (0, 9)), ("3..", (3, 2**53)), ("0..0", (0, 0))],
+)
+def test_a_range_has_a_first_and_a_last_number(text, ends):
+    assert filters.parse_range("call", text) == ends
+
+
+@pytest.mark.parametrize("text", ["", "..", "a", "-1", "3...9", "3..x", "1.5", " 3", "9" * 20])
+def test_a_wrong_range_is_refused(text):
+    with pytest.raises(BadQueryError, match=r"^call must be like '3..9'"):
+        filters.parse_range("call", text)

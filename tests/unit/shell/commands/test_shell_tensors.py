@@ -152,7 +152,8 @@ def test_bad_tensors_have_a_style(shell):
 
 
 def test_a_sorted_list_is_cut_and_says_so(shell, monkeypatch):
-    monkeypatch.setattr(selection, "MAX_SORTED", 2)
+    monkeypatch.setattr(selection, "FIRST_SORTED", 2)
+    monkeypatch.setattr(selection, "_ORDER_BYTES", 8)
     with shell.run.snapshot() as snapshot:
         snapshot.loader.memory.clear()
         assert lines_of(shell.answer("lt -s op_type"))[:2] == [

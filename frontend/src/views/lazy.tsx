@@ -1,0 +1,33 @@
+/** Views whose code is fetched when they are first drawn. */
+import type { ComponentChildren, FunctionComponent } from "preact";
+import { useState } from "preact/hooks";
+import { sentence } from "../base/loaded";
+import { useChange } from "./hooks";
+import type { With } from "./props";
+
+/**
+ * A view in place of one that is fetched; `waiting` draws what is there before, and why it cannot be fetched.
+ *
+ *     const Large = lazy(() => import("./large").then(({ Large }) => Large));
+ */
+export function lazy<P extends object>(
+  load: () => Promise<FunctionComponent<P>>,
+  waiting: (failure: string | undefined) => ComponentChildren = () => null,
+): FunctionComponent<P & With<"track">> {
+  let View: FunctionComponent<P> | undefined;
+  return function Lazy(props) {
+    const [, setLoaded] = useState(false);
+    const [failure, setFailure] = useState<string>();
+    useChange(() => {
+      if (View !== undefined) return;
+      props.store
+        .track(load())
+        .then((loaded) => {
+          View = loaded;
+          setLoaded(true);
+        })
+        .catch((error: unknown) => setFailure(sentence(error)));
+    }, []);
+    return View === undefined ? <>{waiting(failure)}</> : <View {...props} />;
+  };
+}

@@ -1,0 +1,196 @@
+/** What changes how a list is shown: groups, columns, files, and a field that leads to a row. */
+import { useState } from "preact/hooks";
+import type { ListName } from "../../api/routes";
+import { executionIndex, graphExecutionIndex } from "../../base/ids";
+import { exportedColumns, type Shape } from "../../model/list_columns";
+import { Choice } from "../choice";
+import type { Takes, With } from "../props";
+import { Menu } from "./over";
+import type { Columns } from "./use_columns";
+
+type Uses = Takes<
+  "focusExecution" | "focusGraphExecution" | "onlyBad" | "setOnlyBad" | "shownList" | "status" | "wish",
+  "tables.address" | "tables.text" | "tables.wish"
+>;
+
+interface ToolsProps extends With<Uses> {
+  readonly columns: Columns;
+  readonly shape: Shape;
+  readonly total: number;
+  /** Called when the reader goes to a row by its number. */
+  readonly onJump: () => void;
+}
+
+export function Tools(props: ToolsProps) {
+  const { store, columns } = props;
+  return (
+    <div class="tools">
+      {store.shownList.value === "graph_executions" && (
+        <label class="toggle level nowrap">
+          <input
+            type="checkbox"
+            checked={store.onlyBad.value}
+            onChange={(event) => store.setOnlyBad(event.currentTarget.checked)}
+          />
+          Only NaN/∞
+        </label>
+      )}
+      <GroupChoice {...props} />
+      <Menu label="Columns" title="Columns of the list" testId="list-columns">
+        {() => <ColumnMenu columns={columns} />}
+      </Menu>
+      <Menu label="Save" title="The rows that are shown as a file or a text" testId="list-save">
+        {() => <SaveMenu store={store} columns={columns} />}
+      </Menu>
+      <Jump {...props} />
+    </div>
+  );
+}
+
+const GROUPS: Readonly<Record<ListName, readonly (readonly [string, string])[]>> = {
+  graph_executions: [
+    ["op_type", "by op type"],
+    ["layer", "by layer"],
+    ["line", "by line"],
+    ["function", "by function"],
+    ["host", "by process"],
+    ["device", "by device"],
+    ["dtype", "by dtype"],
+    ["tensor_name", "by tensor"],
+  ],
+  executions: [
+    ["op_type", "by op"],
+    ["line", "by line"],
+    ["host", "by process"],
+    ["thread", "by thread"],
+  ],
+};
+
+function GroupChoice({ store, shape }: ToolsProps) {
+  const { group } = store.tables.wish.value;
+  const isThere = (by: string) =>
+    by === group || ((by !== "layer" || shape.hasLayers) && (by !== "host" || shape.hasProcesses));
+  const groups = GROUPS[store.shownList.value].filter(([by]) => isThere(by));
+  return (
+    <Choice
+      options={[{ value: "", title: "each row" }, ...groups.map(([value, title]) => ({ value, title }))]}
+      value={group ?? ""}
+      choose={(by) => store.wish({ group: by || undefined })}
+      label="Count rows by"
+      testId="list-group-by"
+    />
+  );
+}
+
+function ColumnMenu({ columns }: { readonly columns: Columns }) {
+  const shown = new Set(columns.shown.map(({ id }) => id));
+  return (
+    <>
+      {columns.offered.map(({ id, title, words }) => (
+        <label key={id} class="line menu-item">
+          <input
+            type="checkbox"
+            checked={shown.has(id)}
+            disabled={shown.size === 1 && shown.has(id)}
+            onChange={() => columns.toggle(id)}
+          />
+          <span class="bold">{title}</span>
+          <span class="dim cut nowrap">{words}</span>
+        </label>
+      ))}
+      <button type="button" class="link menu-item" data-testid="list-columns-reset" onClick={columns.reset}>
+        As at first
+      </button>
+    </>
+  );
+}
+
+type Copied = "copying" | { readonly rows: number } | { readonly failure: string };
+
+function SaveMenu({ store, columns }: With<Uses, { columns: Columns }>) {
+  const [copied, setCopied] = useState<Copied>();
+  const names = exportedColumns(columns.shown);
+  const copy = async () => {
+    setCopied("copying");
+    const answer = await store.tables.text(names);
+    if ("failure" in answer) return setCopied(answer);
+    const isCopied = await toClipboard(answer.text);
+    const rows = Math.max(0, answer.text.trimEnd().split("\n").length - 1);
+    setCopied(isCopied ? { rows } : { failure: "The browser does not let the page copy." });
+  };
+  return (
+    <>
+      <a class="link menu-item" href={store.tables.address(names, "csv")} download data-testid="save-csv">
+        CSV file
+      </a>
+      <a
+        class="link menu-item"
+        href={store.tables.address(names, "parquet")}
+        download
+        data-testid="save-parquet"
+      >
+        Parquet file
+      </a>
+      <button type="button" class="link menu-item" data-testid="save-copy" onClick={() => void copy()}>
+        Copy as text
+      </button>
+      <p class="dim menu-item" role="status">
+        {copied === undefined ? "At most a million rows in a file, 5,000 in a copy." : copiedWords(copied)}
+      </p>
+    </>
+  );
+}
+
+function copiedWords(copied: Copied): string {
+  if (copied === "copying") return "Copying …";
+  return "failure" in copied ? copied.failure : `Copied ${copied.rows.toLocaleString("en-US")} rows.`;
+}
+
+/** Frames of other origins have no clipboard; then the text is selected and copied as a reader would. */
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.querySelector(".menu-box")?.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    return isCopied;
+  }
+}
+
+function Jump({ store, onJump }: ToolsProps) {
+  const jump = (event: Event) => {
+    event.preventDefault();
+    const list = store.shownList.value;
+    const { num_executions = 0, num_graph_executions = 0 } = store.status.value ?? {};
+    const all = list === "executions" ? num_executions : num_graph_executions;
+    const row = rowOfForm(event.currentTarget as HTMLFormElement, all);
+    if (row === undefined) return;
+    if (list === "executions") store.focusExecution(executionIndex(row));
+    else void store.focusGraphExecution(graphExecutionIndex(row));
+    onJump();
+  };
+  return (
+    <form onSubmit={jump}>
+      <input
+        class="jump framed"
+        name="row"
+        inputMode="numeric"
+        placeholder="Go to #"
+        aria-label="Go to the row with this number"
+        autocomplete="off"
+      />
+    </form>
+  );
+}
+
+/** The row that the reader typed, or the last one; undefined without a number or without rows. */
+function rowOfForm(form: HTMLFormElement, all: number): number | undefined {
+  const typed = String(new FormData(form).get("row") ?? "");
+  const text = typed.replaceAll(",", "").trim();
+  return /^\d+$/.test(text) && all > 0 ? Math.min(all - 1, Number(text)) : undefined;
+}

@@ -1,0 +1,122 @@
+/** `store/tables` and the wishes of `store/lists`: what the lists ask the server for. */
+import { describe, expect, test } from "vitest";
+import { CRITERIA } from "../src/api/generated/filters";
+import { shown } from "../src/base/loaded";
+import { readFilter, readOrder, writeFilter } from "../src/model/filters";
+import type { Link } from "../src/model/link";
+import { termOfGroup } from "../src/store/tables/tables";
+import { type FixtureOptions, makeFixture } from "./fixture/fixture";
+import { asked, openStore, response } from "./open_store";
+
+const ILL: FixtureOptions = { steps: 40, illFrom: 5 };
+const GROUPS = {
+  by: "layer",
+  num_groups: 1,
+  groups: [{ value: "dense", count: 3, bad: 1, health: "bad", first: 0 }],
+};
+
+/** A store, and what it asked a route for. */
+async function open(link: Link = {}) {
+  const fixture = makeFixture(ILL);
+  const log: [string, URLSearchParams][] = [];
+  const opened = await openStore(async (url) => {
+    const [route, query] = asked(url);
+    log.push([route, query]);
+    if (route === "groups") return response({ json: GROUPS });
+    if (route === "export") return new Response("index\top\n1\tLog\n");
+    return response(fixture(route, query));
+  }, link);
+  const of = (route: string) => log.filter(([name]) => name === route).map(([, query]) => query);
+  return { ...opened, of, last: (route: string) => Object.fromEntries(of(route).at(-1) ?? []) };
+}
+
+describe("the wish for a list", () => {
+  test("becomes the parameters of its rows and of the position of the row in focus", async () => {
+    const { store, settled, last } = await open();
+    for (const term of readFilter("op=Log max>1 max<9")) await settled(store.addTerm(term));
+    await settled(store.wish({ order: readOrder("-max"), more: ["std"] }));
+    const chosen = { op_type: "^Log$", where: "max>1,max<9", sort: "max", descending: "true" };
+    expect(last("columns/graph_executions")).toMatchObject({ ...chosen, with: "std" });
+    expect(last("locate")).toMatchObject(chosen);
+    expect(store.link.value).toMatchObject({
+      filter: readFilter("op=Log max>1 max<9"),
+      sort: { column: "max", descending: true },
+    });
+  });
+
+  test("of one list leaves the other as it is", async () => {
+    const { store, settled, of, last } = await open();
+    await settled(store.showList("executions"));
+    for (const term of readFilter("op:train")) await settled(store.addTerm(term));
+    expect(last("columns/executions")).toMatchObject({ op_type: "train" });
+    expect(of("columns/graph_executions").some((query) => query.has("op_type"))).toBe(false);
+    expect(store.link.value).toMatchObject({ list: "executions", filter: readFilter("op:train") });
+    await settled(store.showList("graph_executions"));
+    expect(store.link.value.filter).toBeUndefined();
+  });
+
+  test("is restored by a link, also by one of an earlier version", async () => {
+    const { store } = await open({
+      list: "executions",
+      filter: readFilter("op:train"),
+      sort: readOrder("-line"),
+    });
+    const { filter, order } = store.wishes.executions.value;
+    expect([store.shownList.value, writeFilter(filter), order]).toEqual([
+      "executions",
+      "op:train",
+      { column: "line", descending: true },
+    ]);
+    const earlier = await open({ host: "h1", layer: "dense" });
+    expect(writeFilter(earlier.store.wishes.graph_executions.value.filter)).toBe("process:h1 layer:dense");
+    expect(earlier.store.shownProcess.value).toBe("h1");
+  });
+
+  test("is for the bad rows or for one health, and is forgotten with the run", async () => {
+    const { store, settled } = await open();
+    await settled(store.setOnlyBad(true));
+    for (const term of readFilter("health:nan op:Log")) await settled(store.addTerm(term));
+    expect(store.onlyBad.value).toBe(false);
+    await settled(store.setOnlyBad(true));
+    expect(writeFilter(store.wishes.graph_executions.value.filter)).toBe("op:Log");
+    await settled(store.forgetWishes());
+    expect(store.wishes.graph_executions.value.filter).toEqual([]);
+  });
+});
+
+describe("groups, completion and files", () => {
+  test("are of the rows that are shown", async () => {
+    const { store, settled, last } = await open();
+    for (const term of readFilter("fn:train")) await settled(store.addTerm(term));
+    await settled(store.setOnlyBad(true));
+    await settled(store.wish({ group: "layer" }));
+    expect(last("groups")).toMatchObject({
+      by: "layer",
+      list: "graph_executions",
+      function: "train",
+      health: "bad",
+    });
+    expect(shown(store.tables.groups.value)?.groups[0]?.value).toBe("dense");
+    expect(store.tables.address(["index"], "csv")).toContain(
+      "columns=index&format=csv&health=bad&function=train",
+    );
+    expect(await store.tables.text(["index"])).toEqual({ text: "index\top\n1\tLog\n" });
+    expect(last("export")).toMatchObject({ format: "tsv", limit: "5000", function: "train" });
+  });
+
+  test("of values ask for all rows, because another value may be wanted", async () => {
+    const { store, settled, last } = await open();
+    for (const term of readFilter("fn:train")) await settled(store.addTerm(term));
+    await settled(store.tables.complete("layer"));
+    expect(last("groups")).not.toHaveProperty("function");
+    expect(shown(store.tables.values.value)?.by).toBe("layer");
+  });
+
+  test("open a group by a filter, if there is one for its column", () => {
+    expect(termOfGroup(CRITERIA, "layer", "a.b")).toEqual({ word: "layer", sign: "=", value: "a.b" });
+    expect(termOfGroup(CRITERIA, "layer", undefined)).toEqual({ word: "layer", sign: ":", value: "^$" });
+    expect(termOfGroup(CRITERIA, "host", "vm (1)")).toEqual({ word: "process", sign: ":", value: "vm (1)" });
+    expect(termOfGroup(CRITERIA, "host", undefined)).toBeUndefined();
+    expect(termOfGroup(CRITERIA, "tensor_name", "Log:0")).toBeUndefined();
+  });
+});
