@@ -12,6 +12,7 @@ import { GraphExecutions } from "./graph_executions";
 import { GraphStructure } from "./graph_structure";
 import { isInField } from "./hooks";
 import { KeyPrompt } from "./key_prompt";
+import { lazy } from "./lazy";
 import { takeLiveKey } from "./live/keys";
 import { LiveBar } from "./live/live_bar";
 import { LiveButton, StartCard } from "./live/start_card";
@@ -22,7 +23,8 @@ import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
 import { Timeline } from "./timeline";
-import { ValueSection } from "./values/value_view";
+
+const ValueSection = lazy(async () => (await import("./values/value_view")).ValueSection);
 
 /** The sizes that the reader can change. */
 const BARS = {
@@ -84,7 +86,7 @@ function Sections({ store }: With) {
           <GraphExecutions store={store} />
         </Dock>
         <SizeBar key={isValueOpen ? "value" : "bottom"} name={isValueOpen ? "value" : "bottom"} />
-        <ValueSection store={store} />
+        {isValueOpen && <ValueSection store={store} />}
         <StackTrace store={store} />
         <div class="bottom">
           <SourceCode store={store} />

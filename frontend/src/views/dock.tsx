@@ -9,6 +9,7 @@ import { rowOfKey } from "../model/keys";
 import type { DockName } from "../store/dock/dock";
 import type { Store } from "../store/store";
 import { ComparisonPanel } from "./comparison/comparison";
+import { lazy } from "./lazy";
 import { PROGRAM_PANELS } from "./live/panels";
 import { Button } from "./panel";
 import type { With } from "./props";
@@ -25,6 +26,12 @@ export interface DockPanel {
 
 /** All panels, in the order of their tabs. */
 const PANELS: readonly DockPanel[] = [
+  {
+    name: "gradients",
+    title: "Gradients",
+    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    View: lazy(async () => (await import("./curves/gradients")).GradientsPanel),
+  },
   ...PROGRAM_PANELS,
   {
     name: "comparison",

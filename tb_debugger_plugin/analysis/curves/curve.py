@@ -154,7 +154,7 @@ class Wanted:
         on record.
       most: How many points there are at most; None for a point for each occurrence.
       begin: The first occurrence.
-      end: The last occurrence plus 1; -1 for all.
+      end: The last occurrence plus 1; -1, or one after the last, for all.
     """
 
     number: str | None = None
@@ -273,7 +273,8 @@ def _drawn(occurrences: Occurrences, tensor: CurveTensor, wanted: Wanted) -> Cur
         number = next((name for name in known if name in NUMBERS), next(iter(NUMBERS)))
         every = occurrences.columns({"number": NUMBERS[number]})
     total = len(every["index"])
-    span = resolve_range(wanted.begin, wanted.end, total, max(1, total))
+    # Tensors of one chart are asked for the same range, and may be computed less often.
+    span = resolve_range(min(wanted.begin, total), min(wanted.end, total), total, max(1, total))
     rows = {name: values[span.begin : span.end] for name, values in every.items()}
     stretches = _Stretches.of(rows["health"] == BAD, wanted.most)
     is_sampled = is_element and stretches.is_reduced

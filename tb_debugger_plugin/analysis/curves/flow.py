@@ -1,39 +1,61 @@
-"""Gradients, weights and updates of each variable over the time of a training.
+"""Gradients, weights and updates of each variable over the steps of a training.
 
-Takes a run. Returns a table of numbers: a row for each variable in the order of the model, a column for each
-stretch of steps, where the k-th gradient of a variable belongs to its step k.
+Takes a run. Returns tables of numbers: a row for each variable in the order of the model, a column for each
+stretch of steps. A call from Python that computes gradients is a step, or several: as many as the gradient
+that it computes least often. The gradient of a step is the last one: in a loop, such as that of an RNN, a
+gradient is a sum that grows with each turn.
 
 Invariant: memory and the answer depend on the number of variables and columns, not on the length of a run.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.alerts.tensors import READS, RoleTensors, tensors
+from tb_debugger_plugin.analysis.alerts.tensors import RoleTensors, tensors
+from tb_debugger_plugin.analysis.calls.call_owner import CALLS
 from tb_debugger_plugin.analysis.curves.curve import NUMBERS, OF_VARIABLE
 from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot, SqlRow
 from tb_debugger_plugin.index.tensors import BAD
 
-#: What a cell holds of the occurrences in it, as SQL. The position leads to the first bad one, or else to
-#: that with the largest magnitude.
-_CELL: Final[Mapping[str, str]] = {
-    "norm": "avg(norm) FILTER (isfinite(norm))",
-    "largest": "max(largest) FILTER (isfinite(largest))",
-    "zero_share": "avg(zero_share)",
-    "bad": f"count(*) FILTER (health = {BAD})",
-    "index": f"coalesce(min(idx) FILTER (health = {BAD}), arg_max(idx, coalesce(largest, zero_share, 0)))",
-}
 _NUMBERS: Final = ("norm", "largest", "zero_share")
-#: The row of a variable, and what of it.
-_Member: TypeAlias = tuple[int, str]
-_MEMBERS: Final = (
-    "members AS (SELECT unnest($sites::INTEGER[]) AS site, unnest($groups::INTEGER[]) AS member)"
-)
+#: The occurrences of some sites, each in its step, and cells of several steps.
+_CELLS: Final = f"""
+WITH members AS (
+  SELECT unnest($sites::INTEGER[]) AS site, unnest($members::INTEGER[]) AS member,
+    unnest($hosts::INTEGER[]) AS host, unnest($steppers::BOOLEAN[]) AS is_stepper),
+calls AS (SELECT idx AS call, host, wall_time AS ended FROM ({CALLS})),
+found AS (
+  SELECT member, is_stepper, g.idx, health = {BAD} AS is_bad, coalesce(call, $after) AS call,
+    {", ".join(f"{NUMBERS[name]} AS {name}" for name in _NUMBERS)}
+  FROM graph_executions g JOIN members USING (site)
+    ASOF LEFT JOIN calls ON members.host = calls.host AND g.wall_time <= calls.ended),
+counted AS (
+  SELECT *, count(*) OVER (PARTITION BY member, call) AS total,
+    row_number() OVER (PARTITION BY member, call ORDER BY idx) - 1 AS n FROM found),
+steps AS (
+  SELECT call, steps, sum(steps) OVER (ORDER BY call) - steps AS begin
+  FROM (SELECT call, min(total) AS steps FROM counted WHERE is_stepper GROUP BY call)),
+stepped AS (
+  SELECT member, begin + n * steps // total AS step,
+    {", ".join(f"arg_max({name}, idx) AS {name}" for name in _NUMBERS)},
+    bool_or(is_bad) AS is_bad, coalesce(min(idx) FILTER (is_bad), max(idx)) AS idx
+  FROM counted JOIN steps USING (call) GROUP BY member, step),
+length AS (SELECT coalesce(max(step) + 1, 0)::BIGINT AS length FROM stepped)
+SELECT member, (step * least(length, $most) // length)::INTEGER AS part, length, count(*), min(idx),
+  avg(norm) FILTER (isfinite(norm)), max(largest) FILTER (isfinite(largest)), avg(zero_share),
+  count(*) FILTER (is_bad), coalesce(min(idx) FILTER (is_bad), arg_max(idx, coalesce(largest, zero_share, 0)))
+FROM stepped, length GROUP BY member, part, length
+"""
+#: What the last columns are.
+_OF_CELL: Final = (*_NUMBERS, "bad", "index")
+#: The variable and what of it.
+_Member: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -43,7 +65,7 @@ class FlowVariable(JsonObject):
     Attributes:
       variable: Its name.
       layer: Its layer; None when it is not known.
-      steps: How often its gradient was computed; without one, what else is on record of it.
+      steps: In how many steps its gradient was computed; without one, what else is on record of it.
     """
 
     variable: str
@@ -61,11 +83,11 @@ class GradientFlow(JsonObject):
         plt.imshow(np.log(flow.table("gradient_norm")))
 
     Attributes:
-      variables: The rows, in the order in which the model reads them first.
-      steps: The steps of the variable with the most.
+      variables: The rows, those nearest to the input of the model first.
+      steps: The number of steps.
       num_columns: The number of columns.
       columns: Tables of `variables` × `num_columns`, row by row: ``value_norm``, ``value_largest``,
-        ``value_zero_share``, ``value_bad`` (how many occurrences have NaN or infinity) and ``value_index``
+        ``value_zero_share``, ``value_bad`` (how many steps have NaN or infinity) and ``value_index``
         (a position in the list of graph executions), and the same of ``gradient`` and ``update``; NaN where
         nothing is on record.
     """
@@ -90,86 +112,68 @@ def gradient_flow(snapshot: Snapshot, most: int = 100) -> GradientFlow:
       most: How many columns there are at most.
     """
     known = tensors(snapshot)
-    names = _in_order(snapshot, known)
-    members = _members(known, names)
-    totals: dict[_Member, int] = dict(
-        _of_members(snapshot, members, "SELECT member, count(*) FROM rows GROUP BY member")
-    )
-    kinds = [*OF_VARIABLE]
-    order = sorted(kinds, key=lambda kind: kind != "gradient")
-    steps = [
-        next((totals[at, kind] for kind in order if (at, kind) in totals), 0) for at in range(len(names))
-    ]
-    longest = max(steps, default=0)
-    num_columns = min(longest, most)
-    shape = len(names), num_columns
-    columns = {f"{kind}_{name}": np.full(shape, np.nan) for kind in kinds for name in _CELL}
-    for (at, kind), column, *cells in _cells(snapshot, members, totals, steps, num_columns):
-        for name, cell in zip(_CELL, cells, strict=True):
-            columns[f"{kind}_{name}"][at, column] = np.nan if cell is None else cell
+    cells: dict[_Member, list[SqlRow]] = defaultdict(list)
+    length = 0
+    for member, part, length, *cell in _cells(snapshot, known, most):
+        cells[member].append((part, *cell))
+    num_columns = min(length, most)
+    names = _in_order(known, cells)
+    columns = {
+        f"{kind}_{name}": np.full((len(names), num_columns), np.nan) for kind in OF_VARIABLE for name in _OF_CELL
+    }
+    for row, name in enumerate(names):
+        for kind in OF_VARIABLE:
+            for part, _, _, *numbers in cells.get((name, kind), ()):
+                for column, number in zip(_OF_CELL, numbers, strict=True):
+                    columns[f"{kind}_{column}"][row, part] = np.nan if number is None else number
     return GradientFlow(
-        [FlowVariable(name, known.layers.get(name), count) for name, count in zip(names, steps, strict=True)],
-        longest,
+        [FlowVariable(name, known.layers.get(name), _num_steps(cells, name)) for name in names],
+        length,
         num_columns,
         {name: table.reshape(-1) for name, table in columns.items()},
     )
 
 
-def _in_order(snapshot: Snapshot, known: RoleTensors) -> list[str]:
-    """Return the variables in the order in which the program reads them first."""
-    first: dict[str, int] = {}
-    for op in snapshot.catalog.ops:
-        if op.variable is not None and op.type in READS:
-            first.setdefault(op.variable, op.number)
-    names = {known.variables[site] for role in OF_VARIABLE.values() for site in known.of(role)}
-    return sorted(names, key=lambda name: (first.get(name, len(snapshot.catalog.ops)), name))
-
-
-def _members(known: RoleTensors, names: list[str]) -> dict[int, _Member]:
-    """Return the variable of each site, and what of it the site is."""
-    rows = {name: at for at, name in enumerate(names)}
-    return {
-        site: (rows[known.variables[site]], kind)
-        for kind, role in OF_VARIABLE.items()
-        for site in known.of(role)
+def _cells(snapshot: Snapshot, known: RoleTensors, most: int) -> list[SqlRow]:
+    """Return the cells that are not empty, each with its member in place of a number."""
+    of_site = {
+        site: (known.variables[site], kind) for kind, role in OF_VARIABLE.items() for site in known.of(role)
     }
-
-
-def _of_members(
-    snapshot: Snapshot, members: Mapping[int, _Member], query: str, **parameters: object
-) -> list[SqlRow]:
-    """Ask about the occurrences of some sites, as ``rows`` with a ``member``, which comes first."""
-    every = sorted({*members.values()})
-    numbers = {member: number for number, member in enumerate(every)}
-    sites = ", ".join(map(str, members)) or "-1"
-    select = ", ".join(f"{NUMBERS[name]} AS {name}" for name in _NUMBERS)
+    if not of_site:
+        return []
+    members = sorted({*of_site.values()})
+    numbers = {member: number for number, member in enumerate(members)}
+    kinds = {kind for _, kind in members}
+    steppers = {"gradient"} if "gradient" in kinds else kinds
     rows = snapshot.rows(
-        f"WITH {_MEMBERS}, rows AS (SELECT member, idx, health, {select},"
-        " row_number() OVER (PARTITION BY member ORDER BY idx) - 1 AS n"
-        f" FROM graph_executions JOIN members USING (site) WHERE site IN ({sites})) {query}",
-        {"sites": [*members], "groups": [numbers[one] for one in members.values()], **parameters},
+        _CELLS,
+        {
+            "sites": [*of_site],
+            "members": [numbers[member] for member in of_site.values()],
+            "hosts": [snapshot.catalog.sites[site].host for site in of_site],
+            "steppers": [kind in steppers for _, kind in of_site.values()],
+            "after": snapshot.num_executions,
+            "most": most,
+        },
     )
-    return [(every[member], *others) for member, *others in rows]
+    return [(members[member], *others) for member, *others in rows]
 
 
-def _cells(
-    snapshot: Snapshot,
-    members: Mapping[int, _Member],
-    totals: Mapping[_Member, int],
-    steps: list[int],
-    num_columns: int,
-) -> list[SqlRow]:
-    """Return the cells that are not empty: their variable and what of it, the column, and what they hold."""
-    every = sorted({*members.values()})
-    select = ", ".join(_CELL.values())
-    return _of_members(
-        snapshot,
-        members,
-        "SELECT member, (n * steps[member + 1] // totals[member + 1]) * $columns // $longest AS part, "
-        f"{select} FROM rows, (SELECT $steps::BIGINT[] AS steps, $totals::BIGINT[] AS totals)"
-        " GROUP BY member, part",
-        columns=num_columns,
-        longest=max(1, *steps, 1),
-        steps=[steps[at] for at, _ in every],
-        totals=[totals.get(member, 1) for member in every],
-    )
+def _num_steps(cells: Mapping[_Member, list[SqlRow]], name: str) -> int:
+    """Return in how many steps the gradient of a variable was computed, or else its value or update."""
+    counts = {kind: sum(count for _, count, *_ in cells.get((name, kind), ())) for kind in OF_VARIABLE}
+    return counts["gradient"] or max(counts.values())
+
+
+def _in_order(known: RoleTensors, cells: Mapping[_Member, list[SqlRow]]) -> list[str]:
+    """Return the variables, those nearest to the input first, whose gradients are computed last.
+
+    The variables of a layer stay together.
+    """
+    first: dict[str, int] = {}
+    for (name, kind), rows in cells.items():
+        if kind == "gradient":
+            layer = known.layers.get(name, name)
+            first[layer] = min([first.get(layer, rows[0][2]), *(idx for _, _, idx, *_ in rows)])
+    names = {name for name, _ in cells}
+    return sorted(names, key=lambda name: (-first.get(known.layers.get(name, name), -1), name))

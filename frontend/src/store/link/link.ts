@@ -5,6 +5,7 @@ import type { AlertIndex, RunName } from "../../base/ids";
 import { NO_HISTORY } from "../../model/history";
 import type { Link } from "../../model/link";
 import type { AlertFacts } from "../alerts/verbs";
+import type { CurveFacts } from "../curves/facts";
 import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
@@ -12,7 +13,7 @@ import { newestRun } from "../run/polling";
 import type { SourceVerbs } from "../source/source";
 import type { ValueFacts, ValueVerbs } from "../values/verbs";
 
-export type Facts = FocusedFacts & AlertFacts & ValueFacts;
+export type Facts = FocusedFacts & AlertFacts & ValueFacts & CurveFacts;
 
 /** The link that leads back to what is shown now. */
 export function createLink(
@@ -51,7 +52,8 @@ function valueLink(facts: Facts): Link {
     value: ref,
     slicing: facts.slicing.value,
     swapped: facts.isSwapped.value ? true : undefined,
-    tab: facts.valueTab.value === "table" ? "table" : undefined,
+    tab: facts.valueTab.value === "picture" ? undefined : facts.valueTab.value,
+    number: facts.curveNumber.value,
     part: facts.part.value === "abs" ? undefined : facts.part.value,
   };
 }
@@ -107,6 +109,7 @@ export function createRunVerbs(
       if (link.frame !== undefined) facts.frame.value = link.frame;
       if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
       openValue(link);
+      facts.curveNumber.value = link.number;
       if (link.alert !== undefined) await restoreAlert(link.alert);
     },
   };
@@ -127,4 +130,6 @@ function clearRun(facts: Facts): void {
   facts.line.value = undefined;
   facts.filter.value = {};
   facts.value.value = undefined;
+  facts.besideCurves.value = [];
+  facts.curveSpan.value = undefined;
 }

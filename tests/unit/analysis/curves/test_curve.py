@@ -121,8 +121,10 @@ def test_a_range_of_occurrences_keeps_their_numbers(folder: Path) -> None:
     assert (found.total, found.num_bad, found.begin, found.end) == (_STEPS, 2, 5, 12)
     assert found.values.tolist() == pytest.approx([one[np.isfinite(one)].max() for one in _gradients()[5:12]])
     assert len(_named(folder, "gradient_tape/MatMul", "max", begin=40)) == 0
-    with pytest.raises(BadQueryError, match="end is 41"):
-        _named(folder, "gradient_tape/MatMul", "max", end=41)
+    assert len(_named(folder, "gradient_tape/MatMul", "max", begin=38, end=50)) == 2
+    assert len(_named(folder, "gradient_tape/MatMul", "max", begin=45, end=50)) == 0
+    with pytest.raises(BadQueryError, match="end is 3, which is before begin"):
+        _named(folder, "gradient_tape/MatMul", "max", begin=5, end=3)
 
 
 def test_a_variable_has_its_value_its_gradient_and_its_update(folder: Path) -> None:

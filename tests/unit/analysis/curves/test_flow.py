@@ -9,7 +9,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.curves.flow import GradientFlow, gradient_flow
 from tests.support.events import small_program, snapshot_of
-from tests.support.numerics import training
+from tests.support.numerics import numerics, training
 
 _STEPS = 12
 
@@ -34,9 +34,9 @@ def folder(tmp_path: Path) -> Path:
         [
             {
                 **{"read": np.full(4, 10.0), "read_2": np.full(4, 2.0)},
-                **{"gradient_tape/MatMul": _dense(step), "Mul": _dense(step) / 10},
                 # The gradient of the second variable is computed in the first half only.
                 **({"gradient_tape/out": _out(step)} if step < _STEPS // 2 else {}),
+                **{"gradient_tape/MatMul": _dense(step), "Mul": _dense(step) / 10},
             }
             for step in range(_STEPS)
         ],
@@ -58,8 +58,7 @@ def test_each_cell_is_that_of_its_variable_and_step(folder: Path) -> None:
     assert flow.table("gradient_zero_share")[0].tolist() == [0.25] * 12
     assert flow.table("gradient_largest")[0].tolist() == pytest.approx([4 * 0.5**n for n in range(12)])
     assert flow.table("value_norm")[0].tolist() == pytest.approx([20.0] * 12)
-    # The values of the second variable are read twice as often as its gradient is computed.
-    assert flow.table("value_norm")[1, :6].tolist() == pytest.approx([4.0] * 6)
+    assert flow.table("value_norm")[1].tolist() == pytest.approx([4.0] * 12)
     assert flow.table("update_norm")[0].tolist() == pytest.approx((norms[0] / 10).tolist())
     assert np.isnan(flow.table("update_norm")[1]).all()
 
@@ -81,6 +80,42 @@ def test_a_cell_leads_to_the_first_bad_gradient_or_to_the_largest(folder: Path) 
     assert flow.table("gradient_norm")[0].tolist() == pytest.approx(
         [float(np.mean(norms[begin : begin + 4])) for begin in (0, 4, 8)]
     )
+
+
+def _write(folder: Path, calls: list[list[tuple[str, float]]]) -> None:
+    """Writes calls of the training function, each with the ops that it computes and their only element."""
+    with training(folder, []) as recording:
+        for call in calls:
+            for name, value in call:
+                recording.trace("g1", name, numerics([value]))
+            recording.execution("__inference_step_7", graph_id="g1", stack=["f2"])
+
+
+def test_the_gradient_of_a_loop_is_its_last_sum(tmp_path: Path) -> None:
+    out, dense = "gradient_tape/out", "gradient_tape/MatMul"
+    turns = [[(dense, turn + 10.0 * step) for turn in range(1, 4 + step)] for step in range(3)]
+    _write(tmp_path, [[(out, 1.0 + step), *turns[step]] for step in range(3)])
+    flow = _flow(tmp_path)
+    assert (flow.steps, [one.steps for one in flow.variables]) == (3, [3, 3])
+    assert flow.table("gradient_norm").tolist() == [[3.0, 14.0, 25.0], [1.0, 2.0, 3.0]]
+
+
+def test_a_call_of_several_steps_has_a_column_for_each(tmp_path: Path) -> None:
+    out, dense = "gradient_tape/out", "gradient_tape/MatMul"
+    call = [(name, value) for value in (1.0, 2.0) for name in ("read", out, dense, dense, "Mul")]
+    evaluation = [("read", 9.0)]
+    _write(tmp_path, [call, evaluation, call])
+    flow = _flow(tmp_path)
+    assert (flow.steps, flow.num_columns) == (4, 4)
+    for name in ("gradient_norm", "update_norm", "value_norm"):
+        assert flow.table(name)[0].tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_what_no_call_ended_is_a_step_too(tmp_path: Path) -> None:
+    _write(tmp_path, [[("gradient_tape/out", 1.0)]])
+    with training(tmp_path / "open", []) as recording:
+        recording.trace("g1", "gradient_tape/out", numerics([5.0]))
+    assert _flow(tmp_path / "open").table("gradient_norm").tolist() == [[5.0]]
 
 
 def test_a_run_without_variables_has_no_rows(tmp_path: Path) -> None:
