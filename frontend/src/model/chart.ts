@@ -151,3 +151,19 @@ export function lineWords(line: ChartLine): string {
     ...(bad > 0 ? [`${bad} bad`] : []),
   ].join(", ");
 }
+
+/** The numbers of an axis, all in one style; null is left out. */
+export function axisWords(values: readonly (number | null)[]): readonly string[] {
+  const sizes = values.flatMap((value) => (value === null || value === 0 ? [] : [Math.abs(value)]));
+  const most = Math.max(...sizes);
+  const isPlain = sizes.length === 0 || (most < 1e6 && Math.min(...sizes) >= 1e-3);
+  const words = (value: number) =>
+    isPlain
+      ? String(Number(value.toPrecision(6)))
+      : value === 0
+        ? "0"
+        : Number(value.toPrecision(4)).toExponential();
+  return values.map((value) =>
+    value === null ? "" : words(value).replace(/^-/, "−").replace("e-", "e−").replace("e+", "e"),
+  );
+}

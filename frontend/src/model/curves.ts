@@ -27,15 +27,17 @@ export const NUMBER_WORDS: Readonly<Record<string, string>> = {
 
 export type AxisName = keyof typeof AXES;
 
-/** What the horizontal axis may be, by name: its words, and the column of a curve that it is. */
+/** What the horizontal axis may be, by name: its words, the column of a curve that it is, and what is added. */
 export const AXES = {
+  /** Counted from 1, as everywhere on the page. */
   occurrence: {
     title: "occurrence",
     column: "occurrence",
+    offset: 1,
     isTime: false,
-    place: (x: number) => `occurrence ${grouped(x + 1)}`,
+    place: (x: number) => `occurrence ${grouped(x)}`,
   },
-  time: { title: "time", column: "wall_time", isTime: true, place: (x: number) => clock(x) },
+  time: { title: "time", column: "wall_time", offset: 0, isTime: true, place: (x: number) => clock(x) },
 } as const;
 
 /** A curve, and what it is of. */
@@ -87,42 +89,58 @@ function columnOf(curve: Curve, name: string): readonly number[] {
   return Array.from(curve.columns.get(name) ?? []);
 }
 
+/** Where the points of a curve are on an axis. */
+function placesOf(curve: Curve, axis: AxisName): readonly number[] {
+  const { column, offset } = AXES[axis];
+  return columnOf(curve, column).map((value) => value + offset);
+}
+
 /** A curve as a line of a chart, with a band where points stand for several occurrences. */
 export function lineOf(drawn: DrawnCurve, axis: AxisName, look: number): ChartLine {
   const { curve } = drawn;
-  const column = (name: string) => columnOf(curve, name);
   const hasBand = curve.is_reduced && !curve.is_sampled;
   return {
     label: curveName(drawn),
-    x: column(AXES[axis].column),
-    y: column("mean"),
-    low: hasBand ? column("low") : undefined,
-    high: hasBand ? column("high") : undefined,
-    bad: column("bad").map((bad) => bad > 0),
+    x: placesOf(curve, axis),
+    y: columnOf(curve, "mean"),
+    low: hasBand ? columnOf(curve, "low") : undefined,
+    high: hasBand ? columnOf(curve, "high") : undefined,
+    bad: columnOf(curve, "bad").map((bad) => bad > 0),
     look,
   };
 }
 
 /** Where an occurrence is on an axis: at the last point that is not after it; undefined if it is not seen. */
 export function placeOf(curve: Curve, axis: AxisName, occurrence: number): number | undefined {
-  const occurrences = columnOf(curve, "occurrence");
   if (occurrence < curve.begin || occurrence >= curve.end) return undefined;
-  const at = occurrences.findLastIndex((each) => each <= occurrence);
-  return axis === "occurrence" ? occurrence : columnOf(curve, AXES[axis].column)[Math.max(0, at)];
+  if (axis === "occurrence") return occurrence + AXES.occurrence.offset;
+  const at = columnOf(curve, "occurrence").findLastIndex((each) => each <= occurrence);
+  return placesOf(curve, axis)[Math.max(0, at)];
+}
+
+/** A range of occurrences of a tensor. */
+export interface Span {
+  /** The key of its source: another tensor has another range. */
+  readonly of: string;
+  readonly begin: number;
+  readonly end: number;
 }
 
 /** The occurrences of a range of an axis; undefined for less than two. */
 export function spanOf(
-  curve: Curve,
+  { source, curve }: DrawnCurve,
   axis: AxisName,
   { from, to }: { readonly from: number; readonly to: number },
-): { readonly begin: number; readonly end: number } | undefined {
-  const occurrences = columnOf(curve, "occurrence");
-  const places = columnOf(curve, AXES[axis].column);
-  const inside = occurrences.filter((_, i) => (places[i] ?? 0) >= from && (places[i] ?? 0) <= to);
-  const [begin, last] =
-    axis === "occurrence" ? [Math.ceil(from), Math.floor(to)] : [inside[0], inside.at(-1)];
-  if (begin === undefined || last === undefined) return undefined;
-  const span = { begin: Math.max(0, begin), end: Math.min(curve.total, last + 1) };
-  return span.end - span.begin >= 2 ? span : undefined;
+): Span | undefined {
+  const places = placesOf(curve, axis);
+  const inside = columnOf(curve, "occurrence").filter((_, i) => {
+    const place = places[i] ?? Number.NaN;
+    return place >= from && place <= to;
+  });
+  const isCounted = axis === "occurrence";
+  const first = isCounted ? Math.ceil(from) - AXES.occurrence.offset : inside[0];
+  const last = isCounted ? Math.floor(to) - AXES.occurrence.offset : inside.at(-1);
+  if (first === undefined || last === undefined) return undefined;
+  const [begin, end] = [Math.max(0, first), Math.min(curve.total, last + 1)];
+  return end - begin >= 2 ? { of: sourceKey(source), begin, end } : undefined;
 }

@@ -3,6 +3,7 @@ import type { Histories } from "../api/comparison";
 import { executionIndex, graphExecutionIndex } from "../base/ids";
 import { counted, grouped } from "../base/text";
 import { type ChartLine, rangeOf } from "./chart";
+import { AXES } from "./curves";
 import { linkTarget, type Target } from "./neighbourhood";
 
 /** The numbers that a picture can show, the most telling ones first, and their words. */
@@ -48,13 +49,18 @@ export function availableNumbers(histories: Histories): readonly HistoryNumber[]
   );
 }
 
+/** Where the occurrences are on the axis. */
+function placesOf({ columns }: Histories): readonly number[] {
+  return Array.from(columns.get("occurrence") ?? [], (at) => at + AXES.occurrence.offset);
+}
+
 /** A number of both runs; occurrences that differ by more than the tolerance are marked. */
 export function twoLines(
   histories: Histories,
   name: HistoryNumber,
   labels: readonly [string, string],
 ): readonly ChartLine[] {
-  const x = Array.from(histories.columns.get("occurrence") ?? []);
+  const x = placesOf(histories);
   const bad = x.map((_, row) => isApart(histories, row));
   return [
     { label: labels[0], x, y: historyOf(histories, "first", name), bad, look: 0 },
@@ -85,7 +91,7 @@ export function rowTarget({ first, columns }: Histories, row: number): Target {
 
 /** The difference and the tolerance; no lines if nothing differs. */
 export function differenceLines(histories: Histories): readonly ChartLine[] {
-  const x = Array.from(histories.columns.get("occurrence") ?? []);
+  const x = placesOf(histories);
   const above = (name: string) =>
     numbersOf(histories, name).map((value) => (value !== undefined && value > 0 ? value : undefined));
   const difference = above("difference");

@@ -119,7 +119,9 @@ def gradient_flow(snapshot: Snapshot, most: int = 100) -> GradientFlow:
     num_columns = min(length, most)
     names = _in_order(known, cells)
     columns = {
-        f"{kind}_{name}": np.full((len(names), num_columns), np.nan) for kind in OF_VARIABLE for name in _OF_CELL
+        f"{kind}_{name}": np.full((len(names), num_columns), np.nan)
+        for kind in OF_VARIABLE
+        for name in _OF_CELL
     }
     for row, name in enumerate(names):
         for kind in OF_VARIABLE:

@@ -1,6 +1,7 @@
 /** The history of an element of a tensor as a line of a chart. */
 import type { ColumnPage } from "../../api/columns";
 import type { ChartLine } from "../chart";
+import { AXES } from "../curves";
 
 /** The health of a record with NaN or an infinity. */
 const BAD = 2;
@@ -11,7 +12,7 @@ export function historyLine(page: ColumnPage, element: string | undefined): Char
   const [values, health] = [page.columns.get("value"), page.columns.get("health")];
   return {
     label: element ?? "the tensor",
-    x: occurrences,
+    x: occurrences.map((at) => at + AXES.occurrence.offset),
     y: occurrences.map((_, i) => values?.[i]),
     bad: occurrences.map((_, i) => health?.[i] === BAD),
     look: 0,

@@ -59,14 +59,15 @@ function createDrawn(
       const [run, view] = [facts.run.value, valueView.value];
       if (run === undefined || view === undefined || !isSeen(facts, view)) return undefined;
       const sources = unlike([view.historyOf, ...facts.besideCurves.value]);
-      const [number, span] = [facts.curveNumber.value, facts.curveSpan.value];
+      const [number, wanted] = [facts.curveNumber.value, facts.curveSpan.value];
+      const span = wanted?.of === sourceKey(view.historyOf) ? wanted : undefined;
       return { run, sources, number, span, generation: facts.status.value?.generation };
     },
     async ({ run, sources, number, span }, signal) => {
       const draw = (wanted: string | undefined) =>
         Promise.all(
           sources.map(async (source) => {
-            const asked = { number: wanted, ...span, most: POINTS };
+            const asked = { number: wanted, begin: span?.begin, end: span?.end, most: POINTS };
             return { source, curve: await api.curve(run, source, asked, signal) };
           }),
         );
@@ -113,7 +114,6 @@ export function createCurveVerbs(
     openCurve(index: GraphExecutionIndex): void {
       batch(() => {
         void focusGraphExecution(index);
-        facts.curveSpan.value = undefined;
         showValue({ kind: "graph_execution", index });
       });
     },

@@ -1,7 +1,7 @@
 /** What of curves is shown. */
 import { signal } from "@preact/signals";
 import type { CurveSource } from "../../api/curves";
-import type { AxisName } from "../../model/curves";
+import type { AxisName, Span } from "../../model/curves";
 
 export type CurveFacts = ReturnType<typeof createCurveFacts>;
 
@@ -13,7 +13,7 @@ export function createCurveFacts() {
     curveNumber: signal<string | undefined>(undefined),
     curveAxis: signal<AxisName>("occurrence"),
     isCurveLog: signal(false),
-    /** The occurrences that are drawn; undefined for all. */
-    curveSpan: signal<{ readonly begin: number; readonly end: number } | undefined>(undefined),
+    /** The occurrences that are drawn of a tensor; undefined for all. */
+    curveSpan: signal<Span | undefined>(undefined),
   };
 }

@@ -1,10 +1,10 @@
 /** Draws charts with uPlot. It is most of what a chart needs, so it is fetched when the first one is shown. */
 import uPlot from "uplot";
 import styles from "uplot/dist/uPlot.min.css?inline";
-import { shortNumber } from "../../base/text";
 import {
   type Aligned,
   aligned,
+  axisWords,
   type Cell,
   type ChartLine,
   type ChartMark,
@@ -150,8 +150,7 @@ function axesOf(inks: Inks): uPlot.Axis[] {
     grid: { stroke: inks.line, width: 1 },
     ticks: { stroke: inks.line, width: 1, size: 4 },
   };
-  const words = (_: uPlot, values: readonly (number | null)[]) =>
-    values.map((value) => (value === null ? "" : shortNumber(value)));
+  const words = (_: uPlot, values: readonly (number | null)[]) => [...axisWords(values)];
   return [
     { ...common, size: 26, gap: 3 },
     { ...common, size: 58, gap: 4, values: words },
@@ -210,7 +209,7 @@ function drawMarks(plot: uPlot, { lines, marks, now, inks }: PlotSpec): void {
     ctx.stroke();
   };
   ctx.save();
-  for (const { x } of marks) upright(x, inks.range, []);
+  for (const { x } of marks) upright(x, inks.changed, [3, 3]);
   if (now !== undefined) upright(now, inks.focus, [3, 2]);
   ctx.setLineDash([]);
   ctx.strokeStyle = inks.bad;

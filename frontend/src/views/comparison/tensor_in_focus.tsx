@@ -128,7 +128,7 @@ function Curves({ store, histories, name }: CurvesProps) {
         store={store}
         label={`${NUMBER_WORDS[name]} over time`}
         lines={lines}
-        now={histories.occurrence}
+        now={histories.occurrence === undefined ? undefined : histories.occurrence + AXES.occurrence.offset}
         place={AXES.occurrence.place}
         pick={(x) => goTo(store, histories, x)}
         testId="two-curves"
@@ -144,7 +144,7 @@ function Curves({ store, histories, name }: CurvesProps) {
 
 /** Goes to the occurrence at a place of the chart. */
 function goTo({ comparison }: Of<"comparison.goToRow">, histories: Histories, x: number): void {
-  const row = histories.columns.get("occurrence")?.indexOf(x) ?? -1;
+  const row = histories.columns.get("occurrence")?.indexOf(x - AXES.occurrence.offset) ?? -1;
   if (row >= 0) comparison.goToRow(histories, row);
 }
 

@@ -19,6 +19,7 @@ import {
 import type { ValueView } from "../../model/values/view";
 import { Chart } from "../chart/chart";
 import { Choice } from "../choice";
+import { TensorName } from "../numbers";
 import { Button, Failure, Hint, IconButton } from "../panel";
 import type { Takes, With } from "../props";
 
@@ -49,7 +50,7 @@ function Curves({ store, view, curves }: CurvesProps) {
   const { isTime, place } = AXES[axis];
   const number = numberWords(first.curve.number);
   const zoom = (range: { from: number; to: number } | undefined) => {
-    const span = range && spanOf(first.curve, axis, range);
+    const span = range && spanOf(first, axis, range);
     if (range === undefined || span !== undefined) store.zoomCurve(span);
   };
   return (
@@ -107,7 +108,8 @@ function goTo(
 /** Which number, on which axes, and other tensors of the variable. */
 function Tools({ store, view, curves }: CurvesProps) {
   const number = curves[0]?.curve.number ?? "";
-  const span = store.curveSpan.value;
+  const wanted = store.curveSpan.value;
+  const span = wanted?.of === sourceKey(view.historyOf) ? wanted : undefined;
   return (
     <div class="curve-tools line wrap fixed">
       <Choice
@@ -261,7 +263,7 @@ function Row({ store, drawn, line, at, isKept, isShown }: RowProps) {
         scope="row"
         title={[curveName(drawn), curve.tensor.function, curve.tensor.layer].filter(Boolean).join(" · ")}
       >
-        <i class={`curve-key curve-key-${line.look}`} /> {curveName(drawn)}
+        <i class={`curve-key curve-key-${line.look}`} /> <TensorName name={curveName(drawn)} />
       </th>
       <td class="mono">{at === undefined ? "" : valueWords(line, nearestPoint(line, at))}</td>
       <td class="mono">{words(range?.low)}</td>

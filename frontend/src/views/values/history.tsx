@@ -83,6 +83,9 @@ function refAt(page: ColumnPage, ref: ValueRef, occurrence: number): ValueRef | 
     : { kind: ref.kind, index: executionIndex(index), slot: ref.slot };
 }
 
+/** Changes that are told in words. */
+const MOST_MARKS = 4;
+
 /** The element in focus over time, and where the tensor is bad. */
 export function HistoryPart({ store, view }: HistoryProps) {
   const loaded = store.valueHistory.value;
@@ -97,7 +100,7 @@ export function HistoryPart({ store, view }: HistoryProps) {
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (page === undefined || page.total <= 1) return null;
   const go = (x: number) => {
-    const ref = refAt(page, view.ref, x);
+    const ref = refAt(page, view.ref, x - AXES.occurrence.offset);
     if (ref !== undefined) store.showOccurrence(ref);
   };
   return (
@@ -111,14 +114,28 @@ export function HistoryPart({ store, view }: HistoryProps) {
         label={marks.length === 0 ? "History" : `History; ${counted(marks.length, "value")} changed`}
         lines={lines}
         marks={marks}
-        now={view.info.occurrence}
+        now={view.info.occurrence + AXES.occurrence.offset}
         place={AXES.occurrence.place}
         pick={go}
         isSmall={true}
         testId="value-chart"
       />
+      <Marks marks={marks} />
       <Ends page={page} now={view.info.occurrence - page.begin} />
     </figure>
+  );
+}
+
+/** The first changes in words. */
+function Marks({ marks }: { readonly marks: readonly ChartMark[] }) {
+  return (
+    <>
+      {marks.slice(0, MOST_MARKS).map(({ x, words }) => (
+        <p key={x} class="history-changed cut" title={words} data-testid="history-changed">
+          {AXES.occurrence.place(x)}: {words}
+        </p>
+      ))}
+    </>
   );
 }
 
@@ -141,6 +158,9 @@ function changedOn(store: Of<"status">, page: ColumnPage, { ref }: ValueView): r
   return Array.from({ length: page.end - page.begin }, (_, at) => {
     const one = refAt(page, ref, page.begin + at);
     const changes = one === undefined || one.kind === "live" ? [] : changesOf(all, recordOf(one));
-    return { x: page.begin + at, words: changes.length === 0 ? "" : changesText(changes) };
+    return {
+      x: page.begin + at + AXES.occurrence.offset,
+      words: changes.length === 0 ? "" : changesText(changes),
+    };
   }).filter(({ words }) => words !== "");
 }

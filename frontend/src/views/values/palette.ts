@@ -13,6 +13,7 @@ const COLOURS = {
   range: "--selected",
   dim: "--dim",
   bad: "--bad",
+  changed: "--input-tag",
 } as const;
 
 const LINES = ["--line-0", "--line-1", "--line-2", "--line-3", "--line-4", "--line-5"] as const;
