@@ -6,6 +6,7 @@ import { graphExecutionIndex, graphId } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import {
   aligned,
+  axisSplits,
   axisWords,
   type ChartLine,
   lineWords,
@@ -125,6 +126,37 @@ function curve(rows: Readonly<Record<string, readonly number[]>>, fields: Partia
 const SOURCE: ValueRef = { kind: "graph_execution", index: graphExecutionIndex(3) };
 const drawn = (one: Curve): DrawnCurve => ({ source: SOURCE, curve: one });
 
+describe("the numbers of an axis", () => {
+  test("are round, or powers of ten, of any size", () => {
+    expect(axisSplits("linear", 0, 1)).toEqual([0, 0.2, 0.4, 0.6000000000000001, 0.8, 1]);
+    expect(axisSplits("log", 1e-3, 1e3)).toEqual([1e-3, 1e-2, 1e-1, 1, 10, 100, 1000]);
+    expect(axisSplits("log", 1, 1e37).at(-1)).toBeGreaterThan(1e30);
+    expect(axisSplits("log", 2, 7)).toEqual([2, 3, 4, 5, 6, 7]);
+    expect(axisSplits("asinh", -10, 10)).toContain(0);
+    expect(axisSplits("linear", 5, 5)).toEqual([5]);
+  });
+
+  test("are few, in order and inside, whatever the range is", () => {
+    const below = random(11);
+    for (let round = 0; round < 300; round++) {
+      const low = (below(2000) - 1000) * 10 ** (below(60) - 30);
+      const high = low + (1 + below(1000)) * 10 ** (below(60) - 30);
+      for (const scale of ["linear", "log", "asinh"] as const) {
+        if (scale === "log" && low <= 0) continue;
+        const found = axisSplits(scale, low, high);
+        expect(found.length).toBeLessThan(20);
+        expect(
+          found.every(
+            (value) =>
+              value >= low * (1 - Math.sign(low) * 1e-6) && value <= high * (1 + Math.sign(high) * 1e-6),
+          ),
+        ).toBe(true);
+        expect([...found].sort((a, b) => a - b)).toEqual(found);
+      }
+    }
+  });
+});
+
 describe("a curve", () => {
   const four = curve({ mean: [1, 2, 3, 4], bad: [0, 0, 1, 0] });
 
@@ -211,18 +243,22 @@ describe("the flow of gradients", () => {
     ]);
   });
 
+  const step = (column: number) => `step ${column}`;
+
   test("says which gradient vanishes, is 0 or is bad", () => {
-    expect(flowWords(flowMap(vanishing, "gradient_norm"), "gradient_norm")).toBe(
+    expect(flowWords(flowMap(vanishing, "gradient_norm"), "gradient_norm", step)).toBe(
       "The gradient norm of low/kernel is 10,000,000 times smaller than that of out/kernel.",
     );
     const zero = flow({ gradient_norm: [0, 0, 0, 1, 1, 1] });
-    expect(flowWords(flowMap(zero, "gradient_norm"), "gradient_norm")).toBe(
+    expect(flowWords(flowMap(zero, "gradient_norm"), "gradient_norm", step)).toBe(
       "The gradient of low/kernel is 0.",
     );
     const bad = flow({ gradient_norm: [1, 1, 1, 1, 1, 1], gradient_bad: [0, 0, 0, 0, 2, 1] });
-    expect(flowWords(flowMap(bad, "gradient_norm"), "gradient_norm")).toBe("NaN or infinity in out/kernel.");
+    expect(flowWords(flowMap(bad, "gradient_norm"), "gradient_norm", step)).toBe(
+      "NaN or infinity in out/kernel, first in step 1.",
+    );
     const even = flow({ gradient_norm: [1, 1, 1, 3, 3, 3] });
-    expect(flowWords(flowMap(even, "gradient_norm"), "gradient_norm")).toBe(
+    expect(flowWords(flowMap(even, "gradient_norm"), "gradient_norm", step)).toBe(
       "From 1 (low/kernel) to 3 (out/kernel) in the middle of the run.",
     );
   });

@@ -80,7 +80,7 @@ def drawn(page: DebuggerPage, name: str = "curve-chart"):
 def cells(page: DebuggerPage, row: int = 0) -> list[str]:
     """The texts of a row of the table below the chart."""
     return [
-        cell.inner_text().strip()
+        (cell.text_content() or "").strip()
         for cell in page.part("curve-table").locator("tbody tr").nth(row).locator("th, td").all()
     ]
 
@@ -94,7 +94,7 @@ def test_v_on_a_tensor_without_a_kept_value_opens_its_curve(page):
     norms = [norm(step) for step in range(STEPS)]
     assert name == "gradient_tape/MatMul:0" and computed == f"{STEPS} times" and bad == f"✕ {len(BAD)}"
     assert [number(lowest), number(highest), number(last)] == pytest.approx(
-        [min(norms), max(norms), norms[-1]], rel=1e-2
+        [min(norms), max(norms), norms[-1]], rel=1e-3
     )
     expect(page.part("value-occurrence")).to_have_text(f"3 of {STEPS}")
     expect(page.part("value-missing")).to_contain_text("record with keep_values")
@@ -117,7 +117,7 @@ def test_the_keyboard_moves_along_the_curve_and_chooses(page):
     for _ in range(BAD[0]):
         chart.press("ArrowRight")
     expect(words).to_have_text(re.compile(rf"^occurrence {BAD[0] + 1} · .* ✕$"))
-    assert number(cells(page)[1]) == pytest.approx(norm(BAD[0]), rel=1e-2)
+    assert number(cells(page)[1]) == pytest.approx(norm(BAD[0]), rel=1e-3)
     chart.press("End")
     expect(words).to_have_text(re.compile(rf"^occurrence {STEPS} · "))
     chart.press("Enter")
@@ -172,7 +172,7 @@ def test_several_tensors_are_drawn_in_one_chart(page):
     page.click("curve-add-update")
     expect(page.part("curve-table").locator("tbody tr")).to_have_count(2)
     name, _, _, highest, *_ = cells(page, 1)
-    assert name == "dense/kernel · update" and number(highest) == pytest.approx(norm(0) / 10, rel=1e-2)
+    assert name == "dense/kernel · update" and number(highest) == pytest.approx(norm(0) / 10, rel=1e-3)
     page.click("curve-keep")
     page.part("graph-executions-row").nth(0).click()
     page.frame.locator("body").press("v")
@@ -187,7 +187,7 @@ def test_an_element_of_kept_values_has_a_curve(browser, address):
         drawn(page)
         name, _, lowest, highest, _, computed, *_ = cells(page)
         assert (name, computed) == ("Log:0", "3 times")
-        assert number(lowest) == number(highest) == pytest.approx(np.log(2), rel=1e-2)
+        assert number(lowest) == number(highest) == pytest.approx(np.log(2), rel=1e-3)
         page.click("value-tab-picture")
         expect(page.part("value-map")).to_be_visible()
 
@@ -196,7 +196,9 @@ def test_a_vanishing_gradient_is_seen_at_a_glance_and_leads_to_its_curve(browser
     with quiet_page(browser, f"{address}#debugger&p.debugger.run=train") as page:
         page.click("dock-tab-gradients")
         page.part("flow-measure").select_option(label="largest magnitude of the gradient")
-        expect(page.part("flow-words")).to_have_text("NaN or infinity in dense/kernel.")
+        expect(page.part("flow-words")).to_have_text(
+            "NaN or infinity in dense/kernel, first in step 8 of 40."
+        )
         page.part("flow-measure").select_option(label="update over weight")
         expect(page.part("flow-words")).to_contain_text("NaN or infinity")
         flow = page.part("flow-map")
@@ -206,7 +208,7 @@ def test_a_vanishing_gradient_is_seen_at_a_glance_and_leads_to_its_curve(browser
         expect(page.part("flow-place")).to_have_text(re.compile(rf"^dense/kernel · step 1 of {STEPS} · "))
         row = page.part("flow").locator("tbody tr").first
         texts = [cell.inner_text() for cell in row.locator(".flow-number").all()]
-        assert [number(text) for text in texts] == pytest.approx([norm(0), 20.0, norm(0) / 200], rel=1e-2)
+        assert [number(text) for text in texts] == pytest.approx([norm(0), 20.0, norm(0) / 200], rel=1e-3)
         flow.focus()
         flow.press("ArrowRight")
         flow.press("Enter")

@@ -1,5 +1,5 @@
 /** Lines of a chart: their common axis, their scale, the points at a place, and the words for them. */
-import { counted, shortNumber } from "../base/text";
+import { counted, significant } from "../base/text";
 import type { NumberRange } from "./values/grid";
 
 export type Values = readonly (number | undefined)[];
@@ -125,8 +125,9 @@ export function stepOfKey(key: string, points: number): number | undefined {
 /** The place of the cursor after a step along a line. */
 export function stepped(line: ChartLine, from: number | undefined, by: number): number | undefined {
   const last = line.x.length - 1;
+  // Without a cursor, a step to the right comes from the left.
   const at = from === undefined ? undefined : nearestPoint(line, from);
-  const to = at === undefined ? (by > 0 && by < line.x.length ? 0 : last) : at + by;
+  const to = (at ?? (by > 0 ? -1 : last + 1)) + by;
   return line.x[Math.max(0, Math.min(last, to))];
 }
 
@@ -136,8 +137,8 @@ export function valueWords(line: ChartLine, point: number | undefined): string {
   const [value, low, high] = [line.y[point], line.low?.[point], line.high?.[point]];
   if (value === undefined || Number.isNaN(value)) return "–";
   return isKnown(low) && isKnown(high) && low < high
-    ? `${shortNumber(low)} … ${shortNumber(high)}`
-    : shortNumber(value);
+    ? `${significant(low)} … ${significant(high)}`
+    : significant(value);
 }
 
 /** "mean of a: 0.1 to 3 at 40 points, 2 bad", for screen readers. */
@@ -145,11 +146,47 @@ export function lineWords(line: ChartLine): string {
   const range = rangeOf(numbersOf([line]));
   const bad = line.bad?.filter(Boolean).length ?? 0;
   const numbers =
-    range === undefined ? "no finite number" : `${shortNumber(range.low)} to ${shortNumber(range.high)}`;
+    range === undefined ? "no finite number" : `${significant(range.low)} to ${significant(range.high)}`;
   return [
     `${line.label}: ${numbers} at ${counted(line.x.length, "point")}`,
     ...(bad > 0 ? [`${bad} bad`] : []),
   ].join(", ");
+}
+
+/** About so many numbers of an axis. */
+const SPLITS = 6;
+
+/** The numbers that stand on an axis: round ones; on a logarithmic scale, powers of ten. */
+export function axisSplits(scale: Scale, low: number, high: number): readonly number[] {
+  if (scale === "linear") return roundSplits(low, high);
+  const powers = (from: number, to: number) => {
+    const [first, last] = [Math.ceil(Math.log10(from) - 1e-9), Math.floor(Math.log10(to) + 1e-9)];
+    const step = Math.max(1, Math.ceil((last - first) / SPLITS));
+    const found: number[] = [];
+    for (let at = first; at <= last; at += step) found.push(10 ** at);
+    return found;
+  };
+  if (scale === "log") {
+    const found = powers(low, high);
+    return found.length > 1 ? found : roundSplits(low, high);
+  }
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  const sizes = most > 0 ? powers(most / 1e6, most) : [];
+  return [...sizes.map((size) => -size).reverse(), 0, ...sizes].filter(
+    (value) => value >= low && value <= high,
+  );
+}
+
+/** Multiples of 1, 2 or 5 times a power of ten. */
+function roundSplits(low: number, high: number): readonly number[] {
+  const rough = (high - low) / SPLITS;
+  if (!(rough > 0) || !Number.isFinite(rough)) return [low];
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = ([1, 2, 5].find((each) => each * power >= rough) ?? 10) * power;
+  const first = Math.ceil(low / step);
+  const found = Array.from({ length: 2 * SPLITS }, (_, i) => (first + i) * step);
+  // Of numbers that hardly differ, several are the same in floating point.
+  return [...new Set(found)].filter((value) => value >= low && value <= high);
 }
 
 /** The numbers of an axis, all in one style; null is left out. */

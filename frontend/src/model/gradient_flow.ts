@@ -122,10 +122,13 @@ function timesWords(ratio: number): string {
 }
 
 /** What is to be seen at a glance: what is bad, what is 0, and how far the ends are apart. */
-export function flowWords(map: FlowMap, measure: Measure): string {
+export function flowWords(map: FlowMap, measure: Measure, stepOf: (column: number) => string): string {
   const bad = map.rows.filter(({ bad: marks }) => marks.some(Boolean));
-  if (bad.length > 0)
-    return `NaN or infinity in ${bad.length === 1 ? (bad[0]?.title ?? "") : counted(bad.length, "variable")}.`;
+  if (bad.length > 0) {
+    const first = Math.min(...bad.map(({ bad: marks }) => marks.indexOf(true)));
+    const names = bad.length === 1 ? (bad[0]?.title ?? "") : counted(bad.length, "variable");
+    return `NaN or infinity in ${names}, first in ${stepOf(first)}.`;
+  }
   const { title, isShare } = MEASURES[measure];
   const ranked = map.rows
     .flatMap((row) => {

@@ -83,7 +83,7 @@ class GradientFlow(JsonObject):
         plt.imshow(np.log(flow.table("gradient_norm")))
 
     Attributes:
-      variables: The rows, those nearest to the input of the model first.
+      variables: The rows, in the order of the layers of the model.
       steps: The number of steps.
       num_columns: The number of columns.
       columns: Tables of `variables` × `num_columns`, row by row: ``value_norm``, ``value_largest``,
@@ -113,11 +113,12 @@ def gradient_flow(snapshot: Snapshot, most: int = 100) -> GradientFlow:
     """
     known = tensors(snapshot)
     cells: dict[_Member, list[SqlRow]] = defaultdict(list)
-    length = 0
-    for member, part, length, *cell in _cells(snapshot, known, most):
+    rows = _cells(snapshot, known, most)
+    for member, part, _, *cell in rows:
         cells[member].append((part, *cell))
+    length = rows[0][2] if rows else 0
     num_columns = min(length, most)
-    names = _in_order(known, cells)
+    names = _in_order(snapshot, known, cells)
     columns = {
         f"{kind}_{name}": np.full((len(names), num_columns), np.nan)
         for kind in OF_VARIABLE
@@ -163,19 +164,27 @@ def _cells(snapshot: Snapshot, known: RoleTensors, most: int) -> list[SqlRow]:
 
 def _num_steps(cells: Mapping[_Member, list[SqlRow]], name: str) -> int:
     """Return in how many steps the gradient of a variable was computed, or else its value or update."""
-    counts = {kind: sum(count for _, count, *_ in cells.get((name, kind), ())) for kind in OF_VARIABLE}
+    counts = {kind: sum(int(row[1]) for row in cells.get((name, kind), ())) for kind in OF_VARIABLE}
     return counts["gradient"] or max(counts.values())
 
 
-def _in_order(known: RoleTensors, cells: Mapping[_Member, list[SqlRow]]) -> list[str]:
-    """Return the variables, those nearest to the input first, whose gradients are computed last.
+def _in_order(snapshot: Snapshot, known: RoleTensors, cells: Mapping[_Member, list[SqlRow]]) -> list[str]:
+    """Return the variables in the order of the model: as the ops of their layers were made.
 
-    The variables of a layer stay together.
+    The order is that of the graph with the most layers. Variables without a layer there are last.
     """
-    first: dict[str, int] = {}
-    for (name, kind), rows in cells.items():
-        if kind == "gradient":
-            layer = known.layers.get(name, name)
-            first[layer] = min([first.get(layer, rows[0][2]), *(idx for _, _, idx, *_ in rows)])
     names = {name for name, _ in cells}
-    return sorted(names, key=lambda name: (-first.get(known.layers.get(name, name), -1), name))
+    layers = {name: known.layers.get(name, name) for name in names}
+    inner = defaultdict(set)  # a layer, and the layers in it that have variables
+    for layer in layers.values():
+        scopes = layer.split("/")
+        for length in range(1, len(scopes) + 1):
+            inner["/".join(scopes[:length])].add(layer)
+    first: dict[int, dict[str, int]] = defaultdict(dict)
+    for op in snapshot.catalog.ops:
+        # The model as a whole is a layer, too, and says nothing.
+        found = inner.get(op.layer or "", ())
+        for layer in found if len(found) < len({*layers.values()}) or len(found) == 1 else ():
+            first[op.graph].setdefault(layer, op.number)
+    order = max(first.values(), key=len, default={})
+    return sorted(names, key=lambda name: (order.get(layers[name], len(snapshot.catalog.ops)), name))

@@ -4,6 +4,7 @@ import styles from "uplot/dist/uPlot.min.css?inline";
 import {
   type Aligned,
   aligned,
+  axisSplits,
   axisWords,
   type Cell,
   type ChartLine,
@@ -45,6 +46,12 @@ export interface Plotter {
 
 const DASHES: readonly (readonly number[])[] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [1, 4], [14, 4]];
 const BAD = 4;
+/** Pixels from which on a press is a range. */
+const DRAG = 4;
+/** Distances of numbers on an axis: those of uPlot end at 1e16, and numbers that overflow do not. */
+const STEPS = Array.from({ length: 70 }, (_, i) =>
+  [1, 2, 5].map((digit) => Number(`${digit}e${i - 31}`)),
+).flat();
 const DISTRIBUTIONS = { linear: 1, log: 3, asinh: 4 } as const;
 
 export function createPlotter(parent: HTMLElement, events: PlotEvents): Plotter {
@@ -71,6 +78,7 @@ export function createPlotter(parent: HTMLElement, events: PlotEvents): Plotter 
       if (plot === undefined) return;
       if (x === undefined) plot.setCursor({ left: -10, top: -10 }, false);
       else plot.setCursor({ left: plot.valToPos(x, "x"), top: plot.over.clientHeight / 2 }, false);
+      events.hover(x);
     },
     destroy() {
       plot?.destroy();
@@ -120,11 +128,12 @@ function optionsOf(spec: PlotSpec, now: () => PlotSpec, events: PlotEvents): uPl
     bands,
     legend: { show: false },
     scales: { x: { time: spec.isTime }, y: scaleOf(spec) },
-    axes: isSmall ? [{ show: false }, { show: false }] : axesOf(inks),
+    axes: isSmall ? [{ show: false }, { show: false }] : axesOf(spec),
     padding: isSmall ? [4, 4, 4, 4] : [10, 14, 0, 0],
     cursor: {
       y: false,
-      drag: { x: true, y: false, setScale: false },
+      // A click that moved by a pixel is one.
+      drag: { x: true, y: false, setScale: false, click: () => {} },
       points: { size: 7 },
       bind: {
         dblclick: () => () => {
@@ -142,7 +151,7 @@ function scaleOf({ scale, lines }: PlotSpec): uPlot.Scale {
   return scale === "asinh" ? { distr, asinh: smallestOf(lines) } : { distr };
 }
 
-function axesOf(inks: Inks): uPlot.Axis[] {
+function axesOf({ inks, scale }: PlotSpec): uPlot.Axis[] {
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const common = {
     font,
@@ -153,7 +162,13 @@ function axesOf(inks: Inks): uPlot.Axis[] {
   const words = (_: uPlot, values: readonly (number | null)[]) => [...axisWords(values)];
   return [
     { ...common, size: 26, gap: 3 },
-    { ...common, size: 58, gap: 4, values: words },
+    {
+      ...common,
+      ...{ size: 58, gap: 4, values: words },
+      incrs: STEPS,
+      splits: (_, __, low, high) => [...axisSplits(scale, low, high)],
+      filter: (_, splits) => splits,
+    },
   ];
 }
 
@@ -181,11 +196,10 @@ function hooksOf(now: () => PlotSpec, events: PlotEvents): uPlot.Hooks.Arrays {
     setSelect: [
       (plot) => {
         const { left, width } = plot.select;
-        if (width < 4) return;
-        isDragged = true;
         const [from, to] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
         plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        events.zoom(from, to);
+        isDragged = width >= DRAG;
+        if (isDragged) events.zoom(from, to);
       },
     ],
     draw: [(plot) => drawMarks(plot, now())],

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CurveSource, OfVariable } from "../../api/curves";
 import { shown } from "../../base/loaded";
-import { counted, grouped, shortNumber } from "../../base/text";
+import { counted, grouped, significant } from "../../base/text";
 import { type ChartLine, nearestPoint, rangeOf, valueWords } from "../../model/chart";
 import {
   AXES,
@@ -221,9 +221,7 @@ function Legend({ store, curves, lines, at }: LegendProps) {
             <th scope="col">last</th>
             <th scope="col">computed</th>
             <th scope="col">bad</th>
-            <th scope="col">
-              <span class="unseen">remove</span>
-            </th>
+            <td />
           </tr>
         </thead>
         <tbody>
@@ -255,7 +253,7 @@ interface RowProps extends With<"dropCurve" | "goToPoint"> {
 function Row({ store, drawn, line, at, isKept, isShown }: RowProps) {
   const { curve } = drawn;
   const range = rangeOf([...line.y, ...(line.low ?? []), ...(line.high ?? [])]);
-  const words = (value: number | undefined) => (value === undefined ? "–" : shortNumber(value));
+  const words = (value: number | undefined) => (value === undefined ? "–" : significant(value));
   const last = line.y.findLast((value) => value !== undefined && Number.isFinite(value));
   return (
     <tr>

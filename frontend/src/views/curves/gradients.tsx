@@ -69,7 +69,7 @@ function Flow({ store, flow, measures }: FlowProps) {
   };
   return (
     <div class="flow pile short grow" data-testid="flow">
-      <FlowTools map={map} measure={measure} measures={measures} choose={setWanted} />
+      <FlowTools flow={flow} map={map} measure={measure} measures={measures} choose={setWanted} />
       <div
         class="flow-rows scroll short grow"
         role="application"
@@ -89,13 +89,14 @@ function Flow({ store, flow, measures }: FlowProps) {
 }
 
 interface ToolsProps {
+  readonly flow: GradientFlow;
   readonly map: FlowMap;
   readonly measure: Measure;
   readonly measures: readonly Measure[];
   readonly choose: (measure: Measure) => void;
 }
 
-function FlowTools({ map, measure, measures, choose }: ToolsProps) {
+function FlowTools({ flow, map, measure, measures, choose }: ToolsProps) {
   return (
     <div class="flow-tools line wrap fixed">
       <Choice
@@ -106,7 +107,7 @@ function FlowTools({ map, measure, measures, choose }: ToolsProps) {
         testId="flow-measure"
       />
       <strong class="flow-words grow" data-testid="flow-words">
-        {flowWords(map, measure)}
+        {flowWords(map, measure, (column) => stepWords(flow, column))}
       </strong>
       <Scale map={map} measure={measure} />
     </div>

@@ -47,7 +47,7 @@ export function ValueSection({ store }: With<Uses>) {
   return (
     <div class="value-frame slim short" ref={frame} tabIndex={-1} data-testid="value-view">
       <Panel
-        title="Value"
+        title={store.isCurveSeen.value ? "Curve" : "Value"}
         className="value"
         note={view !== undefined && <Head store={store} view={view} />}
         tools={<Tools store={store} view={view} />}
