@@ -23,12 +23,11 @@ import { runTitles, titleOf } from "../src/model/runs";
 import {
   apartWords,
   availableNumbers,
-  differenceCurve,
+  differenceLines,
   historyOf,
-  pictureWords,
   rowInFocus,
   rowTarget,
-  twoCurves,
+  twoLines,
 } from "../src/model/two_histories";
 
 function side(fields: Partial<Side> = {}): Side {
@@ -243,7 +242,6 @@ function histories(columns: Record<string, readonly number[]>, fields: Partial<H
 }
 
 describe("the histories of both runs", () => {
-  const SIZE = { width: 100, height: 30 };
   const both = histories({
     first_index: [3, 8, 13],
     first_mean: [0, 1, 2],
@@ -254,21 +252,11 @@ describe("the histories of both runs", () => {
     first_nan: [0, 0, 0],
   });
 
-  test("are drawn with one scale", () => {
-    const { first, second, range, now } = twoCurves(both, "mean", SIZE);
-    expect(range).toEqual({ low: 0, high: 4 });
-    const ends = (path: string) =>
-      path
-        .split(/[ML]/)
-        .slice(1)
-        .map((point) => point.split("h")[0]);
-    expect(ends(first)).toEqual(["0.0,23.0", "50.0,18.0", "100.0,13.0"]);
-    expect(ends(second)).toEqual(["0.0,23.0", "50.0,13.0", "100.0,3.0"]);
-    expect(now).toBe(50);
-  });
-
-  test("mark the occurrences that differ by more than the tolerance", () => {
-    expect(twoCurves(both, "mean", SIZE).apart.match(/M/g)).toHaveLength(2);
+  test("are a line for each run, with marks where they differ by more than the tolerance", () => {
+    const [first, second] = twoLines(both, "mean", ["a", "b"]);
+    expect(first).toMatchObject({ label: "a", x: [1, 2, 3], y: [0, 1, 2], bad: [false, true, true] });
+    expect(second).toMatchObject({ label: "b", x: [1, 2, 3], y: [0, 2, 4] });
+    expect(second?.look).not.toBe(first?.look);
     expect(apartWords(both)).toBe("2 of 3 occurrences differ by more than the tolerance");
     const thinned = { ...both, total: 900 };
     expect(apartWords(thinned)).toBe(
@@ -288,12 +276,11 @@ describe("the histories of both runs", () => {
     ]);
   });
 
-  test("draw the difference on a logarithmic scale, with gaps where it is 0 or infinite", () => {
-    const { difference, range } = differenceCurve(both, SIZE);
-    expect(difference.match(/[ML]/g)).toEqual(["M"]);
-    expect(range?.low).toBeCloseTo(1e-6, 12);
-    expect(range?.high).toBeCloseTo(0.5, 12);
-    expect(differenceCurve(histories({ difference: [0, 0], tolerance: [1, 1] }), SIZE).range).toBeUndefined();
+  test("have no difference where it is 0 or infinite", () => {
+    const [difference, tolerance] = differenceLines(both);
+    expect(difference?.y).toEqual([undefined, 0.5, Number.POSITIVE_INFINITY]);
+    expect(tolerance?.y).toEqual([1e-6, 1e-6, 1e-6]);
+    expect(differenceLines(histories({ difference: [0, 0], tolerance: [1, 1] }))).toEqual([]);
   });
 
   test("lead from a row to its value, in a graph or outside", () => {
@@ -303,10 +290,5 @@ describe("the histories of both runs", () => {
     expect(rowTarget(both, 2)).toEqual({ kind: "op", graph: "g1", opName: "step/Relu", graphExecution: 13 });
     expect(rowTarget({ ...both, first: EAGER }, 0)).toEqual({ kind: "execution", index: 3 });
     expect(rowTarget(both, 9)).toEqual({ kind: "nowhere" });
-  });
-
-  test("are put into words", () => {
-    expect(pictureWords(both, "mean")).toBe("mean over time: first run 0 to 2, second run 0 to 4");
-    expect(pictureWords(both, "min")).toBe("min over time: first run not recorded, second run not recorded");
   });
 });

@@ -13,13 +13,16 @@ const ROOMS: readonly string[] =
 /** The npm packages that a room may import; the others may import none. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   store: ["@preact/signals"],
-  views: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*", "@tanstack/*"],
+  views: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*", "@tanstack/*", "uplot", "uplot/*"],
 };
 /**
- * Only this file may import the editor, and it may be imported only by `import()`, because it is most of the
- * page's size.
+ * Only these files may import large packages, and they may be imported only by `import()`, because they are
+ * most of the page's size.
  */
-const EDITOR = "views/source_editor";
+const LARGE: readonly (readonly [file: string, packages: RegExp])[] = [
+  ["views/source_editor", /codemirror|lezer/],
+  ["views/chart/plotter", /^uplot/],
+];
 const MOST_LINES = 40;
 
 interface Import {
@@ -114,17 +117,16 @@ describe("the rooms of the front end", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("the editor is fetched only when there is source to show", () => {
-    const editor = imports().filter(({ target }) => /codemirror|lezer/.test(target));
-    expect(editor.every(({ file }) => file === `${EDITOR}.ts`)).toBe(true);
-    const users = imports().filter(({ target }) => target === EDITOR);
-    expect(users.filter(({ lazy }) => lazy)).toHaveLength(1);
-    expect(
-      users.filter(
-        ({ lazy, file }) =>
-          !lazy && !readFileSync(join(SRC, file), "utf8").includes(`import type { SourceEditor }`),
-      ),
-    ).toEqual([]);
+  test.each(LARGE)("%s is fetched only when it is shown", (large, packages) => {
+    const users = imports().filter(({ target }) => packages.test(target));
+    expect(users.length).toBeGreaterThan(0);
+    expect(users.every(({ file }) => file === `${large}.ts`)).toBe(true);
+    const importing = imports().filter(({ target }) => target === large);
+    expect(importing.filter(({ lazy }) => lazy)).toHaveLength(1);
+    const name = large.split("/").at(-1);
+    const isOfTypes = (file: string) =>
+      new RegExp(`import type \\{[^}]*\\} from "\\./${name}"`).test(readFileSync(join(SRC, file), "utf8"));
+    expect(importing.filter(({ lazy, file }) => !lazy && !isOfTypes(file))).toEqual([]);
   });
 
   test("the lists and their package are fetched beside the first answers", () => {

@@ -27,6 +27,8 @@ from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_s
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
+from tb_debugger_plugin.analysis.curves.curve import Curve, Wanted, curve
+from tb_debugger_plugin.analysis.curves.flow import GradientFlow, gradient_flow
 from tb_debugger_plugin.analysis.graph.graphs import op_info
 from tb_debugger_plugin.analysis.lists.filters import RowOrder
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
@@ -417,6 +419,67 @@ class Run:
           UsageError: The name has no slot, and the op has several outputs.
         """
         return [Value(one) for one in self._ask(values_named, tensor, function, graph_id)]
+
+    def curve(
+        self,
+        tensor: str,
+        number: str | None = None,
+        *,
+        of: str | None = None,
+        function: str | None = None,
+        graph_id: str | None = None,
+        most: int | None = None,
+    ) -> Curve:
+        """Return a number of a tensor over its occurrences.
+
+        Use::
+
+            run.curve("dense/kernel", "norm", of="gradient").values
+            run.curve("Log:0", "nan")
+            run.curve("probabilities:0", "[3, 17]")
+
+        A NaN or an infinity does not count in ``norm``, ``mean`` and the like; ``bad`` of the curve says
+        where one was.
+
+        Args:
+          tensor: The name of a tensor or a position, as for :meth:`value`, or the name of a variable. A
+            position stands for all occurrences of its tensor.
+          number: ``"norm"``, ``"mean"``, ``"std"``, ``"rms"``, ``"min"``, ``"max"``, ``"largest"``,
+            ``"zero_share"``, ``"bad"``, ``"nan"``, ``"neg_inf"``, ``"pos_inf"``, ``"zero"``,
+            ``"negative"``, ``"positive"`` or ``"size"``, or an element of kept values such as ``"[3, 17]"``;
+            None (the default) = the first of them that is on record.
+          of: What of a variable: ``"value"``, ``"gradient"`` or ``"update"``; None (the default) = the tensor
+            of this name, or else the value of the variable.
+          function: The name of its graph, or a regular expression; without it, all graphs are looked through.
+          graph_id: The id of its graph, instead.
+          most: How many points there are at most: then each has the lowest, the highest and the mean number
+            of a stretch of occurrences; None (the default) = one point for each occurrence.
+
+        Raises:
+          BadQueryError: There is no such number. It is a ``ValueError``.
+          NotFoundError: There is no such tensor and no such variable. It is a ``LookupError``.
+          UsageError: The name has no slot, and the op has several outputs. It is a ``ValueError``.
+        """
+        places = {"of": of, "function": function, "graph_id": graph_id}
+        return self._ask(curve, tensor, Wanted(number, most), **places)
+
+    def gradient_flow(self, *, most: int = 100) -> GradientFlow:
+        """Return gradients, weights and updates of each variable over the steps of the training.
+
+        Use::
+
+            flow = run.gradient_flow()
+            flow.table("gradient_norm")[-1]
+
+        Args:
+          most: How many columns the tables have at most; the default is 100. A cell of a longer training is
+            the mean of several steps.
+
+        Returns:
+          The variables in the order of the model, and tables of numbers; without variables if none has a
+          gradient on record.
+        """
+        return self._ask(gradient_flow, most)
 
     def graphs(self) -> list[Graph]:
         """Return the graphs that were recorded.

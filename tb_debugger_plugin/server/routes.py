@@ -23,6 +23,8 @@ from tb_debugger_plugin.analysis.calls import steps
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
+from tb_debugger_plugin.analysis.curves.curve import OF_VARIABLE, Curve, Wanted, curve, curve_at
+from tb_debugger_plugin.analysis.curves.flow import gradient_flow
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.export import FORMATS, MOST_ROWS, write_rows
@@ -58,6 +60,11 @@ _MAX_GROUPS: Final = 10_000
 #: Bytes of a file that are sent at once.
 _CHUNK: Final = 1_000_000
 _LISTS: Final = ("executions", "graph_executions")
+#: Points of a curve, and columns of a table of gradients.
+_POINTS: Final = 1000
+_MAX_POINTS: Final = 10_000
+_FLOW_COLUMNS: Final = 100
+_MAX_FLOW_COLUMNS: Final = 500
 
 
 def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
@@ -389,6 +396,42 @@ def _find(snapshot: Snapshot, query: Query) -> Answer:
     return search.find(snapshot, query.text("text"), query.bounded("limit", 1, search.MAX_FOUND, 50))
 
 
+def _curve(snapshot: Snapshot, query: Query) -> Columnar:
+    begin, end = query.optional_integer("begin"), query.optional_integer("end")
+    wanted = Wanted(
+        query.optional_text("number") or None,
+        query.bounded("most", 1, _MAX_POINTS, _POINTS),
+        *(0 if begin is None else begin, -1 if end is None else end),
+    )
+    found = _curve_of(snapshot, query, wanted)
+    return Columnar({"generation": snapshot.generation, **found.to_json()}, found.columns)
+
+
+def _curve_of(snapshot: Snapshot, query: Query, wanted: Wanted) -> Curve:
+    tensor = query.optional_text("tensor")
+    if not tensor:
+        return curve_at(
+            snapshot,
+            wanted,
+            graph_execution=query.optional_position("graph_execution"),
+            execution=query.optional_position("execution"),
+            slot=query.optional_position("slot") or 0,
+        )
+    return curve(
+        snapshot,
+        tensor,
+        wanted,
+        of=query.optional_choice("of", tuple(OF_VARIABLE)),
+        function=query.optional_text("function") or None,
+        graph_id=query.optional_text("graph_id") or None,
+    )
+
+
+def _gradient_flow(snapshot: Snapshot, query: Query) -> Columnar:
+    found = gradient_flow(snapshot, query.bounded("most", 1, _MAX_FLOW_COLUMNS, _FLOW_COLUMNS))
+    return Columnar({"generation": snapshot.generation, **found.to_json()}, found.columns)
+
+
 @contextlib.contextmanager
 def _both(viewer: Viewer, query: Query) -> Iterator[tuple[Snapshot, Snapshot]]:
     library = viewer.run_library
@@ -456,6 +499,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/inputs_of": _of_run(_inputs_of),
     "/neighbours": _of_run(_neighbours),
     "/find": _of_run(_find),
+    "/curve": _of_run(_curve),
+    "/gradient_flow": _heavy("/gradient_flow", _gradient_flow),
     "/values": values.of_value(values.numbers),
     "/values/info": values.of_value(values.info),
     "/values/text": values.of_value(values.text),

@@ -95,19 +95,19 @@ class _Recorded:
     """A recorded value with its occurrences."""
 
     def __init__(self, value: RecordedValue) -> None:
-        self._value = value
+        self._occurrences = occurrences.of_value(value)
         self.name, self.index, self.shape = value.name, value.index, value.shape
         self.generation = value.snapshot.generation
         self.elements, self.to_json = value.elements, value.to_json
 
     def count(self) -> tuple[int, int]:
-        return occurrences.count(self._value)
+        return self._occurrences.count(before=self.index)
 
     def page(self, positions: Range) -> Columns:
-        return occurrences.page(self._value, positions)
+        return self._occurrences.columns({}, positions)
 
     def element_of_each(self, columns: Columns, indices: tuple[Index, ...]) -> npt.NDArray[Any]:
-        return occurrences.element_of_each(self._value, columns, indices)
+        return self._occurrences.elements(columns, indices)
 
 
 @contextlib.contextmanager

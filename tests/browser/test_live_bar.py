@@ -304,7 +304,7 @@ def test_without_a_program_the_page_is_as_before_and_says_how_one_is_joined(brow
         page.await_first_cause()
         assert page.frame.locator(".sections").bounding_box()["y"] - _top(page) == 28
         expect(page.part("live-bar")).to_have_count(0)
-        expect(page.part("dock-tab-recording")).to_have_count(0)
+        expect(page.part("dock-tab-breakpoints")).to_have_count(0)
         expect(page.frame.locator(".cm-break-gutter")).to_have_count(0)
         expect(page.part("op-breakpoint")).to_have_count(0)
         page.part("live-open").click()

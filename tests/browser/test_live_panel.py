@@ -275,9 +275,10 @@ def test_watched_tensors_are_drawn_while_the_program_runs(opened):
     page.click("dock-tab-curves")
     program.run_calls(20)
     picture = page.part("live-curve")
-    expect(picture).to_have_attribute("aria-label", re.compile("x:0 in loss: mean from .* last 24.5"))
+    expect(picture).to_have_attribute("aria-label", re.compile(r"^mean\. x:0 in loss: .* at \d+ points"))
+    expect(page.part("live-watched")).to_contain_text("last 24.5")
     page.part("curve-number").select_option(label="max − min")
-    expect(picture).to_have_attribute("aria-label", re.compile("range from 11 to 11"))
+    expect(picture).to_have_attribute("aria-label", re.compile(r"^max − min\. x:0 in loss: 11 to 11 at"))
     page.click("live-unwatch")
     expect(page.part("dock-curves")).to_contain_text("No tensor is watched.")
     assert len(program.state().watched) == 0

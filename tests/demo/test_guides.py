@@ -18,6 +18,7 @@ _PROGRAMS = {
     "techniques": 8,
     "samples": 3,
     "gradient-norms": 3,
+    "curves": 2,
     "mixed-precision": 2,
     "distribute": 1,
     "long-trainings": 1,

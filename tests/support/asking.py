@@ -44,7 +44,6 @@ HOSTILE: Final = (
 PARAMETERS: Final = (
     *(
         "run",
-        "by",
         "begin",
         "end",
         "alert_type",
@@ -63,7 +62,7 @@ PARAMETERS: Final = (
     *("slicing", "slot", "rows", "columns", "row", "column", "bins", "low", "high", "part"),
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
-    *("other", "tolerance", "most"),
+    *("other", "tolerance", "most", "number", "of"),
     *("file", "stack", "with", "by", "format", "call"),
 )
 
@@ -117,6 +116,8 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/inputs_of": lambda facts: {"graph_execution": facts.trace},
     "/neighbours": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name, "hops": 9},
     "/find": lambda facts: {"text": "l"},
+    "/curve": lambda facts: {"tensor": facts.op_name, "number": "nan", "most": 3},
+    "/gradient_flow": lambda facts: {"most": 2},
     "/values": lambda facts: {"graph_execution": facts.trace},
     "/values/info": lambda facts: {"graph_execution": facts.trace},
     "/values/text": lambda facts: {"graph_execution": facts.trace},
@@ -130,7 +131,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
 #: The status of routes where there are no elements, no program, no description of the op, or no alert.
 _OF_NOTHING: Final = {
     **dict.fromkeys(("/values", "/values/text", "/values/summary", "/values/npy"), 404),
-    **dict.fromkeys(("/live/tensors", "/live/paused", "/compare/histories"), 404),
+    **dict.fromkeys(("/live/tensors", "/live/paused", "/compare/histories", "/curve"), 404),
     "/alerts/explained": 400,
 }
 #: More queries for some of the routes.
@@ -163,6 +164,8 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/neighbours", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/find", lambda facts: {"text": f"{facts.op_name}:0"}),
+    ("/curve", lambda facts: {"graph_execution": facts.trace, "number": "[...]", "most": 2}),
+    ("/curve", lambda facts: {"execution": facts.execution, "begin": 0}),
     ("/values", lambda facts: {"execution": facts.execution, "rows": 3, "columns": 2}),
     ("/values/info", lambda facts: {"execution": facts.execution}),
     ("/values/history", lambda facts: {"execution": facts.execution, "slicing": "..."}),

@@ -4,6 +4,7 @@ import * as answers from "./answers";
 import { list, record, text, tuple } from "./check";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import { comparisonRoutes } from "./comparison";
+import { curveRoutes } from "./curves";
 import { address, type Client } from "./fetch";
 import { liveRoutes } from "./live";
 import { ruleRoutes } from "./rules";
@@ -53,6 +54,7 @@ export function makeApi(client: Client) {
     ...liveRoutes(client),
     ...ruleRoutes(client),
     ...comparisonRoutes(client),
+    ...curveRoutes(client),
   };
 }
 

@@ -53,7 +53,9 @@ const READERS = {
   value: readRef,
   slicing: String,
   swapped: isTrue,
-  tab: oneOf("table"),
+  tab: oneOf("table", "curve"),
+  /** The number that is drawn of its tensor. */
+  number: String,
   part: oneOf(...PARTS),
 };
 
@@ -74,7 +76,7 @@ export function readLink(hash: string): Link {
   const link: Link = Object.fromEntries(parts.filter(([, value]) => value !== undefined));
   if (link.value !== undefined) return link;
   // Without a value there is no view of one.
-  const { slicing: _, swapped: __, tab: ___, part: ____, ...rest } = link;
+  const { slicing: _, swapped: __, tab: ___, part: ____, number: _____, ...rest } = link;
   return rest;
 }
 

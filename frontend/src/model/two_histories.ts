@@ -1,10 +1,10 @@
-/** The histories of a tensor in two runs as paths of pictures with one scale, and their difference over time. */
+/** The histories of a tensor in two runs as lines of a chart, and their difference over time. */
 import type { Histories } from "../api/comparison";
 import { executionIndex, graphExecutionIndex } from "../base/ids";
-import { counted, grouped, significant } from "../base/text";
-import { type CurveSize, marksOf, pathOf, placeOf, rangeOf, xOf } from "./curve_paths";
+import { counted, grouped } from "../base/text";
+import { type ChartLine, rangeOf } from "./chart";
+import { AXES } from "./curves";
 import { linkTarget, type Target } from "./neighbourhood";
-import type { NumberRange } from "./values/grid";
 
 /** The numbers that a picture can show, the most telling ones first, and their words. */
 export const NUMBER_WORDS = {
@@ -49,29 +49,23 @@ export function availableNumbers(histories: Histories): readonly HistoryNumber[]
   );
 }
 
-export interface TwoCurves {
-  readonly first: string;
-  readonly second: string;
-  /** Marks at the lower edge for occurrences that differ by more than the tolerance. */
-  readonly apart: string;
-  /** Of both curves; undefined without any number. */
-  readonly range: NumberRange | undefined;
-  /** How far to the right the occurrence in focus is; undefined if it has no partner. */
-  readonly now: number | undefined;
+/** Where the occurrences are on the axis. */
+function placesOf({ columns }: Histories): readonly number[] {
+  return Array.from(columns.get("occurrence") ?? [], (at) => at + AXES.occurrence.offset);
 }
 
-export function twoCurves(histories: Histories, name: HistoryNumber, size: CurveSize): TwoCurves {
-  const [first, second] = [historyOf(histories, "first", name), historyOf(histories, "second", name)];
-  const range = rangeOf([...first, ...second]);
-  const place = range && placeOf(range, first.length, size);
-  const now = rowInFocus(histories);
-  return {
-    first: place === undefined ? "" : pathOf(first, place),
-    second: place === undefined ? "" : pathOf(second, place),
-    apart: marksOf(first.length, (i) => isApart(histories, i), size),
-    range,
-    now: now === undefined ? undefined : xOf(now, first.length, size.width),
-  };
+/** A number of both runs; occurrences that differ by more than the tolerance are marked. */
+export function twoLines(
+  histories: Histories,
+  name: HistoryNumber,
+  labels: readonly [string, string],
+): readonly ChartLine[] {
+  const x = placesOf(histories);
+  const bad = x.map((_, row) => isApart(histories, row));
+  return [
+    { label: labels[0], x, y: historyOf(histories, "first", name), bad, look: 0 },
+    { label: labels[1], x, y: historyOf(histories, "second", name), look: 3 },
+  ];
 }
 
 /** Whether an occurrence differs by more than the tolerance. */
@@ -95,29 +89,17 @@ export function rowTarget({ first, columns }: Histories, row: number): Target {
     : linkTarget({ ...first, graph_execution_index: graphExecutionIndex(index) });
 }
 
-export interface DifferenceCurve {
-  /** The difference, on a logarithmic scale; nothing where the runs are equal. */
-  readonly difference: string;
-  readonly tolerance: string;
-  /** Of both; undefined if nothing differs. */
-  readonly range: NumberRange | undefined;
-}
-
-export function differenceCurve(histories: Histories, size: CurveSize): DifferenceCurve {
-  const logarithms = (name: string) => numbersOf(histories, name).map(exponent);
-  const [difference, tolerance] = [logarithms("difference"), logarithms("tolerance")];
-  const isAny = difference.some((value) => value !== undefined);
-  const range = isAny ? rangeOf([...difference, ...tolerance]) : undefined;
-  const place = range && placeOf(range, difference.length, size);
-  return {
-    difference: place === undefined ? "" : pathOf(difference, place),
-    tolerance: place === undefined ? "" : pathOf(tolerance, place),
-    range: range && { low: 10 ** range.low, high: 10 ** range.high },
-  };
-}
-
-function exponent(value: number | undefined): number | undefined {
-  return value === undefined || value <= 0 || !Number.isFinite(value) ? undefined : Math.log10(value);
+/** The difference and the tolerance; no lines if nothing differs. */
+export function differenceLines(histories: Histories): readonly ChartLine[] {
+  const x = placesOf(histories);
+  const above = (name: string) =>
+    numbersOf(histories, name).map((value) => (value !== undefined && value > 0 ? value : undefined));
+  const difference = above("difference");
+  if (rangeOf(difference) === undefined) return [];
+  return [
+    { label: "difference", x, y: difference, look: 1 },
+    { label: "tolerance", x, y: above("tolerance"), look: 2 },
+  ];
 }
 
 /** "3 of 12 occurrences differ by more than the tolerance"; of a long history, of those that are shown. */
@@ -135,13 +117,4 @@ export function apartWords(histories: Histories): string {
 /** How many occurrences are shown. */
 export function rowCount({ columns }: Histories): number {
   return columns.get("occurrence")?.length ?? 0;
-}
-
-/** What the picture shows, for screen readers. */
-export function pictureWords(histories: Histories, name: HistoryNumber): string {
-  const words = (which: Which) => {
-    const range = rangeOf(historyOf(histories, which, name));
-    return range === undefined ? "not recorded" : `${significant(range.low)} to ${significant(range.high)}`;
-  };
-  return `${NUMBER_WORDS[name]} over time: first run ${words("first")}, second run ${words("second")}`;
 }

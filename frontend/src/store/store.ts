@@ -10,7 +10,9 @@ import { createRules } from "./alerts/rules";
 import { createAlertFacts, createAlertKeeping, createAlertVerbs, createOriginVerbs } from "./alerts/verbs";
 import { browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
 import { createComparison } from "./comparison/comparison";
-import { createDock } from "./dock/dock";
+import { createCurves, createCurveVerbs } from "./curves/curves";
+import { createCurveFacts } from "./curves/facts";
+import { createDock, type Dock } from "./dock/dock";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
@@ -37,7 +39,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   const dock = createDock();
   const deps: Deps<Facts> = { api, facts, activity };
   const { follow, ...lists } = createRunLists(deps);
-  const derived = createDerived(deps);
+  const derived = createDerived(deps, dock);
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
   const verbs = createVerbs(verbDeps, choice);
@@ -119,10 +121,11 @@ function focusFirst({ facts, alertList }: VerbDeps, verbs: Verbs): () => void {
   });
 }
 
-function createDerived(deps: Deps<Facts>) {
+function createDerived(deps: Deps<Facts>, dock: Dock) {
   const byKey = createByKey(deps);
   const structure = createStructure(deps, byKey);
   const origins = createOrigins(deps, byKey, structure);
+  const values = createValues(deps, byKey);
   return {
     ...structure,
     ...createGraphs(deps, byKey, structure.opInfo, structure.executionData),
@@ -133,7 +136,8 @@ function createDerived(deps: Deps<Facts>) {
     ...createSessionRuns(deps, byKey),
     ...createTables(deps, byKey),
     ...createPositions(deps, byKey, structure),
-    ...createValues(deps, byKey),
+    ...values,
+    ...createCurves(deps, byKey, values.valueView, dock),
   };
 }
 
@@ -151,6 +155,7 @@ function createVerbs(deps: AllDeps, choice: Choice) {
     ...focus,
     ...filters,
     ...values,
+    ...createCurveVerbs(facts, focus, values),
     ...createHistoryVerbs(deps, choice),
     ...createOriginVerbs(facts, focus),
     ...createAlertVerbs(deps, choice),
@@ -167,5 +172,6 @@ function createFacts(): Facts {
     ...createFocusFacts(),
     ...createAlertFacts(),
     ...createValueFacts(),
+    ...createCurveFacts(),
   };
 }

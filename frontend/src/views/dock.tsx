@@ -25,6 +25,12 @@ export interface DockPanel {
 
 /** All panels, in the order of their tabs. */
 const PANELS: readonly DockPanel[] = [
+  {
+    name: "gradients",
+    title: "Gradients",
+    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    View: lazy(async () => (await import("./curves/gradients")).GradientsPanel),
+  },
   ...PROGRAM_PANELS,
   {
     name: "comparison",

@@ -3,6 +3,7 @@ import type { ComponentChildren, FunctionComponent } from "preact";
 import { useState } from "preact/hooks";
 import { sentence } from "../base/loaded";
 import { useChange } from "./hooks";
+import { Failure, Hint } from "./panel";
 import type { With } from "./props";
 
 /**
@@ -12,7 +13,7 @@ import type { With } from "./props";
  */
 export function lazy<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
-  waiting: (failure: string | undefined) => ComponentChildren = () => null,
+  waiting: (failure: string | undefined) => ComponentChildren = loadingOr,
 ): FunctionComponent<P & With<"track">> {
   let View: FunctionComponent<P> | undefined;
   return function Lazy(props) {
@@ -30,4 +31,9 @@ export function lazy<P extends object>(
     }, []);
     return View === undefined ? <>{waiting(failure)}</> : <View {...props} />;
   };
+}
+
+function loadingOr(failure: string | undefined): ComponentChildren {
+  if (failure === undefined) return <Hint>Loading …</Hint>;
+  return <Failure message={`This part could not be loaded. ${failure}`} />;
 }

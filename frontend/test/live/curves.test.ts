@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { expressionOfChange } from "../../src/model/live/changes";
-import { type CurvePoint, liveCurve } from "../../src/model/live/curves";
+import { type CurvePoint, liveLine } from "../../src/model/live/curves";
 
-const SIZE = { width: 100, height: 50 };
 const point = (call: number, numbers: Record<string, number | undefined>): CurvePoint => ({
   call,
   numbers: Object.entries(numbers).map(([name, value]) => ({ name, value })),
@@ -12,21 +11,17 @@ describe("a live curve", () => {
   const points = [point(0, { min: -1, mean: 0, max: 1 }), point(1, { min: 0, mean: 2, max: 3 })];
 
   test("has the mean between min and max", () => {
-    const { line, band, range, last } = liveCurve(points, "mean", SIZE);
-    expect(range).toEqual({ low: -1, high: 3 });
-    expect(last).toBe(2);
-    expect(line).toBe("M0.0,33.0h0.01L100.0,13.0");
-    expect(band).toBe("M0.0,23.0L100.0,3.0L100.0,33.0L0.0,43.0Z");
+    const line = liveLine("a", points, "mean");
+    expect(line).toMatchObject({ label: "a", x: [0, 1], y: [0, 2], low: [-1, 0], high: [1, 3] });
   });
 
   test("of another number has no band", () => {
-    const { band, range } = liveCurve(points, "range", SIZE);
-    expect([band, range]).toEqual(["", { low: 2, high: 3 }]);
+    expect(liveLine("a", points, "range")).toMatchObject({ y: [2, 3], low: undefined, high: undefined });
   });
 
-  test("is broken where the number is not known", () => {
+  test("has no number where it is not known", () => {
     const gap = [...points, point(2, {}), point(3, { mean: 1 })];
-    expect(liveCurve(gap, "mean", SIZE).line.match(/M/g)).toHaveLength(2);
+    expect(liveLine("a", gap, "mean").y).toEqual([0, 2, undefined, 1]);
   });
 
   test("marks the times with NaN or infinity", () => {
@@ -35,12 +30,7 @@ describe("a live curve", () => {
       point(1, { nan: 1 }),
       point(2, { ninf: 0, pinf: 2 }),
     ];
-    expect(liveCurve(bad, "mean", SIZE).bad).toBe("M35.0,46h30.0v4h-30.0zM70.0,46h30.0v4h-30.0z");
-  });
-
-  test("without any number is empty", () => {
-    const { line, band, range, last } = liveCurve([], "mean", SIZE);
-    expect([line, band, range, last]).toEqual(["", "", undefined, undefined]);
+    expect(liveLine("a", bad, "mean").bad).toEqual([false, true, true]);
   });
 });
 

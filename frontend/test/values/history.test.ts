@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { decodeColumns } from "../../src/api/columns";
-import { historyCurve } from "../../src/model/values/history";
+import { historyLine } from "../../src/model/values/history";
 import { typedNumber } from "../../src/model/values/view";
 import { encodeColumns } from "../encode";
 
@@ -19,21 +19,14 @@ function curve(values: readonly (number | undefined)[]) {
     value: { type: "f64" },
   } as const;
   const page = decodeColumns(encodeColumns(types, rows, { generation: 1, begin: 0, total: rows.length }));
-  return historyCurve(page, 100, 50);
+  return historyLine(page, "[0]");
 }
 
-const parts = (path: string, letter: string) => path.split(letter).length - 1;
-
-test("the curve of an element breaks where it is not finite or not kept", () => {
-  const { line, range, notFinite, bad, good } = curve([1, 5, Number.NaN, 3, undefined, 2]);
-  expect(range).toEqual({ low: 1, high: 5 });
-  expect(parts(line, "M")).toBe(3);
-  expect(parts(notFinite, "M")).toBe(1);
-  expect([parts(bad, "M"), parts(good, "M")]).toEqual([1, 5]);
-});
-
-test("an element without a finite value has no curve", () => {
-  expect(curve([Number.NaN, undefined])).toMatchObject({ line: "", range: undefined });
+test("the line of an element has a gap where it is not kept, and a mark where it is bad", () => {
+  const { x, y, bad } = curve([1, 5, Number.NaN, 3, undefined, 2]);
+  expect(x).toEqual([1, 2, 3, 4, 5, 6]);
+  expect(y).toEqual([1, 5, Number.NaN, 3, Number.NaN, 2]);
+  expect(bad).toEqual([false, false, true, false, false, false]);
 });
 
 test.each([

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.curves.curve import Curve, Wanted, curve_at
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
@@ -45,38 +46,6 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
-class Point:
-    """Consecutive occurrences of a tensor.
-
-    Attributes:
-      first: Position of the first of them among all occurrences.
-      bad: The most NaN and infinities that one of them has; None when they were not counted.
-      is_bad: Whether one of them has any.
-      largest: Their largest finite magnitude; None when it was not measured.
-    """
-
-    first: int
-    bad: int | None
-    is_bad: bool
-    largest: float | None
-
-
-@dataclass(frozen=True)
-class TensorHistory:
-    """The occurrences of a tensor of the chain.
-
-    Attributes:
-      name: Name of the tensor.
-      count: How many occurrences there are.
-      points: In the order of time.
-    """
-
-    name: str
-    count: int
-    points: list[Point]
-
-
-@dataclass(frozen=True)
 class Report:
     """What a report holds.
 
@@ -86,7 +55,7 @@ class Report:
       origins: The most important one first.
       num_origins: How many there are.
       excerpts: The lines around the first origin.
-      histories: Of the tensors of its chain.
+      histories: The largest magnitude of the tensors of its chain, over time.
       alerts: Title of each rule with alerts, and how many.
       verdict: What is to be said of the run.
     """
@@ -96,7 +65,7 @@ class Report:
     origins: list[Origin]
     num_origins: int
     excerpts: list[Excerpt]
-    histories: list[TensorHistory]
+    histories: list[Curve]
     alerts: list[tuple[str, int]]
     verdict: RunVerdict
 
@@ -145,32 +114,17 @@ def _texts(file: Json) -> dict[int, str]:
     }
 
 
-def _histories(snapshot: Snapshot, chain: list[Link]) -> list[TensorHistory]:
+def _histories(snapshot: Snapshot, chain: list[Link]) -> list[Curve]:
     """Return the histories of the tensors nearest to the birth."""
-    found: dict[tuple[str | None, str], TensorHistory] = {}
+    found: dict[tuple[str | None, str], Curve] = {}
     for link in reversed(chain):
         if link.graph_execution_index is None or link.op_name is None or len(found) == _MAX_HISTORIES:
             continue
         key = (link.graph_id, f"{link.op_name}:{link.output_slot}")
         if key not in found:
-            found[key] = _history(snapshot, key[1], link.graph_execution_index)
+            wanted = Wanted("largest", _MAX_POINTS)
+            found[key] = curve_at(snapshot, wanted, graph_execution=link.graph_execution_index)
     return list(found.values())
-
-
-def _history(snapshot: Snapshot, name: str, trace: int) -> TensorHistory:
-    rows = snapshot.rows(
-        "WITH o AS (SELECT row_number() OVER (ORDER BY idx) - 1 AS n, count(*) OVER () AS total, health,"
-        ' nan + pos_inf + neg_inf AS bad, greatest(abs("min"), abs("max")) AS largest'
-        " FROM graph_executions WHERE site = (SELECT site FROM graph_executions WHERE idx = ?))"
-        " SELECT min(n), max(bad), max(health) = 2, max(largest) FILTER (isfinite(largest)), any_value(total)"
-        " FROM o GROUP BY n * least(total, ?) // total ORDER BY 1",
-        [trace, _MAX_POINTS],
-    )
-    points = [
-        Point(first, None if bad is None else int(bad), bool(is_bad), largest)
-        for first, bad, is_bad, largest, _ in rows
-    ]
-    return TensorHistory(name, rows[0][4] if rows else 0, points)
 
 
 _LABELS: Final = {

@@ -9,12 +9,13 @@ import math
 from html import escape
 from typing import Final
 
+import numpy as np
+
+from tb_debugger_plugin.analysis.curves.curve import Curve
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.report.facts import (
     Excerpt,
-    Point,
     Report,
-    TensorHistory,
     chain_of,
     facts_of,
     label,
@@ -24,42 +25,31 @@ from tb_debugger_plugin.analysis.report.facts import (
 )
 from tb_debugger_plugin.events.printable import printable
 
-# Draws the history of a tensor as a small SVG: its largest magnitude, and where it is bad.
-#
-# Takes a history. Returns markup that holds numbers only.
-
 _WIDTH: Final = 320
 _HEIGHT: Final = 48
 
 
-def drawing(history: TensorHistory) -> str:
-    """Return the SVG of a history: a bar where it is bad, a line for its largest magnitude.
+def drawing(history: Curve) -> str:
+    """Return the SVG of a curve: a bar where it is bad, as high as often, and a line for the number.
 
-    Args:
-      history: The history.
+    It holds numbers only.
     """
-    step = _WIDTH / max(1, len(history.points))
+    step = _WIDTH / max(1, len(history))
+    shares = history.columns["bad"] / history.columns["count"]
     bars = "".join(
         f'<rect class="bar" x="{i * step:.1f}" y="{_HEIGHT - height:.1f}" width="{max(step, 1):.1f}"'
         f' height="{height:.1f}"/>'
-        for i, height in enumerate(_heights(history.points))
+        for i, height in enumerate(np.where(shares > 0, _HEIGHT * np.maximum(0.2, shares), 0).tolist())
         if height > 0
     )
-    line = _line(history.points, step)
+    line = _line(history.columns["high"].tolist(), step)
     path = f'<polyline class="line" points="{line}"/>' if line else ""
     return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="History">{bars}{path}</svg>'
 
 
-def _heights(points: list[Point]) -> list[float]:
-    """Return the height of each bar: in proportion to the number of bad elements where they were counted."""
-    most = max((point.bad or 0 for point in points), default=0)
-    shares = [(point.bad or most) / most if most else 1.0 for point in points]
-    return [_HEIGHT * max(0.2, share) * point.is_bad for share, point in zip(shares, points, strict=True)]
-
-
-def _line(points: list[Point], step: float) -> str:
+def _line(numbers: list[float], step: float) -> str:
     """Return the corners of the line, on a logarithmic scale."""
-    known = [(i, math.log10(point.largest)) for i, point in enumerate(points) if point.largest]
+    known = [(i, math.log10(number)) for i, number in enumerate(numbers) if number > 0]
     if len(known) < 2:
         return ""
     low, high = min(y for _, y in known), max(y for _, y in known)
@@ -171,7 +161,7 @@ def _histories(report: Report) -> str:
     if not report.histories:
         return ""
     rows = "".join(
-        f"<tr><td>{_text(one.name)}<br><span class=dim>{one.count:,} values</span></td>"
+        f"<tr><td>{_text(one.tensor.name)}<br><span class=dim>{one.total:,} values</span></td>"
         f"<td>{drawing(one)}</td></tr>"
         for one in report.histories
     )

@@ -1,114 +1,147 @@
 """The occurrences of a tensor: the same output of the same op, each time that it was computed.
 
-Takes a recorded value and returns the positions of its occurrences, as pages with columns.
+Takes a recorded value, or the sites of a tensor, and returns its occurrences in the order of time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from tb_debugger_plugin.analysis.snapshot import Columns, NamedParameters, Range
+from tb_debugger_plugin.analysis.catalog import Site
+from tb_debugger_plugin.analysis.snapshot import Columns, NamedParameters, Range, Snapshot
 from tb_debugger_plugin.analysis.values.elements import read_slice
 from tb_debugger_plugin.analysis.values.recorded_value import RecordedValue, find_value
 from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tb_debugger_plugin.events.numbers import Array, widened
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers, widened
 
 
 class _List(NamedTuple):
-    """Where the occurrences in one of the long lists are.
+    """One of the long lists.
 
     Attributes:
       tables: SQL of the tables, with the summary in ``t``.
-      is_occurrence: SQL that is true of the occurrences of the tensor at ``$index``.
+      key: The parameter of `find_value` for its positions.
       is_measured: SQL that is true if there is anything about the tensor in its record.
       wall_time: SQL of its time.
     """
 
     tables: str
-    is_occurrence: str
+    key: str
     is_measured: str
     wall_time: str
 
 
-_GRAPH_EXECUTIONS: Final = _List(
-    "graph_executions t",
-    "t.site = (SELECT site FROM graph_executions WHERE idx = $index)",
-    "true",
-    "t.wall_time",
-)
+_GRAPH_EXECUTIONS: Final = _List("graph_executions t", "graph_execution", "true", "t.wall_time")
 _EXECUTIONS: Final = _List(
-    "execution_outputs t JOIN executions e USING (idx)",
-    # A function is called from several lines, and the first call of one has a stack of its own.
-    "t.slot = $slot AND (e.op_type, CASE WHEN e.graph < 0 THEN e.stack END, e.host) IS NOT DISTINCT FROM"
-    " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)",
-    "t.has_value",
-    "e.wall_time",
+    "execution_outputs t JOIN executions e USING (idx)", "execution", "t.has_value", "e.wall_time"
 )
+# A function is called from several lines, and the first call of one has a stack of its own.
+_CALLS_LIKE_VALUE: Final = (
+    "t.slot = $slot AND (e.op_type, CASE WHEN e.graph < 0 THEN e.stack END, e.host) IS NOT DISTINCT FROM"
+    " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)"
+)
+_KEPT: Final = int(TensorDebugMode.FULL_TENSOR)
 
 
-def _list_of(value: RecordedValue) -> _List:
-    return _EXECUTIONS if value.is_execution else _GRAPH_EXECUTIONS
+@dataclass(frozen=True)
+class Occurrences:
+    """Each time that a tensor was computed; :func:`of_value` and :func:`of_sites` make it.
 
-
-def _query(value: RecordedValue, select: str) -> tuple[str, NamedParameters]:
-    rows = _list_of(value)
-    parameters = {"index": value.index, **({"slot": value.slot} if value.is_execution else {})}
-    return f"SELECT {select} FROM {rows.tables} WHERE {rows.is_occurrence}", parameters
-
-
-def count(value: RecordedValue) -> tuple[int, int]:
-    """Return the number of occurrences of a tensor, and how many are before this one."""
-    query, parameters = _query(value, "count(*), count(*) FILTER (t.idx < $index)")
-    ((total, before),) = value.snapshot.rows(query, parameters)
-    return total, before
-
-
-def page(value: RecordedValue, positions: Range) -> Columns:
-    """Return some occurrences of a tensor: ``index``, ``wall_time``, ``health`` and ``is_kept``.
-
-    Args:
-      value: One of the occurrences.
-      positions: Their positions among the occurrences.
+    Attributes:
+      snapshot: The run.
+      where: The list that they are in.
+      condition: SQL that is true of them.
+      parameters: The parameters of the condition.
+      slot: The number of the output.
+      sites: Where they are in graphs; none for executions.
     """
-    rows = _list_of(value)
-    mode = int(TensorDebugMode.FULL_TENSOR)
-    query, parameters = _query(
-        value,
-        f"t.idx::DOUBLE AS index, {rows.wall_time} AS wall_time, t.health AS health,"
-        f" (t.mode = {mode} AND {rows.is_measured})::UTINYINT AS is_kept",
-    )
-    bounds = {"count": positions.end - positions.begin, "first": positions.begin}
-    return value.snapshot.columns(
-        f"{query} ORDER BY t.idx LIMIT $count OFFSET $first", {**parameters, **bounds}
-    )
+
+    snapshot: Snapshot
+    where: _List
+    condition: str
+    parameters: NamedParameters
+    slot: int
+    sites: Sequence[Site] = ()
+
+    def count(self, before: int = 0) -> tuple[int, int]:
+        """Return how many there are, and how many are before a position of the list."""
+        query, parameters = self._query("count(*), count(*) FILTER (t.idx < $before)")
+        ((total, earlier),) = self.snapshot.rows(query, {**parameters, "before": before})
+        return total, earlier
+
+    def at(self, positions: Sequence[int], numbers: Mapping[str, str]) -> Columns:
+        """Return numbers of the occurrences at some positions of the list; as for :meth:`columns`."""
+        listed = ", ".join(map(str, positions))
+        select = ", ".join(f"({sql})::DOUBLE AS {name}" for name, sql in numbers.items())
+        query, parameters = self._query(select)
+        return self.snapshot.columns(f"{query} AND t.idx IN ({listed}) ORDER BY t.idx", parameters)
+
+    def columns(self, numbers: Mapping[str, str], positions: Range | None = None) -> Columns:
+        """Return some occurrences: ``index``, ``wall_time``, ``health``, ``is_kept``, and numbers.
+
+        Args:
+          numbers: SQL expressions on the columns of a tensor, by the names of the columns that they become.
+          positions: Their positions among the occurrences; None for all.
+        """
+        select = "".join(f", ({sql})::DOUBLE AS {name}" for name, sql in numbers.items())
+        query, parameters = self._query(
+            f"t.idx::DOUBLE AS index, {self.where.wall_time} AS wall_time, t.health AS health,"
+            f" (t.mode = {_KEPT} AND {self.where.is_measured})::UTINYINT AS is_kept{select}"
+        )
+        if positions is None:
+            return self.snapshot.columns(f"{query} ORDER BY t.idx", parameters)
+        bounds = {"count": positions.end - positions.begin, "first": positions.begin}
+        return self.snapshot.columns(
+            f"{query} ORDER BY t.idx LIMIT $count OFFSET $first", {**parameters, **bounds}
+        )
+
+    def elements(self, columns: Columns, indices: tuple[Index, ...], rows: Integers | None = None) -> Floats:
+        """Return one element of each occurrence; NaN where it was not kept or the slice does not fit.
+
+        Args:
+          columns: Occurrences, as :meth:`columns` gives them.
+          indices: Select one element.
+          rows: The rows whose element is read; None for all.
+        """
+        result = np.full(len(columns["index"]), np.nan)
+        wanted = np.arange(len(result)) if rows is None else rows
+        for row in wanted[columns["is_kept"][wanted] != 0].tolist():
+            result[row] = self._element(int(columns["index"][row]), indices)
+        return result
+
+    def _element(self, index: int, indices: tuple[Index, ...]) -> float:
+        try:
+            value = find_value(self.snapshot, **{self.where.key: index}, slot=self.slot)
+            with value.elements() as elements:
+                slicing = slicing_of(indices, elements.shape)
+                if slicing.size != 1 or elements.kind.kind == "O":
+                    return np.nan
+                element: Array = widened(read_slice(elements, slicing)).reshape(-1)[0]
+                return float(abs(element) if elements.kind.kind == "c" else element)
+        except QueryError:  # the slice does not fit a shape that changes, or the record is damaged
+            return np.nan
+
+    def _query(self, select: str) -> tuple[str, NamedParameters]:
+        return f"SELECT {select} FROM {self.where.tables} WHERE {self.condition}", self.parameters
 
 
-def element_of_each(value: RecordedValue, columns: Columns, indices: tuple[Index, ...]) -> Array:
-    """Return one element of each occurrence as float64; NaN where it was not kept or the slice does not fit.
-
-    Args:
-      value: One of the occurrences.
-      columns: A page of occurrences.
-      indices: Select one element.
-    """
-    result = np.full(len(columns["index"]), np.nan)
-    for row in np.flatnonzero(columns["is_kept"]).tolist():
-        result[row] = _element(value, int(columns["index"][row]), indices)
-    return result
+def of_value(value: RecordedValue) -> Occurrences:
+    """Return the occurrences of the tensor that a value is one of."""
+    if value.is_execution:
+        parameters = {"index": value.index, "slot": value.slot}
+        return Occurrences(value.snapshot, _EXECUTIONS, _CALLS_LIKE_VALUE, parameters, value.slot)
+    ((site,),) = value.snapshot.rows("SELECT site FROM graph_executions WHERE idx = ?", [value.index])
+    return of_sites(value.snapshot, [value.snapshot.catalog.sites[site]])
 
 
-def _element(value: RecordedValue, index: int, indices: tuple[Index, ...]) -> float:
-    key = "execution" if value.is_execution else "graph_execution"
-    try:
-        with find_value(value.snapshot, **{key: index}, slot=value.slot).elements() as elements:
-            slicing = slicing_of(indices, elements.shape)
-            if slicing.size != 1 or elements.kind.kind == "O":
-                return np.nan
-            element = widened(read_slice(elements, slicing)).reshape(-1)[0]
-            return float(abs(element) if elements.kind.kind == "c" else element)
-    except QueryError:  # the slice does not fit a shape that changes, or the record is damaged
-        return np.nan
+def of_sites(snapshot: Snapshot, sites: Sequence[Site]) -> Occurrences:
+    """Return the occurrences at some sites of graphs, at least one."""
+    # Numbers in the text, not a parameter: DuckDB then skips the rows of other sites before it reads columns.
+    condition = f"t.site IN ({', '.join(str(site.number) for site in sites)})"
+    return Occurrences(snapshot, _GRAPH_EXECUTIONS, condition, {}, sites[0].slot, tuple(sites))

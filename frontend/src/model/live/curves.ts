@@ -1,7 +1,6 @@
-/** Curves of numbers over time, as paths of a picture: one number, with the band from min to max around it. */
+/** Curves of numbers over the times that a program computed a tensor, as lines of a chart. */
 import type { Measured } from "../../api/live";
-import { bandOf, type CurveSize, marksOf, pathOf, placeOf, rangeOf } from "../curve_paths";
-import type { NumberRange } from "../values/grid";
+import type { ChartLine } from "../chart";
 import { numberOf } from "./tensor_rows";
 
 /** The numbers of a tensor that a curve can show. */
@@ -13,45 +12,21 @@ export interface CurvePoint {
   readonly numbers: readonly Measured[];
 }
 
-export interface LiveCurve {
-  /** The chosen number, where it is known. */
-  readonly line: string;
-  /** The area between min and max; empty for other numbers than those and the mean. */
-  readonly band: string;
-  /** Marks at the lower edge for occurrences with NaN or infinity. */
-  readonly bad: string;
-  /** Of what is drawn; undefined without any number. */
-  readonly range: NumberRange | undefined;
-  /** The last known number. */
-  readonly last: number | undefined;
-}
-
 const IN_BAND: readonly string[] = ["mean", "min", "max"];
 
-export function liveCurve(points: readonly CurvePoint[], name: CurveNumber, size: CurveSize): LiveCurve {
-  const values = points.map(({ numbers }) => numberOf(numbers, name));
+/** A number at each time, with the band from min to max around it where it lies between them. */
+export function liveLine(label: string, points: readonly CurvePoint[], name: CurveNumber): ChartLine {
+  const numbers = (of: string) => points.map((point) => numberOf(point.numbers, of));
   const hasBand = IN_BAND.includes(name);
-  const [lows, highs] = [edge(points, "min", hasBand), edge(points, "max", hasBand)];
-  const range = rangeOf([...values, ...lows, ...highs]);
-  const place = range && placeOf(range, points.length, size);
   return {
-    line: place === undefined ? "" : pathOf(values, place),
-    band: place === undefined ? "" : bandOf(lows, highs, place),
-    bad: marksOf(points.length, (i) => isBad(points[i]), size),
-    range,
-    last: values.findLast((value) => value !== undefined),
+    label,
+    x: points.map((_, i) => i),
+    y: numbers(name),
+    low: hasBand ? numbers("min") : undefined,
+    high: hasBand ? numbers("max") : undefined,
+    bad: points.map(
+      (point) => (numberOf(point.numbers, "nan") ?? 0) + (numberOf(point.numbers, "inf") ?? 0) > 0,
+    ),
+    look: 0,
   };
-}
-
-function edge(
-  points: readonly CurvePoint[],
-  name: string,
-  isDrawn: boolean,
-): readonly (number | undefined)[] {
-  return isDrawn ? points.map(({ numbers }) => numberOf(numbers, name)) : [];
-}
-
-function isBad(point: CurvePoint | undefined): boolean {
-  const numbers = point?.numbers ?? [];
-  return (numberOf(numbers, "nan") ?? 0) + (numberOf(numbers, "inf") ?? 0) > 0;
 }

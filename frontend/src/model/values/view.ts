@@ -3,7 +3,7 @@ import type { ValueInfo } from "../../api/answers";
 import type { Part, ValueRef } from "../../api/values";
 import { type Axis, firstSlice, type Plane, parseSlicing, planeOf, writeSlicing } from "./slicing";
 
-export type Tab = "picture" | "table";
+export type Tab = "picture" | "table" | "curve";
 
 /** A cell of the plane that is drawn. */
 export interface Cell {

@@ -3,7 +3,15 @@ import { signal } from "@preact/signals";
 import { setter } from "../common/activity";
 
 /** The panels that can be opened. */
-export type DockName = "comparison" | "breakpoints" | "tensors" | "ops" | "calls" | "curves" | "evaluate";
+export type DockName =
+  | "gradients"
+  | "comparison"
+  | "breakpoints"
+  | "tensors"
+  | "ops"
+  | "calls"
+  | "curves"
+  | "evaluate";
 
 export type Dock = ReturnType<typeof createDock>;
 

@@ -6,6 +6,7 @@ import { NO_FILTER, withTerm } from "../../model/filters";
 import { NO_HISTORY } from "../../model/history";
 import type { Link } from "../../model/link";
 import type { AlertFacts } from "../alerts/verbs";
+import type { CurveFacts } from "../curves/facts";
 import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
@@ -13,7 +14,7 @@ import { newestRun } from "../run/polling";
 import type { SourceVerbs } from "../source/source";
 import type { ValueFacts, ValueVerbs } from "../values/verbs";
 
-export type Facts = FocusedFacts & AlertFacts & ValueFacts;
+export type Facts = FocusedFacts & AlertFacts & ValueFacts & CurveFacts;
 
 /** The link that leads back to what is shown now. */
 export function createLink(
@@ -79,7 +80,8 @@ function valueLink(facts: Facts): Link {
     value: ref,
     slicing: facts.slicing.value,
     swapped: facts.isSwapped.value ? true : undefined,
-    tab: facts.valueTab.value === "table" ? "table" : undefined,
+    tab: facts.valueTab.value === "picture" ? undefined : facts.valueTab.value,
+    number: facts.curveNumber.value,
     part: facts.part.value === "abs" ? undefined : facts.part.value,
   };
 }
@@ -136,6 +138,7 @@ export function createRunVerbs(
       if (link.frame !== undefined) facts.frame.value = link.frame;
       if (link.file !== undefined) focusLine({ file: link.file, line: link.line ?? 1 });
       openValue(link);
+      facts.curveNumber.value = link.number;
       if (link.alert !== undefined) await restoreAlert(link.alert);
     },
   };
@@ -155,4 +158,6 @@ function clearRun(facts: Facts): void {
   facts.frame.value = undefined;
   facts.line.value = undefined;
   facts.value.value = undefined;
+  facts.besideCurves.value = [];
+  facts.curveSpan.value = undefined;
 }

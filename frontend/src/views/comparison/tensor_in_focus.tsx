@@ -1,31 +1,30 @@
 /** The tensor in focus in both runs: its histories with one scale, their difference, and its numbers. */
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Histories } from "../../api/comparison";
 import { shown } from "../../base/loaded";
-import { grouped, shortNumber } from "../../base/text";
+import { grouped } from "../../base/text";
 import { sideName } from "../../model/comparison";
+import { AXES } from "../../model/curves";
 import { titleOf } from "../../model/runs";
 import {
   apartWords,
   availableNumbers,
-  differenceCurve,
+  differenceLines,
   type HistoryNumber,
   NUMBER_WORDS,
-  pictureWords,
   rowCount,
   rowInFocus,
-  twoCurves,
+  twoLines,
 } from "../../model/two_histories";
+import { Chart } from "../chart/chart";
 import { Choice } from "../choice";
 import { TensorName } from "../numbers";
 import { Failure, Hint } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { OccurrenceSlider } from "../values/history";
 import { Part } from "./part";
 import { Sides } from "./sides";
-
-const SIZE = { width: 400, height: 84 } as const;
-const LOW = { width: 400, height: 40 } as const;
 
 export function TensorInFocus({ store }: With<"comparison" | typeof Both>) {
   const loaded = store.comparison.histories.value;
@@ -40,7 +39,7 @@ export function TensorInFocus({ store }: With<"comparison" | typeof Both>) {
   );
 }
 
-type BothProps = With<"comparison" | "run" | "runs", { histories: Histories }>;
+type BothProps = With<"comparison" | "run" | "runs" | typeof Chart, { histories: Histories }>;
 
 function Both({ store, histories }: BothProps) {
   const { first, second } = histories;
@@ -86,7 +85,7 @@ function Pictures({ store, histories }: BothProps) {
       </Head>
       {name === undefined && <Hint>Neither run has numbers of it on record.</Hint>}
       {name !== undefined && isSeries && <Curves store={store} histories={histories} name={name} />}
-      {isSeries && <DifferencePicture histories={histories} />}
+      {isSeries && <DifferencePicture store={store} histories={histories} />}
       <p class="dim" data-testid="histories-apart">
         {apartWords(histories)}
         {histories.is_unordered && " (they may change places: threads or turns of a loop)"}
@@ -115,61 +114,56 @@ interface CurvesProps extends BothProps {
 }
 
 function Curves({ store, histories, name }: CurvesProps) {
-  const { first, second, apart, range, now } = twoCurves(histories, name, SIZE);
+  const runs = shown(store.runs.value);
+  const [first, second] = [store.run.value, store.comparison.other.value].map((run) =>
+    run === undefined ? "" : titleOf(runs, run),
+  );
+  const lines = useMemo(
+    () => twoLines(histories, name, [first ?? "", second ?? ""]),
+    [histories, name, first, second],
+  );
   return (
     <figure class="two-curves">
-      <svg
-        role="img"
-        aria-label={pictureWords(histories, name)}
-        viewBox={`0 0 ${SIZE.width} ${SIZE.height}`}
-        preserveAspectRatio="none"
-        data-testid="two-curves"
-      >
-        <path class="history-line" d={first} data-testid="curve-first" />
-        <path class="history-line history-other" d={second} data-testid="curve-second" />
-        <path class="history-bad" d={apart} />
-        {now !== undefined && <path class="history-now" d={`M${now},0V${SIZE.height}`} />}
-      </svg>
-      <figcaption class="value-ends dim">
-        <Legend store={store} />
-        <span>{range && `${shortNumber(range.low)} … ${shortNumber(range.high)}`}</span>
+      <Chart
+        store={store}
+        label={`${NUMBER_WORDS[name]} over time`}
+        lines={lines}
+        now={histories.occurrence === undefined ? undefined : histories.occurrence + AXES.occurrence.offset}
+        place={AXES.occurrence.place}
+        pick={(x) => goTo(store, histories, x)}
+        testId="two-curves"
+      />
+      <figcaption class="two-legend slim wrap">
+        <span class="run-first">━ {first}</span>
+        <span class="run-second">┅ {second}</span>
+        <span class="bad">✕ differs by more than the tolerance</span>
       </figcaption>
     </figure>
   );
 }
 
-function Legend({ store }: With<"comparison" | "run" | "runs">) {
-  const runs = shown(store.runs.value);
-  const [run, other] = [store.run.value, store.comparison.other.value];
-  return (
-    <span class="two-legend slim wrap">
-      <span class="run-first">━ {run && titleOf(runs, run)}</span>
-      <span class="run-second">┅ {other && titleOf(runs, other)}</span>
-    </span>
-  );
+/** Goes to the occurrence at a place of the chart. */
+function goTo({ comparison }: Of<"comparison.goToRow">, histories: Histories, x: number): void {
+  const row = histories.columns.get("occurrence")?.indexOf(x - AXES.occurrence.offset) ?? -1;
+  if (row >= 0) comparison.goToRow(histories, row);
 }
 
 /** The relative difference of each occurrence, and the tolerance. */
-function DifferencePicture({ histories }: Pick<BothProps, "histories">) {
-  const { difference, tolerance, range } = differenceCurve(histories, LOW);
-  if (range === undefined) return null;
-  const ends = `${shortNumber(range.low)} … ${shortNumber(range.high)}`;
+function DifferencePicture({ store, histories }: BothProps) {
+  const lines = useMemo(() => differenceLines(histories), [histories]);
+  if (lines.length === 0) return null;
   return (
     <figure class="two-curves">
-      <svg
-        role="img"
-        aria-label={`Relative difference and tolerance over time, on a logarithmic scale, from ${ends}`}
-        viewBox={`0 0 ${LOW.width} ${LOW.height}`}
-        preserveAspectRatio="none"
-        data-testid="difference-curve"
-      >
-        <path class="history-tolerance" d={tolerance} />
-        <path class="history-line history-difference" d={difference} />
-      </svg>
-      <figcaption class="value-ends dim">
-        <span>difference, and tolerance (dotted)</span>
-        <span>{ends}</span>
-      </figcaption>
+      <Chart
+        store={store}
+        label="Relative difference and tolerance over time, on a logarithmic scale"
+        lines={lines}
+        isLog={true}
+        place={AXES.occurrence.place}
+        pick={(x) => goTo(store, histories, x)}
+        testId="difference-curve"
+      />
+      <figcaption class="dim">difference, and tolerance (dotted)</figcaption>
     </figure>
   );
 }

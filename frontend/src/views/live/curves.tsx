@@ -1,14 +1,16 @@
 /** The curves of watched tensors, which grow while the program runs. */
+import { useMemo } from "preact/hooks";
 import type { Watched } from "../../api/live";
 import { compact, grouped, shortNumber } from "../../base/text";
-import { type CurveNumber, liveCurve } from "../../model/live/curves";
+import { numbersOf, rangeOf } from "../../model/chart";
+import { type CurveNumber, type CurvePoint, liveLine } from "../../model/live/curves";
 import { placeWords } from "../../model/live/places";
 import { mayEdit } from "../../model/live/program";
+import { Chart } from "../chart/chart";
 import { Choice, optionsOf } from "../choice";
 import { TensorName } from "../numbers";
 import { Hint, IconButton } from "../panel";
 import type { With } from "../props";
-import { CurvePicture } from "./live_curve";
 
 const WORDS: Readonly<Record<CurveNumber, string>> = {
   mean: "mean",
@@ -54,7 +56,7 @@ export function Curves({ store }: With<"live" | typeof Curve>) {
   );
 }
 
-function Curve({ store, watched }: With<"live" | "livePanel", { watched: Watched }>) {
+function Curve({ store, watched }: With<"live" | "livePanel" | typeof CurvePicture, { watched: Watched }>) {
   const { where, number, points } = watched;
   const name = store.livePanel.curveNumber.value;
   const title = placeWords(where);
@@ -74,15 +76,42 @@ function Curve({ store, watched }: With<"live" | "livePanel", { watched: Watched
           act={() => void store.live.unwatch(number)}
         />
       </figcaption>
-      <CurvePicture label={title} points={points} name={name} />
+      <CurvePicture store={store} label={title} points={points} name={name} />
       <Ends points={points} name={name} />
     </figure>
   );
 }
 
+interface PictureProps extends With<typeof Chart> {
+  readonly label: string;
+  readonly points: readonly CurvePoint[];
+  readonly name: CurveNumber;
+  /** The position of the point that is marked. */
+  readonly at?: number | undefined;
+  readonly pick?: (at: number) => void;
+}
+
+/** A curve of a number of a tensor. */
+export function CurvePicture({ store, label, points, name, at, pick }: PictureProps) {
+  const lines = useMemo(() => [liveLine(label, points, name)], [label, points, name]);
+  return (
+    <Chart
+      store={store}
+      label={WORDS[name]}
+      lines={lines}
+      now={at}
+      place={(x) => `call ${grouped(points[x]?.call ?? 0)}`}
+      {...(pick && { pick })}
+      isSmall={true}
+      testId="live-curve"
+    />
+  );
+}
+
 /** The calls at both ends, the range of the curve, and its last number. */
 function Ends({ points, name }: { readonly points: Watched["points"]; readonly name: CurveNumber }) {
-  const { range, last } = liveCurve(points, name, { width: 1, height: 20 });
+  const line = liveLine("", points, name);
+  const [range, last] = [rangeOf(numbersOf([line])), line.y.findLast((value) => value !== undefined)];
   if (points.length === 0) return <p class="dim">not computed yet</p>;
   return (
     <p class="value-ends dim">

@@ -2,10 +2,9 @@
 import { significant } from "../../base/text";
 import { numberOf } from "../../model/live/tensor_rows";
 import { Button } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { OccurrenceSlider } from "../values/history";
-import { CurvesTools } from "./curves";
-import { CurvePicture } from "./live_curve";
+import { CurvePicture, CurvesTools } from "./curves";
 
 /** "call 12, time 2 in it", a slider through the times, and the way back to the newest one. */
 export function LiveTimes({ store }: With<"livePanel">) {
@@ -14,10 +13,7 @@ export function LiveTimes({ store }: With<"livePanel">) {
   const shown = now?.seen[now.at];
   if (now === undefined || shown === undefined) return null;
   const last = now.seen.length - 1;
-  const go = (to: number) => {
-    const tensor = now.seen[to]?.tensor;
-    if (tensor !== undefined) panel.showSeen(tensor.number, now.ref.program, to === last);
-  };
+  const go = (to: number) => showTime(store, to);
   return (
     <div class="lp-times line wrap">
       <span data-testid="live-value-call">
@@ -33,7 +29,15 @@ export function LiveTimes({ store }: With<"livePanel">) {
   );
 }
 
-export function LiveHistory({ store }: With<"livePanel" | typeof CurvesTools>) {
+/** Shows another time that was seen; the last one is followed. */
+function showTime({ livePanel: panel }: Of<"livePanel">, to: number): void {
+  const now = panel.liveValue.peek();
+  const tensor = now?.seen[to]?.tensor;
+  if (now === undefined || tensor === undefined) return;
+  panel.showSeen(tensor.number, now.ref.program, to === now.seen.length - 1);
+}
+
+export function LiveHistory({ store }: With<"livePanel" | typeof CurvePicture | typeof CurvesTools>) {
   const panel = store.livePanel;
   const now = panel.liveValue.value;
   if (now === undefined || now.seen.length <= 1) return null;
@@ -45,7 +49,14 @@ export function LiveHistory({ store }: With<"livePanel" | typeof CurvesTools>) {
       <figcaption class="lp-history-head">
         <b>History</b> <CurvesTools store={store} />
       </figcaption>
-      <CurvePicture label="History" points={points} name={name} at={now.at} />
+      <CurvePicture
+        store={store}
+        label="History"
+        points={points}
+        name={name}
+        at={now.at}
+        pick={(to) => showTime(store, to)}
+      />
       <p class="dim value-ends">
         <span>call {points[0]?.call}</span>
         <span>{value === undefined ? "" : significant(value)}</span>

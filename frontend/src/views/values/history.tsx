@@ -1,19 +1,22 @@
 /** The occurrences of the tensor over time: a slider that goes through them, and the curve of one element. */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { type ColumnPage, numberAt } from "../../api/columns";
 import type { ValueRef } from "../../api/values";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
 import { shown } from "../../base/loaded";
-import { clock, counted, grouped, shortNumber, significant } from "../../base/text";
+import { clock, counted, grouped, shortNumber } from "../../base/text";
 import { changesOf, changesText, recordOf } from "../../model/changed_values";
-import { type HistoryCurve, historyCurve } from "../../model/values/history";
+import type { ChartMark } from "../../model/chart";
+import { AXES } from "../../model/curves";
+import { historyLine } from "../../model/values/history";
 import { writeRef } from "../../model/values/value_ref";
 import type { ValueView } from "../../model/values/view";
+import { Chart } from "../chart/chart";
 import { useChange } from "../hooks";
 import { Failure, IconButton } from "../panel";
 import type { Of, With } from "../props";
 
-type Uses = "status" | "valueElement" | "valueHistory" | "seekHistory" | "showOccurrence";
+type Uses = "status" | "valueElement" | "valueHistory" | "seekHistory" | "showOccurrence" | typeof Chart;
 
 type HistoryProps = With<Uses, { view: ValueView }>;
 
@@ -80,91 +83,84 @@ function refAt(page: ColumnPage, ref: ValueRef, occurrence: number): ValueRef | 
     : { kind: ref.kind, index: executionIndex(index), slot: ref.slot };
 }
 
-const WIDTH = 300;
-const HEIGHT = 70;
-/** How far from the mark of a change its words are shown. */
-const REACH = 5;
+/** Changes that are told in words. */
+const MOST_MARKS = 4;
 
+/** The element in focus over time, and where the tensor is bad. */
 export function HistoryPart({ store, view }: HistoryProps) {
   const loaded = store.valueHistory.value;
   const page = shown(loaded);
+  const element = store.valueElement.value;
+  const lines = useMemo(() => (page === undefined ? [] : [historyLine(page, element)]), [page, element]);
+  const changes = store.status.value?.changed_values;
+  const marks = useMemo(
+    () => (page === undefined ? [] : changedOn(store, page, view)),
+    [page, view, changes],
+  );
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (page === undefined || page.total <= 1) return null;
-  const element = store.valueElement.value;
-  const curve = historyCurve(page, WIDTH, HEIGHT);
-  const now = view.info.occurrence - page.begin;
+  const go = (x: number) => {
+    const ref = refAt(page, view.ref, x - AXES.occurrence.offset);
+    if (ref !== undefined) store.showOccurrence(ref);
+  };
   return (
     <figure class="value-history" data-testid="value-history">
       <figcaption>
         <b>History</b>{" "}
         <span class="dim">{element === undefined ? "click an element to see it over time" : element}</span>
       </figcaption>
-      <Occurrences curve={curve} now={now} n={page.end - page.begin} changed={changedOn(store, page, view)} />
-      <p class="dim value-ends">
-        <span>{clock(numberAt(page, "wall_time", 0) ?? 0)}</span>
-        <span data-testid="value-now">{nowWords(page, now)}</span>
-        <span>{clock(numberAt(page, "wall_time", page.end - page.begin - 1) ?? 0)}</span>
-      </p>
+      <Chart
+        store={store}
+        label={marks.length === 0 ? "History" : `History; ${counted(marks.length, "value")} changed`}
+        lines={lines}
+        marks={marks}
+        now={view.info.occurrence + AXES.occurrence.offset}
+        place={AXES.occurrence.place}
+        pick={go}
+        isSmall={true}
+        testId="value-chart"
+      />
+      <Marks marks={marks} />
+      <Ends page={page} now={view.info.occurrence - page.begin} />
     </figure>
   );
 }
 
-/** The value of the element at the occurrence that is shown. */
-function nowWords(page: ColumnPage, now: number): string {
-  const value = page.columns.get("value")?.[now];
-  return value === undefined ? "" : shortNumber(value);
+/** The first changes in words. */
+function Marks({ marks }: { readonly marks: readonly ChartMark[] }) {
+  return (
+    <>
+      {marks.slice(0, MOST_MARKS).map(({ x, words }) => (
+        <p key={x} class="history-changed cut" title={words} data-testid="history-changed">
+          {AXES.occurrence.place(x)}: {words}
+        </p>
+      ))}
+    </>
+  );
 }
 
-/** An occurrence on a page that a debugger changed. */
-interface ChangedOccurrence {
-  /** On the page. */
-  readonly at: number;
-  readonly words: string;
+/** The times at both ends, and the value of the element at the occurrence that is shown. */
+function Ends({ page, now }: { readonly page: ColumnPage; readonly now: number }) {
+  const value = page.columns.get("value")?.[now];
+  return (
+    <p class="dim value-ends">
+      <span>{clock(numberAt(page, "wall_time", 0) ?? 0)}</span>
+      <span data-testid="value-now">{value === undefined ? "" : shortNumber(value)}</span>
+      <span>{clock(numberAt(page, "wall_time", page.end - page.begin - 1) ?? 0)}</span>
+    </p>
+  );
 }
 
 /** The occurrences whose values were changed at a breakpoint. */
-function changedOn(store: Of<Uses>, page: ColumnPage, { ref }: ValueView): readonly ChangedOccurrence[] {
+function changedOn(store: Of<"status">, page: ColumnPage, { ref }: ValueView): readonly ChartMark[] {
   const all = store.status.value?.changed_values ?? [];
   if (all.length === 0) return [];
   return Array.from({ length: page.end - page.begin }, (_, at) => {
     const one = refAt(page, ref, page.begin + at);
     const changes = one === undefined || one.kind === "live" ? [] : changesOf(all, recordOf(one));
-    return { at, words: changes.length === 0 ? "" : changesText(changes) };
+    return {
+      x: page.begin + at + AXES.occurrence.offset,
+      words: changes.length === 0 ? "" : changesText(changes),
+    };
   }).filter(({ words }) => words !== "");
-}
-
-interface OccurrencesProps {
-  readonly curve: HistoryCurve;
-  readonly changed: readonly ChangedOccurrence[];
-  /** The occurrence that is shown, and the number of occurrences. */
-  readonly now: number;
-  readonly n: number;
-}
-
-function Occurrences({ curve, changed, now, n }: OccurrencesProps) {
-  const middle = (at: number) => ((at + 0.5) / n) * WIDTH;
-  const isSeen = now >= 0 && now < n;
-  const { low, high } = curve.range ?? {};
-  const what =
-    low === undefined || high === undefined
-      ? "Occurrences, good and bad"
-      : `The element over time, from ${significant(low)} to ${significant(high)}`;
-  const label = changed.length === 0 ? what : `${what}; ${counted(changed.length, "value")} changed`;
-  return (
-    <svg role="img" aria-label={label} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
-      <path class="history-good" d={curve.good} />
-      <path class="history-bad" d={curve.bad} />
-      <path class="history-line" d={curve.line} />
-      <path class="history-nan" d={curve.notFinite} />
-      {isSeen && <path class="history-now" d={`M${middle(now).toFixed(1)},0v${HEIGHT}`} />}
-      {changed.map(({ at, words }) => (
-        <g key={at} class="history-changed" data-testid="history-changed">
-          <title>{words}</title>
-          <path d={`M${middle(at).toFixed(1)},0v${HEIGHT}`} />
-          {/* The line alone is too thin to be pointed at. */}
-          <rect x={middle(at) - REACH} width={2 * REACH} height={HEIGHT} />
-        </g>
-      ))}
-    </svg>
-  );
 }

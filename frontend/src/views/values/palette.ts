@@ -11,9 +11,18 @@ const COLOURS = {
   curve: "--curve",
   envelope: "--curve-envelope",
   range: "--selected",
+  dim: "--dim",
+  bad: "--bad",
+  changed: "--input-tag",
 } as const;
 
-export type Inks = Palette & Readonly<Record<keyof typeof COLOURS, string>>;
+const LINES = ["--line-0", "--line-1", "--line-2", "--line-3", "--line-4", "--line-5"] as const;
+
+export type Inks = Palette &
+  Readonly<Record<keyof typeof COLOURS, string>> & {
+    /** Of the lines of a chart. */
+    readonly lines: readonly string[];
+  };
 
 const SEQUENTIAL = ["--heat-0", "--heat-1", "--heat-2", "--heat-3"] as const;
 const DIVERGING = ["--heat-neg-1", "--heat-neg-0", "--heat-zero", "--heat-pos-0", "--heat-pos-1"] as const;
@@ -40,6 +49,7 @@ function readInks(): Inks {
     posInf: rgb("--value-pos-inf"),
     negInf: rgb("--value-neg-inf"),
     faded: rgb("--panel"),
+    lines: LINES.map(text),
     ...byName(Object.keys(COLOURS) as (keyof typeof COLOURS)[], (name) => text(COLOURS[name])),
   };
 }

@@ -1,5 +1,4 @@
 /** The numbers of a slice: its kinds of elements, minimum to deviation, and the histogram of the finite ones. */
-import type { ValueSummary } from "../../api/answers";
 import { shown } from "../../base/loaded";
 import { counted, grouped, significant } from "../../base/text";
 import { KINDS } from "../../model/health";
@@ -16,8 +15,8 @@ export function SummaryPart({ store }: With<"valuePicture" | "valueSummary">) {
   if (summary === undefined) return <Hint>Computing …</Hint>;
   return (
     <div class="value-summary" data-testid="value-summary">
-      <Kinds summary={summary} />
-      <Moments summary={summary} />
+      <Kinds size={summary.size} counts={summary.counts ?? {}} />
+      <Moments numbers={summary} />
       {summary.histogram !== undefined && summary.histogram.counts.length > 0 && (
         <Histogram edges={summary.histogram.edges} counts={summary.histogram.counts} />
       )}
@@ -30,16 +29,21 @@ const TRUTHS = [
   { name: "true", symbol: "True", bad: false },
 ] as const;
 
+interface KindsProps {
+  readonly size: number | undefined;
+  readonly counts: Readonly<Partial<Record<string, number | undefined>>>;
+}
+
 /** The number of elements of each kind that occurs. */
-function Kinds({ summary: { size, counts } }: { readonly summary: ValueSummary }) {
-  const there = [...KINDS, ...TRUTHS].filter(({ name }) => (counts?.[name] ?? 0) > 0);
+export function Kinds({ size, counts }: KindsProps) {
+  const there = [...KINDS, ...TRUTHS].filter(({ name }) => (counts[name] ?? 0) > 0);
   return (
     <p class="value-kinds wrap">
-      <b>{counted(size, "element")}</b>
+      {size !== undefined && <b>{counted(size, "element")}</b>}
       {there.map(({ name, symbol, bad }) => (
         <span key={name} class={bad ? "bad" : ""}>
           <i class={`value-key bar-${name}`} style={{ background: inkOf(name) }} aria-hidden="true" />
-          {grouped(counts?.[name] ?? 0)} {symbol}
+          {grouped(counts[name] ?? 0)} {symbol}
         </span>
       ))}
     </p>
@@ -48,15 +52,21 @@ function Kinds({ summary: { size, counts } }: { readonly summary: ValueSummary }
 
 const MOMENTS = ["min", "max", "mean", "std"] as const;
 
-function Moments({ summary }: { readonly summary: ValueSummary }) {
-  const known = MOMENTS.filter((name) => summary[name] !== undefined);
+type Moment = (typeof MOMENTS)[number];
+
+export function Moments({
+  numbers,
+}: {
+  readonly numbers: Readonly<Partial<Record<Moment, number | undefined>>>;
+}) {
+  const known = MOMENTS.filter((name) => numbers[name] !== undefined);
   if (known.length === 0) return null;
   return (
     <dl class="value-moments">
       {known.map((name) => (
         <div key={name}>
           <dt class="dim">{name}</dt>
-          <dd>{significant(summary[name] ?? 0)}</dd>
+          <dd>{significant(numbers[name] ?? 0)}</dd>
         </div>
       ))}
     </dl>

@@ -12,8 +12,9 @@ import { hasNumbers, type ValueView } from "../../model/values/view";
 import type { ValuePicture } from "../../store/values/values";
 import { textBlock, textOf } from "../../store/values/values";
 import { ChangedTag } from "../changed_tag";
+import { CurveView } from "../curves/curve_view";
 import { LiveHistory, LiveTimes } from "../live/live_history";
-import { Counts, NumericsWords, TensorName, Verdict } from "../numbers";
+import { TensorName, Verdict } from "../numbers";
 import { Button, Failure, Hint, IconButton, Panel } from "../panel";
 import type { Takes, With } from "../props";
 import { HistoryPart, TimeSlider } from "./history";
@@ -22,13 +23,18 @@ import { Plot } from "./plot";
 import { RangeFields } from "./range";
 import { kindOf } from "./scene";
 import { SliceBar } from "./slice_bar";
-import { SummaryPart } from "./summary";
+import { Kinds, Moments, SummaryPart } from "./summary";
 import { ValueTable } from "./table";
 
 type Uses = Takes<
-  "run" | "value" | "valueInfo" | "valuePicture" | "valueTab" | "valueTexts" | "valueView",
+  "isCurveSeen" | "run" | "value" | "valueInfo" | "valuePicture" | "valueTab" | "valueTexts" | "valueView",
   "closeValue" | "setValueTab",
-  typeof LiveHistory | typeof Plot | typeof RangeFields | typeof SliceBar | typeof TimeSlider
+  | typeof CurveView
+  | typeof LiveHistory
+  | typeof Plot
+  | typeof RangeFields
+  | typeof SliceBar
+  | typeof TimeSlider
 >;
 
 export function ValueSection({ store }: With<Uses>) {
@@ -41,7 +47,7 @@ export function ValueSection({ store }: With<Uses>) {
   return (
     <div class="value-frame slim short" ref={frame} tabIndex={-1} data-testid="value-view">
       <Panel
-        title="Value"
+        title={store.isCurveSeen.value ? "Curve" : "Value"}
         className="value"
         note={view !== undefined && <Head store={store} view={view} />}
         tools={<Tools store={store} view={view} />}
@@ -94,6 +100,7 @@ function Head({ store, view: { info, ref } }: With<Uses, { view: ValueView }>) {
 const TABS = [
   { tab: "picture", title: "Picture" },
   { tab: "table", title: "Table" },
+  { tab: "curve", title: "Curve" },
 ] as const;
 
 function Tools({ store, view }: With<Uses, { view: ValueView | undefined }>) {
@@ -145,20 +152,36 @@ function KeptTools({ store, view }: BodyProps) {
 type BodyProps = With<Uses, { view: ValueView }>;
 
 function Body({ store, view }: BodyProps) {
-  if (!view.info.is_kept) return <NotKept store={store} view={view} />;
+  const isCurve = store.isCurveSeen.value;
+  if (!view.info.is_kept && !isCurve) return <NotKept store={store} view={view} />;
   return (
     <div class="value-body short grow">
       <div class="value-main slim short pile">
-        <SliceBar store={store} view={view} />
-        <Elements store={store} view={view} />
+        {isCurve ? (
+          <CurveView store={store} view={view} />
+        ) : (
+          <>
+            <SliceBar store={store} view={view} />
+            <Elements store={store} view={view} />
+          </>
+        )}
       </div>
       <div class="value-side-part pile" role="group" aria-label="Numbers of the slice">
-        <Times store={store} view={view} />
-        <SummaryPart store={store} />
-        {hasNumbers(view.info) && <RangeFields store={store} />}
-        <Past store={store} view={view} />
+        {view.info.is_kept ? <Kept store={store} view={view} /> : <NotKept store={store} view={view} />}
       </div>
     </div>
+  );
+}
+
+/** The numbers of the elements. */
+function Kept({ store, view }: BodyProps) {
+  return (
+    <>
+      <Times store={store} view={view} />
+      <SummaryPart store={store} />
+      {hasNumbers(view.info) && <RangeFields store={store} />}
+      <Past store={store} view={view} />
+    </>
   );
 }
 
@@ -167,17 +190,19 @@ function NotKept({ store, view }: BodyProps) {
   const summary = fromWire(view.info.health);
   return (
     <div class="value-missing" data-testid="value-missing">
-      <p>{view.info.reason ?? "Its elements are not on record."}</p>
+      <Times store={store} view={view} />
       {summary !== undefined && (
-        <div class="value-missing-numbers" role="table" aria-label="What was measured">
-          <div role="row">
-            <Counts summary={summary} />
-          </div>
-          <NumericsWords summary={summary} />
+        <div class="value-summary">
+          <Kinds size={summary.size} counts={summary.counts} />
+          {summary.numerics !== undefined && (
+            <Moments
+              numbers={{ ...summary.numerics, std: Math.sqrt(summary.numerics.variance ?? Number.NaN) }}
+            />
+          )}
         </div>
       )}
-      <Times store={store} view={view} />
-      <Past store={store} view={view} />
+      <p class="dim">{view.info.reason ?? "Its elements are not on record."}</p>
+      {view.ref.kind === "live" && <LiveHistory store={store} />}
     </div>
   );
 }

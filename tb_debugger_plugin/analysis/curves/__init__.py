@@ -1,0 +1,1 @@
+"""Numbers of tensors over the time of a run."""
