@@ -66,8 +66,8 @@ def parse_traces(
     )
     sites = np.array([_site(record, registry, host) for record in found.records], np.int32)
     offsets, ends = frames.offsets[found.rows], frames.ends[found.rows]
-    rows = trace_rows(found.times, offsets, ends, sites, found.steps, summaries.columns)
-    return rows, found.unreadable
+    places = (found.times, offsets, ends)
+    return trace_rows(*places, sites, found.steps, summaries.columns), found.unreadable
 
 
 def _site(record: Message, registry: Registry, host: int) -> int:

@@ -22,7 +22,7 @@ export function StepBar({ store }: With<Uses>) {
   if (of === undefined || of.num_steps < 2) return null;
   const last = of.num_steps - 1;
   return (
-    <span class="steps level" data-testid="steps" title={KINDS[of.kind]}>
+    <span class="steps" data-testid="steps" title={KINDS[of.kind]}>
       <Beside store={store} by={-1} isEnd={step === undefined || step.step === 0} />
       <input
         type="range"

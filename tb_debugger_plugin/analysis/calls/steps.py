@@ -138,7 +138,12 @@ def _marked_hosts(snapshot: Snapshot) -> frozenset[int]:
     return snapshot.remember_of(("executions", "graph_executions"), "marked hosts", find)
 
 
-def steps_of(snapshot: Snapshot, hosts: Integers, times: Floats, marked: npt.NDArray[np.int32]) -> Integers:
+def steps_of(
+    snapshot: Snapshot,
+    hosts: npt.NDArray[np.integer],
+    times: Floats,
+    marked: npt.NDArray[np.int32],
+) -> Integers:
     """Return the steps of rows.
 
     Args:
