@@ -102,14 +102,14 @@ class AlertGroupsJson(RangeJson):
     groups: list[groups.AlertGroupJson]  #: the groups of the range, that of the most urgent alert first
 
 
-def grouped(snapshot: Snapshot, query: Query) -> AlertGroupsJson:
+def grouped(snapshot: Snapshot, query: Query) -> Json:
     """Return a range of the groups of what breaks the rules that are asked for and is not meant."""
     settings = settings_of(snapshot, query)
     by = query.choice("by", tuple(groups.GROUPINGS))
     return _in_sentences(lambda: _grouped(snapshot, query, settings, by))
 
 
-def _grouped(snapshot: Snapshot, query: Query, settings: RuleSettings, by: str) -> AlertGroupsJson:
+def _grouped(snapshot: Snapshot, query: Query, settings: RuleSettings, by: str) -> Json:
     every = [one for one in pages.by_urgency(findings.verdicts(snapshot, settings)) if one.allowed is None]
     found = groups.grouped(pages.findings_json(snapshot, every), by)
     page = query.range(len(found), may_end_later=True)

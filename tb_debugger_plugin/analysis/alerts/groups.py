@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts.pages import FindingJson
+from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 
@@ -26,39 +27,43 @@ class AlertGroupJson(TypedDict):
     first: FindingJson  #: the most urgent alert
 
 
-def _line(alert: FindingJson) -> str:
+def _line(alert: Json) -> str:
     source = alert["source"]
     return "no line" if source is None else f"{source['path']}:{source['line']}"
 
 
-def _variable(alert: FindingJson) -> str:
-    return alert["variable"] or " and ".join(alert["gradient_of"]) or "no variable"
+def _variable(alert: Json) -> str:
+    return str(alert["variable"] or " and ".join(alert["gradient_of"]) or "no variable")
 
 
-def _function(alert: FindingJson) -> str:
-    return display_name(alert["graph_name"]) if alert["graph_name"] else "outside of functions"
+def _function(alert: Json) -> str:
+    name = alert["graph_name"]
+    return display_name(name) if name else "outside of functions"
 
 
 #: What alerts can have in common.
-GROUPINGS: Final[dict[str, Callable[[FindingJson], str]]] = {
-    "rule": lambda alert: alert["alert_type"],
+GROUPINGS: Final[dict[str, Callable[[Json], str]]] = {
+    "rule": lambda alert: str(alert["alert_type"]),
     "layer": lambda alert: alert["layer"] or "no layer",
     "variable": _variable,
     "line": _line,
     "op": lambda alert: alert["op_type"] or "no op",
     "function": _function,
-    "process": lambda alert: alert["process"],
+    "process": lambda alert: str(alert["process"]),
 }
 
 
-def grouped(alerts: Sequence[FindingJson], by: str) -> list[AlertGroupJson]:
+def grouped(alerts: Sequence[Json], by: str) -> list[Json]:
     """Group alerts.
 
     Args:
       alerts: The alerts, the most urgent first.
       by: One of :data:`GROUPINGS`.
+
+    Returns:
+      The groups, each an :class:`AlertGroupJson`.
     """
-    groups: dict[str, list[FindingJson]] = {}
+    groups: dict[str, list[Json]] = {}
     for alert in alerts:
         groups.setdefault(GROUPINGS[by](alert), []).append(alert)
     return [

@@ -1,7 +1,8 @@
 /** The alert rules on the page: thresholds that the reader moves, the counts that follow, and what is meant. */
-import { batch, signal } from "@preact/signals";
-import type { Finding, Rule, RuleParameter } from "../../api/answers";
-import { sentence } from "../../base/loaded";
+import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { Finding, Rule, RuleParameter, RunVerdict } from "../../api/answers";
+import type { Grouping } from "../../api/rules";
+import { type Loaded, sentence, shown } from "../../base/loaded";
 import { queryOf, ruleQuery, type Thresholds, withThreshold } from "../../model/rules";
 import { setter, type Timer } from "../common/activity";
 import type { RunFacts } from "../run/run";
@@ -120,3 +121,31 @@ async function allow(
 }
 
 export type Rules = ReturnType<typeof createRules>;
+
+/** Alerts by what they have in common. */
+export function createAlertGroups(
+  deps: Deps<RunFacts & AlertFacts>,
+  verdict: ReadonlySignal<Loaded<RunVerdict> | undefined>,
+) {
+  const { api, facts } = deps;
+  /** What the reader chose; where no value is bad, the groups are what there is to see. */
+  const chosen = signal<boolean | undefined>(undefined);
+  const isOpen = computed(() => chosen.value ?? shown(verdict.value)?.kind === "rules");
+  const by = signal<Grouping>("layer");
+  const key = () =>
+    isOpen.value
+      ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${facts.meant.value}`)
+      : undefined;
+  return {
+    /** Whether the section is open; a closed one requests nothing. */
+    isOpen,
+    setOpen: setter(chosen),
+    by,
+    setBy: setter(by),
+    groups: createByKey(deps)(
+      () => both(key(), by.value),
+      ([[run], by], abort) => api.alertGroups(run, by, abort),
+      2,
+    ),
+  };
+}
