@@ -16,9 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.alerts.search import LARGEST, NORM, RMS
+from tb_debugger_plugin.analysis.alerts.search import LARGEST, RMS
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.catalog import Site
+from tb_debugger_plugin.analysis.lists.filters import NORM
 from tb_debugger_plugin.analysis.names import sites_named
 from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot, resolve_range
 from tb_debugger_plugin.analysis.values.occurrences import Occurrences, of_sites, of_value
