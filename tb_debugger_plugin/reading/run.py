@@ -434,11 +434,10 @@ class Run:
 
         Use::
 
-            run.curve("dense/kernel", "norm", of="gradient").values
-            run.curve("Log:0", "nan")
-            run.curve("probabilities:0", "[3, 17]")
+            run.curve("Log:0", "nan").values
 
-        A NaN or an infinity does not count in ``norm``, ``mean`` and the like; ``bad`` of the curve says
+        ``run.curve("dense/kernel", "norm", of="gradient")`` is the curve of a gradient's norm, and
+        ``run.curve("probabilities:0", "[3, 17]")`` that of an element of kept values. A NaN or an infinity does not count in ``norm``, ``mean`` and the like; ``bad`` of the curve says
         where one was.
 
         Args:
@@ -468,8 +467,7 @@ class Run:
 
         Use::
 
-            flow = run.gradient_flow()
-            flow.table("gradient_norm")[-1]
+            run.gradient_flow().variables
 
         Args:
           most: How many columns the tables have at most; the default is 100. A cell of a longer training is

@@ -101,8 +101,8 @@ def test_rows_are_filtered_and_sorted(run, filters, expected):
 @pytest.mark.parametrize(
     ("filters", "error", "said"),
     [
-        ({"op": "Log"}, UsageError, "There is no filter 'op': choose from device, dtype"),
-        ({"health": "ill"}, UsageError, "health is 'ill': choose one of bad, good, unmeasured."),
+        ({"op": "Log"}, UsageError, "There is no filter 'op': choose from call, device, dtype"),
+        ({"health": "ill"}, UsageError, "health is 'ill': choose one of bad, good, unmeasured, nan, inf."),
         ({"where": "nan"}, BadQueryError, "where must be like"),
         ({"op_name": "("}, BadQueryError, "op_name"),
         ({"source": "nowhere"}, NotFoundError, "No source files have 'nowhere' in their paths"),
