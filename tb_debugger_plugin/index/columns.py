@@ -68,6 +68,12 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     if num_rows <= _FEW_ROWS:
         _insert_few(connection, table, columns)
         return True
+    if all(np.ma.getmaskarray(column).all() for column in columns.values()):
+        # A view has at least one column.
+        nothing = ", ".join(["NULL"] * len(columns))
+        names = ", ".join(f'"{name}"' for name in columns)
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT {nothing} FROM range({num_rows})")
+        return True
     values = register(connection, columns)
     names = ", ".join(f'"{name}"' for name in values)
     # If this fails, the transaction is aborted, and `unregister` would fail too, with another reason.

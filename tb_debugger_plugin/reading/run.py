@@ -437,8 +437,8 @@ class Run:
             run.curve("Log:0", "nan").values
 
         ``run.curve("dense/kernel", "norm", of="gradient")`` is the curve of a gradient's norm, and
-        ``run.curve("probabilities:0", "[3, 17]")`` that of an element of kept values. A NaN or an infinity does not count in ``norm``, ``mean`` and the like; ``bad`` of the curve says
-        where one was.
+        ``run.curve("probabilities:0", "[3, 17]")`` that of an element of kept values. A NaN or an infinity
+        does not count in ``norm``, ``mean`` and the like; ``bad`` of the curve says where one was.
 
         Args:
           tensor: The name of a tensor or a position, as for :meth:`value`, or the name of a variable. A

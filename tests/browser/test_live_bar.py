@@ -359,8 +359,8 @@ def test_the_page_of_a_program_is_accessible_and_nothing_is_cut(
         box = page.part(name).bounding_box()
         assert box["x"] >= bar["x"] and box["x"] + box["width"] <= bar["x"] + bar["width"]
     page.part("dock-tab-breakpoints").press("ArrowLeft")
-    expect(page.part("dock-tab-recording")).to_be_focused()
-    page.part("dock-tab-recording").press("ArrowRight")
+    expect(page.part("dock-tab-gradients")).to_be_focused()
+    page.part("dock-tab-gradients").press("ArrowRight")
     page.part("live-continue-more").click()
     assert page.serious_violations() == []
     box = page.frame.get_by_role("dialog").bounding_box()

@@ -86,6 +86,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/alerts": lambda facts: {"end": -1},
     "/alerts/rules": lambda facts: {"rules": "all"},
     "/alerts/found": lambda facts: {"rules": "all", "ExplodingAlert.limit": 1},
+    "/alerts/groups": lambda facts: {"rules": "all", "by": "line"},
     "/alerts/explained": lambda facts: {"rules": "all", "index": 0},
     "/diagnosis": lambda facts: {},
     "/verdict": lambda facts: {},
