@@ -191,7 +191,7 @@ def test_equal_runs_agree_and_the_comparison_can_be_closed(browser, address):
             f"none of {STEPS} occurrences differs by more than the tolerance"
         )
         page.frame.get_by_role("tab", name="Comparison").press("ArrowLeft")
-        expect(page.frame.get_by_role("tab", name="Recording")).to_be_focused()
+        expect(page.frame.get_by_role("tab", name="Gradients")).to_be_focused()
         expect(page.part("comparison")).to_have_count(0)
         page.frame.get_by_role("tab", name="Comparison").click()
         page.frame.get_by_role("button", name="Close the comparison").click()
