@@ -68,13 +68,12 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: dict[str,
     if num_rows <= _FEW_ROWS:
         _insert_few(connection, table, columns)
         return True
-    if all(np.ma.getmaskarray(column).all() for column in columns.values()):
-        # A view has at least one column.
-        nothing = ", ".join(["NULL"] * len(columns))
-        names = ", ".join(f'"{name}"' for name in columns)
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {nothing} FROM range({num_rows})")
-        return True
     values = register(connection, columns)
+    if not values:
+        connection.execute(
+            f'INSERT INTO {table} ("{next(iter(columns))}") SELECT NULL FROM range({num_rows})'
+        )
+        return True
     names = ", ".join(f'"{name}"' for name in values)
     # If this fails, the transaction is aborted, and `unregister` would fail too, with another reason.
     connection.execute(f"INSERT INTO {table} ({names}) SELECT {', '.join(values.values())} FROM {BATCH}")
@@ -93,7 +92,8 @@ def register(connection: duckdb.DuckDBPyConnection, columns: dict[str, Array]) -
       The SQL of each value by column name, without the columns that are NULL everywhere.
     """
     arrays, values = _plain(columns)
-    connection.register(BATCH, arrays)
+    if arrays:  # DuckDB has no view without a column
+        connection.register(BATCH, arrays)
     return values
 
 

@@ -19,7 +19,6 @@ import logging
 import os
 import pickle
 import queue
-import resource
 import signal
 import subprocess
 import threading
@@ -89,7 +88,8 @@ class Judge:
         self._kept = kept
         self._clock = clock
         self._limit = limit
-        self._is_off = os.environ.get(JUDGE_VARIABLE, "") == "0"
+        # A system without these priorities has no process that gives way.
+        self._is_off = os.environ.get(JUDGE_VARIABLE, "") == "0" or not hasattr(os, "setpriority")
         self._lock = threading.Lock()  # guards the fields below
         self._queue: list[FoundRun] = []
         self._offered = float("-inf")
@@ -190,7 +190,7 @@ class Judge:
                 return
             process = self._process = self._process or _started()
             self._current = run.name
-        reply = _asked(process, run, self._limit)
+        reply = _reply_of(process, run, self._limit)
         with self._lock:
             if self._current is None:  # somebody has opened the run
                 return
@@ -229,7 +229,7 @@ def give_way(pid: int) -> None:
             os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
 
 
-def _asked(process: subprocess.Popen[bytes], run: FoundRun, limit: float) -> Reply | None:
+def _reply_of(process: subprocess.Popen[bytes], run: FoundRun, limit: float) -> Reply | None:
     """Return the reply of the process to a run; None if it ends instead, or does not reply in time."""
     assert process.stdin is not None and process.stdout is not None
     timer = threading.Timer(limit, process.kill)
@@ -269,6 +269,8 @@ def _receive(requests: BinaryIO, runs: queue.Queue[FoundRun]) -> None:
 
 
 def _reply_to(run: FoundRun) -> Reply:
+    import resource  # Windows, where the viewer may run, has none
+
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     limit = int(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS

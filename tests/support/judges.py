@@ -1,4 +1,4 @@
-"""What a test puts in place of the process that judges runs: functions that take a run and never reply."""
+"""Judges of runs in tests: they run at once, or functions take a run in their place and never reply."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import pickle
 from pathlib import Path
 from typing import BinaryIO
 
+import pytest
+
 from tb_debugger_plugin.index.cache import database_path, open_database
 from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.server.judge import Judge
+from tb_debugger_plugin.server import judge as judging
+from tb_debugger_plugin.server.judge import JUDGE_VARIABLE, Judge
+
+
+def judge_at_once(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Lets runs be judged, and at once: a busy machine may have nothing left for a process that gives way."""
+    monkeypatch.delenv(JUDGE_VARIABLE)
+    monkeypatch.setattr(judging, "give_way", lambda pid: None)
+    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(cache))
 
 
 def hangs(requests: BinaryIO, replies: BinaryIO) -> None:

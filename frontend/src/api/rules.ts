@@ -31,23 +31,16 @@ export function ruleRoutes(client: Client) {
   return {
     rules: async (run: ids.RunName, query: Record<string, string>, signal?: AbortSignal) =>
       (await client.json("alerts/rules", { run, ...query }, answers.rules, signal)).rules,
-    findings: async (run: ids.RunName, query: Record<string, string>, signal?: AbortSignal) => {
-      const counted = await client.json("alerts/found", { run, ...query, end: 0 }, answers.findings, signal);
-      const end = Math.min(SHOWN, counted.num_alerts);
-      return client.json("alerts/found", { run, ...query, end }, answers.findings, signal);
-    },
+    findings: (run: ids.RunName, query: Record<string, string>, signal?: AbortSignal) =>
+      client.json("alerts/found", { run, ...query, end: SHOWN }, answers.findings, signal),
     /** What breaks the recommended rules, by what it has in common. */
-    alertGroups: async (run: ids.RunName, by: Grouping, signal?: AbortSignal) => {
-      const query = { run, rules: "recommended", by };
-      const { num_groups } = await client.json(
+    alertGroups: (run: ids.RunName, by: Grouping, signal?: AbortSignal) =>
+      client.json(
         "alerts/groups",
-        { ...query, end: 0 },
+        { run, rules: "recommended", by, end: SHOWN },
         answers.alertGroups,
         signal,
-      );
-      const end = Math.min(SHOWN, num_groups);
-      return client.json("alerts/groups", { ...query, end }, answers.alertGroups, signal);
-    },
+      ),
     /** Explains an alert of the list by its position. */
     explained: async (run: ids.RunName, query: Record<string, string>, index: number, signal?: AbortSignal) =>
       (await client.json("alerts/explained", { run, ...query, index }, answers.explained, signal)).diagnosis,

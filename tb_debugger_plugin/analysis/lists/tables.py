@@ -238,21 +238,19 @@ def _add_number(name: str) -> _Adder:
 
 
 def _add_lines_of_sites(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
-    lines, catalog = all_user_lines(snapshot), snapshot.catalog
-    stacks = {site: catalog.ops[catalog.sites[site].op].stack for site in np.unique(rows["site"]).tolist()}
-    names = {
-        site: f"{lines[at].path}:{lines[at].line}" if at in lines else None for site, at in stacks.items()
-    }
-    builder.encode_sites("line", rows["site"], names)
+    catalog = snapshot.catalog
+    _add_lines(snapshot, builder, rows["site"], lambda site: catalog.ops[catalog.sites[site].op].stack)
 
 
 def _add_lines_of_stacks(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+    _add_lines(snapshot, builder, rows["stack"], lambda stack: stack)
+
+
+def _add_lines(snapshot: Snapshot, builder: _Builder, keys: Array, stack_of: Callable[[int], int]) -> None:
     lines = all_user_lines(snapshot)
-    names = {
-        at: f"{lines[at].path}:{lines[at].line}" if at in lines else None
-        for at in np.unique(rows["stack"]).tolist()
-    }
-    builder.encode_sites("line", rows["stack"], names)
+    found = {key: lines.get(stack_of(key)) for key in np.unique(keys).tolist()}
+    names = {key: None if at is None else f"{at.path}:{at.line}" for key, at in found.items()}
+    builder.encode_sites("line", keys, names)
 
 
 def _add_threads(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:

@@ -18,16 +18,13 @@ from tb_debugger_plugin.server import judge as judging
 from tb_debugger_plugin.server.judge import JUDGE_VARIABLE, Judge, give_way
 from tests.support.checkout import ROOT
 from tests.support.events import PATIENCE_S, small_program, snapshot_of
-from tests.support.judges import dies, hangs, is_held
+from tests.support.judges import dies, hangs, is_held, judge_at_once
 from tests.support.processes import is_running, wait_until
 
 
 @pytest.fixture(autouse=True)
 def _judges(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Judges run, and at once: a busy machine may have nothing left for a process that gives way."""
-    monkeypatch.delenv(JUDGE_VARIABLE)
-    monkeypatch.setattr(judging, "give_way", lambda pid: None)
-    monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))
+    judge_at_once(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import { useRef, useState } from "preact/hooks";
 import { shown } from "../../base/loaded";
 import { complete, groupOf, type Known, type Suggestion, wrongWith } from "../../model/completion";
 import { readTerm, type Term, tokens, writeTerm } from "../../model/filters";
+import { Over } from "../popover";
 import type { Of, Takes, With } from "../props";
-import { Over } from "./over";
 
 type Uses = Takes<
   "shownList" | "tables.wish" | "tables.values" | "tables.complete",

@@ -4,8 +4,8 @@ import type { ListName } from "../../api/routes";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
 import { exportedColumns, type Shape } from "../../model/list_columns";
 import { Choice } from "../choice";
+import { Popover } from "../popover";
 import type { Takes, With } from "../props";
-import { Menu } from "./over";
 import type { Columns } from "./use_columns";
 
 type Uses = Takes<
@@ -36,12 +36,18 @@ export function Tools(props: ToolsProps) {
         </label>
       )}
       <GroupChoice {...props} />
-      <Menu label="Columns" title="Columns of the list" testId="list-columns">
+      <Popover label="Columns" className="small" title="Columns of the list" isOver testId="list-columns">
         {() => <ColumnMenu columns={columns} />}
-      </Menu>
-      <Menu label="Save" title="The rows that are shown as a file or a text" testId="list-save">
+      </Popover>
+      <Popover
+        className="small"
+        isOver
+        label="Save"
+        title="The rows that are shown as a file or a text"
+        testId="list-save"
+      >
         {() => <SaveMenu store={store} columns={columns} />}
-      </Menu>
+      </Popover>
       <Jump {...props} />
     </div>
   );

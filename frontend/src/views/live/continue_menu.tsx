@@ -1,10 +1,10 @@
 /** The ways to continue: over some calls, until a condition holds for any watched tensor, or on. */
 import { useState } from "preact/hooks";
 import type { Continuation } from "../../api/live";
+import { Popover } from "../popover";
 import type { With } from "../props";
 import { type ConditionDraft, ConditionField, conditionOfDraft, FIRST_PRESET } from "./condition_field";
 import { NumberField } from "./number_field";
-import { Popover } from "./popover";
 
 /** The calls that TensorBoard's first debugger offered. */
 const CALLS = 5;

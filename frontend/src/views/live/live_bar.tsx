@@ -15,10 +15,10 @@ import {
 } from "../../model/live/program";
 import { Choice } from "../choice";
 import { Button } from "../panel";
+import { Popover } from "../popover";
 import type { Of, With } from "../props";
 import { ContinueMenu } from "./continue_menu";
 import { KEY_OF } from "./keys";
-import { Popover } from "./popover";
 
 type Uses = "live" | typeof ContinueMenu;
 
