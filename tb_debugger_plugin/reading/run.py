@@ -315,7 +315,8 @@ class Run:
             ``"good"`` or ``"unmeasured"``, or ``"nan"`` or ``"inf"`` by kind.
             ``sites``: numbers of sites, as ``docs/schema.md`` has them.
             ``where``: comparisons such as ``"nan>0,size>=100"``. ``since``, ``until``: times in seconds.
-            ``call``: the executions in which they were computed, such as ``7``, ``(3, 9)`` or ``"3..9"``.
+            ``step``: steps of the program, and ``call``: the executions in which they were computed; such as
+            ``7``, ``(3, 9)`` or ``"3..9"``.
             ``from_execution`` and ``until_execution``: positions of executions in which they were computed.
             ``source`` and ``line``: a source file of the stack, by a part of its path, and a line of it.
             ``file``: the line of your code that made the op, such as ``"model.py:41"``, or its file;

@@ -20,7 +20,8 @@ export function lazy<P extends object>(
     const [, setLoaded] = useState(false);
     const [failure, setFailure] = useState<string>();
     useChange(() => {
-      if (View !== undefined) return;
+      // Another one may have fetched it since this one was drawn.
+      if (View !== undefined) return setLoaded(true);
       props.store
         .track(load())
         .then((loaded) => {

@@ -21,7 +21,7 @@ from tb_debugger_plugin.events.dtypes import NAMES
 #: Numbers of the dtypes of integers and truth values.
 INTEGERS: Final = ", ".join(str(number) for number, name in NAMES.items() if name == "bool" or "int" in name)
 #: The root mean square of the finite elements, which is never below the mean of their magnitudes.
-RMS = "sqrt(variance + mean * mean)"
+RMS = "sqrt(abs(variance + mean * mean))"
 #: The largest magnitude of the finite elements.
 LARGEST = "greatest(abs(min), abs(max))"
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, RMS
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.catalog import Site
-from tb_debugger_plugin.analysis.lists.filters import NORM
+from tb_debugger_plugin.analysis.lists import filters
 from tb_debugger_plugin.analysis.names import sites_named
 from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot, resolve_range
 from tb_debugger_plugin.analysis.values.occurrences import Occurrences, of_sites, of_value
@@ -30,18 +30,16 @@ from tb_debugger_plugin.events.numbers import Floats, Integers
 from tb_debugger_plugin.expressions.names import TensorName, only_slot, parse_tensor_name, suggestion
 from tb_debugger_plugin.index.tensors import BAD
 
-#: The numbers by name, as SQL on the columns of a tensor, the most telling ones first. The variance is the
-#: mean of the squares minus the square of the mean, so the sum of the squares of n elements is
-#: n × (variance + mean²), and the norm its root.
+#: The numbers by name, as SQL on the columns of a tensor, the most telling ones first.
 NUMBERS: Final[Mapping[str, str]] = {
-    "norm": NORM,
+    "norm": filters.NORM,
     "mean": "mean",
-    "std": "sqrt(variance)",
+    "std": filters.NUMBERS["std"],
     "rms": RMS,
     "min": "min",
     "max": "max",
     "largest": LARGEST,
-    "zero_share": "zero / nullif(size, 0)",
+    "zero_share": filters.NUMBERS["zeros"],
     "bad": "nan + neg_inf + pos_inf",
     "nan": "nan",
     "neg_inf": "neg_inf",

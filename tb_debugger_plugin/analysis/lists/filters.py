@@ -102,7 +102,8 @@ HEALTH_NUMBERS: Final = {"bad": BAD, "good": GOOD, "unmeasured": NOT_MEASURED}
 _KINDS: Final = {"nan": "nan > 0", "inf": "neg_inf + pos_inf > 0"}
 #: The words of ``health``.
 HEALTH: Final = (*HEALTH_NUMBERS, *_KINDS)
-#: The norm of the finite elements. Damaged files may have a variance below 0.
+#: The norm of the finite elements. The variance is the mean of the squares minus the square of the mean, so
+#: the sum of the squares of n elements is n × (variance + mean²). Damaged files may have a variance below 0.
 NORM: Final = "sqrt(abs((size - neg_inf - pos_inf - nan) * (variance + mean * mean)))"
 #: SQL of the numbers that ``where`` may compare and lists are sorted by; NULL where they were not measured.
 NUMBERS: Final = {
