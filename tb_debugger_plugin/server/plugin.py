@@ -29,6 +29,7 @@ from werkzeug import wrappers
 
 from tb_debugger_plugin.errors import (
     BadQueryError,
+    DebuggerError,
     ForbiddenError,
     KeyNeededError,
     NotFoundError,
@@ -36,6 +37,7 @@ from tb_debugger_plugin.errors import (
     QueryError,
     TooLargeError,
     UnreadableRunError,
+    UsageError,
 )
 from tb_debugger_plugin.index.logdir import Logdir, one_folder, several_folders
 from tb_debugger_plugin.live.messages.json import parse
@@ -132,8 +134,10 @@ TAB_NAME: Final = "Debugger"
 #: Set to 1, it keeps every page of this viewer from changing programs.
 READ_ONLY_VARIABLE: Final = "TB_DEBUGGER_READ_ONLY"
 
-_STATUS: Final[tuple[tuple[type[QueryError], int], ...]] = (
+_STATUS: Final[tuple[tuple[type[DebuggerError], int], ...]] = (
     (BadQueryError, 400),
+    # A name, a rule or a parameter that the user wrote.
+    (UsageError, 400),
     (ForbiddenError, 403),
     (NotFoundError, 404),
     (TooLargeError, 413),
@@ -274,7 +278,7 @@ def _respond_to(
         return response
     try:
         return answer(request)
-    except QueryError as error:
+    except (QueryError, UsageError) as error:
         code = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
         return _error(request, str(error), code, needs_key=isinstance(error, KeyNeededError))
     except Exception:

@@ -8,8 +8,7 @@ beside the run, which read tables only; Python beside a run is never executed he
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Final, TypedDict, TypeVar
+from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.alerts import findings, groups, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
@@ -17,11 +16,9 @@ from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
 from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
 from tb_debugger_plugin.analysis.snapshot import Json, RangeJson, Snapshot, check_index
-from tb_debugger_plugin.errors import BadQueryError, ForbiddenError, UsageError
+from tb_debugger_plugin.errors import BadQueryError, ForbiddenError
 from tb_debugger_plugin.server.query import Query
 from tb_debugger_plugin.server.viewer import Viewer
-
-T = TypeVar("T")
 
 #: One file is changed at a time.
 _writing: Final = threading.Lock()
@@ -32,14 +29,11 @@ def settings_of(snapshot: Snapshot, query: Query) -> RuleSettings:
     """Return the settings of a query, with what the user's files beside the run say.
 
     Raises:
-      BadQueryError: A rule or parameter does not exist, or cannot have this value; or a file is wrong.
+      UsageError: A rule or parameter does not exist, or cannot have this value; or a file is wrong.
     """
     given = [(name.rsplit(".", 1), query.text(name)) for name in query.parameters if "." in name]
     rules = None if query.optional_text("rules") is None else query.texts("rules")
-    try:
-        return make_settings([(rule, name, value) for (rule, name), value in given], rules, _own(snapshot))
-    except UsageError as error:
-        raise BadQueryError(str(error)) from error
+    return make_settings([(rule, name, value) for (rule, name), value in given], rules, _own(snapshot))
 
 
 def _own(snapshot: Snapshot) -> OwnFiles:
@@ -55,10 +49,6 @@ class RulesJson(TypedDict):
 def rules(snapshot: Snapshot, query: Query) -> Json:
     """Return all rules, with counts of those that are asked for; of one rule with ``rule``."""
     settings = settings_of(snapshot, query)
-    return _in_sentences(lambda: _rules(snapshot, query, settings))
-
-
-def _rules(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Json:
     one = query.optional_text("rule")
     if one is not None:
         verdicts = [findings.verdict(snapshot, settings, settings.rule(one))]
@@ -79,10 +69,6 @@ class FindingsJson(RangeJson):
 def found(snapshot: Snapshot, query: Query) -> Json:
     """Return a range of what breaks the rules that are asked for."""
     settings = settings_of(snapshot, query)
-    return _in_sentences(lambda: _found(snapshot, query, settings))
-
-
-def _found(snapshot: Snapshot, query: Query, settings: RuleSettings) -> Json:
     every = pages.by_urgency(findings.verdicts(snapshot, settings))
     page = query.range(len(every), may_end_later=True)
     return {
@@ -106,10 +92,6 @@ def grouped(snapshot: Snapshot, query: Query) -> Json:
     """Return a range of the groups of what breaks the rules that are asked for and is not meant."""
     settings = settings_of(snapshot, query)
     by = query.choice("by", tuple(groups.GROUPINGS))
-    return _in_sentences(lambda: _grouped(snapshot, query, settings, by))
-
-
-def _grouped(snapshot: Snapshot, query: Query, settings: RuleSettings, by: str) -> Json:
     every = [one for one in pages.by_urgency(findings.verdicts(snapshot, settings)) if one.allowed is None]
     found = groups.grouped(pages.findings_json(snapshot, every), by)
     page = query.range(len(found), may_end_later=True)
@@ -126,20 +108,9 @@ class ExplainedJson(TypedDict):
 def explained(snapshot: Snapshot, query: Query) -> ExplainedJson:
     """Return the explanation of one alert of :func:`found`."""
     settings, position = settings_of(snapshot, query), query.position("index")
-
-    def answer() -> ExplainedJson:
-        every = pages.by_urgency(findings.verdicts(snapshot, settings))
-        finding = every[check_index(position, len(every), "alert")]
-        return {"diagnosis": pages.explain_finding(snapshot, finding)}
-
-    return _in_sentences(answer)
-
-
-def _in_sentences(answer: Callable[[], T]) -> T:
-    try:
-        return answer()
-    except UsageError as error:  # a rule of the user's own fails
-        raise BadQueryError(str(error)) from error
+    every = pages.by_urgency(findings.verdicts(snapshot, settings))
+    finding = every[check_index(position, len(every), "alert")]
+    return {"diagnosis": pages.explain_finding(snapshot, finding)}
 
 
 def allow(viewer: Viewer, body: object) -> Json:
@@ -159,8 +130,6 @@ def allow(viewer: Viewer, body: object) -> Json:
         entry = made_allowed({name: body.get(name) for name in _FIELDS})
         with _writing:
             add_allowed(folders[0], entry)
-    except UsageError as error:
-        raise BadQueryError(str(error)) from error
     except OSError as error:
         reason = error.strerror or "it cannot be written to"
         raise ForbiddenError(f"{FILE_NAME} cannot be kept in the folder of the run: {reason}.") from error

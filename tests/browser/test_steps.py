@@ -50,13 +50,13 @@ def test_the_list_keeps_to_one_step_also_in_a_link(browser, tmp_path):
     logdir = tmp_path / "logdir"
     _training(logdir)
     with page_on(browser, logdir) as page:
-        listed = page.frame.locator(".graph-executions .panel-note")
+        listed = page.part("list-tab-graph_executions").locator(".list-count")
         expect(listed).to_have_text("10")
         page.part("step-only").check()
         expect(listed).to_have_text("2 of 10")
         expect(page.part("steps")).to_contain_text("only step 2")
         page.part("step-only").uncheck()
         expect(listed).to_have_text("10")
-    with page_on(browser, logdir, "/#debugger&p.debugger.run=.&p.debugger.step=1..3") as page:
-        expect(page.frame.locator(".graph-executions .panel-note")).to_have_text("6 of 10")
+    with page_on(browser, logdir, "/#debugger&p.debugger.run=.&p.debugger.filter=step%3A1..3") as page:
+        expect(page.part("list-tab-graph_executions").locator(".list-count")).to_have_text("6 of 10")
         expect(page.part("steps")).to_contain_text("only step 1..3")

@@ -248,6 +248,8 @@ def test_a_run_is_needed_and_must_exist(page, path):
         ("/locate", {"graph_execution": 8}, 400),
         ("/neighbours", {"graph_id": "g1", "op_name": "mul", "hops": 99}, 400),
         ("/neighbours", {"graph_id": "g1", "op_name": "nobody"}, 404),
+        ("/curve", {"tensor": "#x"}, 400),
+        ("/curve", {"tensor": "nobody"}, 404),
         ("/find", {}, 400),
         ("/inputs_of", {}, 400),
         ("/inputs_of", {"graph_execution": -1}, 400),
