@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.curves.curve import OF_VARIABLE, Curve, Wanted, curve, curve_at
+from tb_debugger_plugin.analysis.curves.extremes import ExtremesJson, extremes
 from tb_debugger_plugin.analysis.curves.flow import gradient_flow
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
@@ -53,6 +54,8 @@ from tb_debugger_plugin.server.viewer import Viewer
 Route = Callable[[Viewer, Query], Answer]
 
 _MAX_BUCKETS: Final = 4096
+_MAX_EXTREMES: Final = 100
+_EXTREMES: Final = 5
 #: About how many occurrences of a tensor an answer has.
 _OCCURRENCES: Final = 500
 _MAX_OCCURRENCES: Final = 5000
@@ -364,6 +367,10 @@ def _steps(snapshot: Snapshot, query: Query) -> steps.StepsJson:
     return steps.steps(snapshot, query.bounded("bins", 1, _MAX_BUCKETS))
 
 
+def _extremes(snapshot: Snapshot, query: Query) -> ExtremesJson:
+    return extremes(snapshot, query.bounded("most", 1, _MAX_EXTREMES, _EXTREMES))
+
+
 def _locate(snapshot: Snapshot, query: Query) -> Answer:
     execution = query.optional_integer("execution")
     trace = query.optional_integer("graph_execution")
@@ -495,6 +502,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/steps": _heavy("/steps", _steps),
+    "/extremes": _heavy("/extremes", _extremes),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),
     "/neighbours": _of_run(_neighbours),

@@ -112,6 +112,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/source_files/ops": lambda facts: {"index": 0},
     "/session_runs": lambda facts: {},
     "/steps": lambda facts: {"bins": 3},
+    "/extremes": lambda facts: {"most": 2},
     "/overview": lambda facts: {"list": "executions", "buckets": 7},
     "/locate": lambda facts: {"graph_execution": facts.trace},
     "/inputs_of": lambda facts: {"graph_execution": facts.trace},

@@ -79,6 +79,8 @@ function runRoutes(client: Client) {
       client.json("overview", { run, list: name, buckets }, answers.overview, signal),
     steps: (run: ids.RunName, bins: number, signal?: AbortSignal) =>
       client.json("steps", { run, bins }, answers.steps, signal),
+    extremes: (run: ids.RunName, signal?: AbortSignal) =>
+      client.json("extremes", { run }, answers.extremes, signal),
   };
 }
 

@@ -6,8 +6,14 @@ import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
 import { createDiagnoses, createOrigins } from "./alerts/derived";
 import { createAlertGroups, createRules } from "./alerts/rules";
-import { createAlertFacts, createAlertKeeping, createAlertVerbs, createOriginVerbs } from "./alerts/verbs";
-import { browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
+import {
+  createAlertFacts,
+  createAlertKeeping,
+  createAlertVerbs,
+  createFindingVerbs,
+  createOriginVerbs,
+} from "./alerts/verbs";
+import { type Activity, browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
 import { createComparison } from "./comparison/comparison";
 import { createCurves, createCurveVerbs } from "./curves/curves";
 import { createCurveFacts } from "./curves/facts";
@@ -15,6 +21,7 @@ import { createDock, type Dock } from "./dock/dock";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
+import { createGlance, openGlance } from "./glance/glance";
 import { createAccess } from "./link/access";
 import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus } from "./link/link";
 import { applyStatus, retryFailed } from "./lists/lists";
@@ -60,15 +67,14 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     dock,
     live,
     livePanel,
-    busy: activity.busy,
-    track: activity.track,
-    ...createTabVerbs(facts),
+    ...createTabVerbs(facts, activity),
     link: createLink(facts, derived.op),
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
       const leave = () => setter(facts.run)(undefined);
-      const asking = ask({ ...verbDeps, timer, live, livePanel, verbs }, link);
-      return together([follow(), focusFirst(verbDeps, verbs), comparison.start(), ...asking, leave]);
+      const own = [follow(), focusFirst(verbDeps, verbs), comparison.start()];
+      if (!hasFocus(link)) own.push(openGlance({ ...derived, facts, dock, verbs }));
+      return together([...own, ...ask({ ...verbDeps, timer, live, livePanel, verbs }, link), leave]);
     },
   };
 }
@@ -93,8 +99,10 @@ function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => v
   return [live.start(hasFocus(link), take), livePanel.start(), polling.start()];
 }
 
-function createTabVerbs(facts: Facts) {
+function createTabVerbs(facts: Facts, { busy, track }: Activity) {
   return {
+    busy,
+    track,
     setSeen: setter(facts.seen),
     /** Asks the server for changes now, even of a finished run. */
     lookAgain(): void {
@@ -137,6 +145,7 @@ function createDerived(deps: Deps<Facts>, dock: Dock) {
     ...createPositions(deps, byKey, structure),
     ...values,
     ...createCurves(deps, byKey, values.valueView, dock),
+    glance: createGlance(deps, dock),
   };
 }
 
@@ -158,6 +167,7 @@ function createVerbs(deps: AllDeps, choice: Choice) {
     ...createHistoryVerbs(deps, choice),
     ...createOriginVerbs(facts, focus),
     ...createAlertVerbs(deps, choice),
+    ...createFindingVerbs(focus),
     setAlertType,
     ...createSearchVerbs(deps, choice, focus, filters),
     ...createRunVerbs(facts, choice, focus, filters, { restoreAlert, ...values }),

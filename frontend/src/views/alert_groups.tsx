@@ -7,9 +7,8 @@ import { displayName, tensorName } from "../model/names";
 import { Choice, optionsOf } from "./choice";
 import { Button, Failure, Hint } from "./panel";
 import type { With } from "./props";
-import { focusFinding } from "./rules";
 
-type Uses = "alertGroups" | "origins" | typeof focusFinding;
+type Uses = "alertGroups" | "origins" | "focusFinding";
 
 export function AlertGroups({ store }: With<Uses>) {
   const { isOpen, setOpen, by, setBy } = store.alertGroups;
@@ -77,7 +76,7 @@ function GroupItem({ store, group }: With<Uses, { group: AlertGroup }>) {
       <Button
         class="alert-group wide pile"
         title={`First: ${name}, ${first.measured}`}
-        act={() => focusFinding(store, first)}
+        act={() => store.focusFinding(first)}
       >
         <span class="line ends nowrap wide">
           <span class="ellipsis" title={group.group}>

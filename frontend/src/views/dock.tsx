@@ -26,6 +26,13 @@ export interface DockPanel {
 /** All panels, in the order of their tabs. */
 const PANELS: readonly DockPanel[] = [
   {
+    name: "glance",
+    title: "At a glance",
+    isThere: ({ status }) =>
+      status.value !== undefined && status.value.num_executions + status.value.num_graph_executions > 0,
+    View: lazy(async () => (await import("./glance")).GlancePanel),
+  },
+  {
     name: "gradients",
     title: "Gradients",
     isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,

@@ -10,9 +10,9 @@ import { Explanation } from "./cause_parts";
 import { Choice, plainOptions } from "./choice";
 import { TensorName } from "./numbers";
 import { Button, Failure, Hint } from "./panel";
-import type { Of, With } from "./props";
+import type { With } from "./props";
 
-type Uses = "rules" | "status" | "focusExecution" | "focusGraphExecution" | typeof Explanation;
+type Uses = "rules" | "status" | "focusFinding" | typeof Explanation;
 
 export function Rules({ store }: With<Uses>) {
   const { isOpen, setOpen } = store.rules;
@@ -196,7 +196,7 @@ function Tensors({ store, finding }: With<Uses, { finding: Finding }>) {
   const whose = finding.variable ?? finding.gradient_of.join(", ");
   return (
     <>
-      <Button act={() => focusFinding(store, finding)}>
+      <Button act={() => store.focusFinding(finding)}>
         <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
       </Button>
       {whose !== "" && <span>for {whose}</span>}
@@ -215,14 +215,6 @@ function Why({ store }: With<Uses>) {
       {loaded.value !== undefined && <Explanation store={store} diagnosis={loaded.value} />}
     </div>
   );
-}
-
-export function focusFinding(
-  store: Of<"focusExecution" | "focusGraphExecution">,
-  { graph_execution_trace_index: graphExecution, execution_index: execution }: Finding,
-) {
-  if (graphExecution !== undefined) void store.focusGraphExecution(graphExecution);
-  else if (execution !== undefined) store.focusExecution(execution);
 }
 
 /** Why an alert is meant; it is kept in a file beside the run. */

@@ -138,6 +138,24 @@ def _marked_hosts(snapshot: Snapshot) -> frozenset[int]:
     return snapshot.remember_of(("executions", "graph_executions"), "marked hosts", find)
 
 
+@remembered(Snapshot.remember)
+def step_ends(snapshot: Snapshot) -> list[tuple[Integers, Floats]]:
+    """Return the steps of each host that have ended, in order, and when each ended.
+
+    A marked step ends with its last row on record.
+    """
+    ends = [(one.numbers[: len(one.ends)], one.ends) for one in host_steps(snapshot)]
+    if _marked_hosts(snapshot):
+        rows = " UNION ALL ".join(_ROWS.values())
+        marked = snapshot.columns(
+            f"SELECT host, step, max(wall_time) AS ended FROM ({rows}) GROUP BY ALL ORDER BY ALL"
+        )
+        for host in _marked_hosts(snapshot):
+            own = marked["host"] == host
+            ends[host] = (marked["step"][own].astype(np.int64), marked["ended"][own])
+    return ends
+
+
 def steps_of(
     snapshot: Snapshot,
     hosts: npt.NDArray[np.integer],

@@ -1,6 +1,6 @@
 /** Verbs for alerts. Their positions are those in the list that is shown. */
 import { batch, signal } from "@preact/signals";
-import type { Alert, Origin } from "../../api/answers";
+import type { Alert, Finding, Origin } from "../../api/answers";
 import { type AlertIndex, alertIndex } from "../../base/ids";
 import { originKey, placeTarget } from "../../model/origin";
 import type { Choice, FocusedFacts, VerbDeps } from "../focus/facts";
@@ -51,6 +51,21 @@ export function createAlertVerbs(deps: VerbDeps, choice: Choice) {
   }
 
   return { focusAlert, nextAlert: () => step(1), previousAlert: () => step(-1) };
+}
+
+export type FindingVerbs = ReturnType<typeof createFindingVerbs>;
+
+export function createFindingVerbs({
+  focusGraphExecution,
+  focusExecution,
+}: Pick<FocusVerbs, "focusGraphExecution" | "focusExecution">) {
+  return {
+    /** Brings the first value of an alert of a rule into focus. */
+    focusFinding({ graph_execution_trace_index: at, execution_index: execution }: Finding): void {
+      if (at !== undefined) void focusGraphExecution(at);
+      else if (execution !== undefined) focusExecution(execution);
+    },
+  };
 }
 
 /** What an alert is about: the row of a graph execution, or the execution. */

@@ -35,7 +35,7 @@ export function createCurves(
   const gradientFlow: ReadonlySignal<Loaded<GradientFlow> | undefined> = byKey(
     () => {
       const run = facts.run.value;
-      const isOpen = dock.open.value === "gradients";
+      const isOpen = dock.open.value === "gradients" || dock.open.value === "glance";
       return run === undefined || !isOpen ? undefined : { run, generation: facts.status.value?.generation };
     },
     ({ run }, signal) => api.gradientFlow(run, FLOW_COLUMNS, signal),

@@ -1,9 +1,10 @@
-/** The panel over the timeline and the list of graph executions: one of a program, or the comparison. */
-import { signal } from "@preact/signals";
+/** The panel over the timeline and the list of graph executions, such as one of a program, or the comparison. */
+import { computed, signal } from "@preact/signals";
 import { setter } from "../common/activity";
 
 /** The panels that can be opened. */
 export type DockName =
+  | "glance"
   | "gradients"
   | "comparison"
   | "breakpoints"
@@ -16,11 +17,17 @@ export type DockName =
 export type Dock = ReturnType<typeof createDock>;
 
 export function createDock() {
-  /** The panel that is open; undefined shows the recording alone. */
-  const open = signal<DockName | undefined>(undefined);
+  /** What the reader, or what came up, has opened; undefined until then. */
+  const chosen = signal<{ readonly panel: DockName | undefined } | undefined>(undefined);
+  const first = signal<DockName | undefined>(undefined);
   return {
-    open,
+    /** The panel that is open; undefined shows the recording alone. */
+    open: computed(() => (chosen.value === undefined ? first.value : chosen.value.panel)),
     /** Opens a panel; without a name, the recording. */
-    show: setter(open),
+    show(panel: DockName | undefined): void {
+      chosen.value = { panel };
+    },
+    /** Opens a panel until another one is chosen. */
+    showFirst: setter(first),
   };
 }
