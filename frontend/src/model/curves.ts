@@ -37,6 +37,13 @@ export const AXES = {
     isTime: false,
     place: (x: number) => `occurrence ${grouped(x)}`,
   },
+  step: {
+    title: "step",
+    column: "step",
+    offset: 0,
+    isTime: false,
+    place: (x: number) => `step ${grouped(x)}`,
+  },
   time: { title: "time", column: "wall_time", offset: 0, isTime: true, place: (x: number) => clock(x) },
 } as const;
 

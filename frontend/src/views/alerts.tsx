@@ -23,7 +23,7 @@ import { type RowAttributes, VirtualList } from "./virtual_list";
 type Uses = Takes<
   "alert" | "alertList" | "alertType" | "alertTypes" | "lists" | "status" | "verdict",
   "firstBad" | "firstBadValue" | "originList" | "origins",
-  "focusAlert" | "nextAlert" | "previousAlert" | "setAlertType",
+  "focusAlert" | "nextAlert" | "previousAlert" | "setAlertType" | "steps.ofFocus",
   typeof AlertGroups | typeof GapList | typeof OriginCard | typeof Rules
 >;
 
@@ -200,7 +200,9 @@ function AlertRow({ store, index, alert, attributes }: AlertRowProps) {
   const name =
     alert.op_name === undefined ? displayName(alert.op_type) : tensorName(alert.op_name, alert.output_slot);
   const process = processOf(store.status.value?.hosts ?? [], alert.process);
-  const details = [alertDetails(alert), process].filter(Boolean).join(" · ");
+  const hasSteps = (store.steps.ofFocus.value?.num_steps ?? 0) > 1;
+  const step = hasSteps ? `step ${grouped(alert.step)}` : undefined;
+  const details = [alertDetails(alert), step, process].filter(Boolean).join(" · ");
   return (
     <div
       {...attributes}

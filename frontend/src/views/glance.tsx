@@ -135,8 +135,9 @@ function Found({ store, rules }: With<Uses, { rules: readonly Rule[] }>) {
 }
 
 function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; title: string }>) {
-  const { op_name: name, op_type: type, measured, severity, num_tensors: tensors, source } = finding;
+  const { op_name: name, op_type: type, measured, severity, num_tensors: tensors, source, step } = finding;
   const file = source?.path.replaceAll("\\", "/").split("/").pop();
+  const place = source === undefined ? "" : `${file}:${source.line}`;
   const more = tensors > 1 ? `and ${counted(tensors - 1, "more tensor")}` : "";
   return (
     <li data-testid="glance-finding">
@@ -151,7 +152,7 @@ function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; tit
           <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
         </Button>
         <span class="dim nowrap">
-          {[more, source === undefined ? "" : `${file}:${source.line}`].filter(Boolean).join(" · ")}
+          {[more, place, `from step ${grouped(step)}`].filter(Boolean).join(" · ")}
         </span>
       </span>
     </li>

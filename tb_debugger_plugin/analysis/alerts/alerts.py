@@ -20,6 +20,7 @@ from tb_debugger_plugin.analysis.alerts.search import parameters_in
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS, RuleSettings
 from tb_debugger_plugin.analysis.alerts.tensors import Role, layer_of, tensors
 from tb_debugger_plugin.analysis.calls.call_owner import owners
+from tb_debugger_plugin.analysis.calls.steps import steps_of
 from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import wrong_origins
@@ -63,6 +64,7 @@ class AlertJson(TypedDict):
     variable: str | None
     gradient_of: list[str]  #: see [Names](#names)
     process: str  #: the process that computed it: its machine, with its id where several are on one
+    step: int  #: the [step](guide/steps.md) of the program in which it was computed, from 0
 
 
 @dataclass(frozen=True)
@@ -237,20 +239,27 @@ _Value = tuple[Numbers, Json]
 
 def _graph_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[int, _Value]:
     rows = snapshot.rows(
-        f"SELECT t.idx, t.wall_time, t.site, {health.SELECT} FROM graph_executions t"
+        f"SELECT t.idx, t.wall_time, t.site, t.step, {health.SELECT} FROM graph_executions t"
         " WHERE t.idx IN (SELECT unnest(?)) ORDER BY t.idx",
         [list(indices)],
     )
     times = np.array([row[1] for row in rows], np.float64)
-    owner = owners(snapshot, times, np.array([row[2] for row in rows], np.int32)).tolist()
-    return {
-        index: _graph_value(snapshot, index, time, site, fields, None if math.isnan(own) else int(own))
-        for (index, time, site, *fields), own in zip(rows, owner, strict=True)
-    }
+    sites = np.array([row[2] for row in rows], np.int32)
+    owner = owners(snapshot, times, sites).tolist()
+    hosts = snapshot.catalog.site_hosts[sites] if len(sites) else sites
+    steps = steps_of(snapshot, hosts, times, np.array([row[3] for row in rows], np.int32)).tolist()
+    values = {}
+    for (index, time, site, _, *fields), own, step in zip(rows, owner, steps, strict=True):
+        numbers, found = _graph_value(snapshot, index, time, site, fields)
+        values[index] = (
+            numbers,
+            {**found, "owner_execution_index": None if math.isnan(own) else int(own), "step": step},
+        )
+    return values
 
 
 def _graph_value(
-    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[object], owner: int | None
+    snapshot: Snapshot, index: int, time: float, site_number: int, fields: list[object]
 ) -> _Value:
     site = snapshot.catalog.sites[site_number]
     op = snapshot.catalog.ops[site.op]
@@ -263,7 +272,6 @@ def _graph_value(
         "op_name": op.name,
         "graph_id": graph.graph_id,
         "graph_name": graph.name,
-        "owner_execution_index": owner,
         "layer": layer_of(snapshot, site_number),
         "variable": _updated(snapshot, site_number) or op.variable,
         "gradient_of": snapshot.catalog.gradients.get((op.number, site.slot), []),
@@ -280,14 +288,17 @@ def _updated(snapshot: Snapshot, site: int) -> str | None:
 def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int, int], _Value]:
     rows = snapshot.rows(
         # A call without results may break a rule, too.
-        "SELECT e.idx, coalesce(t.slot, 0), e.wall_time, n.name, e.graph, e.host, "
+        "SELECT e.idx, coalesce(t.slot, 0), e.wall_time, e.step, n.name, e.graph, e.host, "
         f"{_SELECT_ANY} FROM executions e"
         " LEFT JOIN execution_outputs t USING (idx) JOIN op_types n USING (op_type)"
         " WHERE e.idx IN (SELECT unnest(?))",
         [sorted(set(indices))],
     )
     values = {}
-    for index, slot, time, op_type, graph_number, host, *fields in rows:
+    marks = np.array([row[3] for row in rows], np.int32)
+    times, hosts = np.array([row[2] for row in rows]), np.array([row[6] for row in rows], np.int32)
+    steps = steps_of(snapshot, hosts, times, marks).tolist()
+    for (index, slot, time, _, op_type, graph_number, host, *fields), step in zip(rows, steps, strict=True):
         graph = snapshot.catalog.graphs[graph_number] if graph_number >= 0 else None
         measured = health.health(snapshot, health.as_row(fields), index=None, eager=True)
         values[index, slot] = (
@@ -304,6 +315,7 @@ def _eager_values(snapshot: Snapshot, indices: Sequence[int]) -> dict[tuple[int,
                 "variable": None,
                 "gradient_of": [],
                 "process": snapshot.catalog.host_names[host],
+                "step": step,
             },
         )
     return values

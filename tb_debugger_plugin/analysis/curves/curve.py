@@ -55,7 +55,7 @@ OF_VARIABLE: Final[Mapping[str, Role]] = {
     "gradient": Role.GRADIENT,
     "update": Role.UPDATE,
 }
-_COLUMNS: Final = ("occurrence", "index", "wall_time", "count", "bad", "low", "high", "mean")
+_COLUMNS: Final = ("occurrence", "index", "wall_time", "step", "count", "bad", "low", "high", "mean")
 #: How many occurrences of each kind are looked at to know which numbers are on record.
 _SAMPLES: Final = 4
 
@@ -102,8 +102,9 @@ class Curve(JsonObject):
         elements of a stretch are not all read.
       columns: One row for each point: ``occurrence`` (of the point: the first bad one of its stretch, or else
         the one with the highest number), ``index`` (its position in the list of executions or of graph
-        executions), ``wall_time``, ``count`` (of the occurrences in the stretch), ``bad`` (of those with a
-        NaN or an infinity), ``low``, ``high`` and ``mean`` of the number; NaN where it is not on record.
+        executions), ``wall_time``, ``step`` (of the program), ``count`` (of the occurrences in the stretch),
+        ``bad`` (of those with a NaN or an infinity), ``low``, ``high`` and ``mean`` of the number; NaN where
+        it is not on record.
     """
 
     tensor: CurveTensor
@@ -132,6 +133,11 @@ class Curve(JsonObject):
     def occurrences(self) -> Integers:
         """The occurrence of each point, from 0."""
         return np.asarray(self.columns["occurrence"]).astype(np.int64)
+
+    @property
+    def steps(self) -> Integers:
+        """The step of each point, from 0."""
+        return np.asarray(self.columns["step"]).astype(np.int64)
 
     @property
     def times(self) -> Floats:
@@ -354,6 +360,7 @@ class _Stretches:
             "occurrence": (at + begin).astype(np.float64),
             "index": rows["index"][at],
             "wall_time": rows["wall_time"][at],
+            "step": rows["step"][at],
             "count": counts.astype(np.float64),
             "bad": np.add.reduceat(self.is_bad.astype(np.float64), self.starts),
             "low": low,

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tb_debugger_plugin.analysis.calls.steps import steps_of
 from tb_debugger_plugin.analysis.catalog import Site
 from tb_debugger_plugin.analysis.snapshot import Columns, NamedParameters, Range, Snapshot
 from tb_debugger_plugin.analysis.values.elements import read_slice
@@ -28,18 +29,20 @@ class _List(NamedTuple):
       tables: SQL of the tables, with the summary in ``t``.
       key: The parameter of `find_value` for its positions.
       is_measured: SQL that is true if there is anything about the tensor in its record.
-      wall_time: SQL of its time.
+      row: The row with its time and its step.
+      place: SQL of its site, or of its host.
     """
 
     tables: str
     key: str
     is_measured: str
-    wall_time: str
+    row: str
+    place: str
 
 
-_GRAPH_EXECUTIONS: Final = _List("graph_executions t", "graph_execution", "true", "t.wall_time")
+_GRAPH_EXECUTIONS: Final = _List("graph_executions t", "graph_execution", "true", "t", "t.site")
 _EXECUTIONS: Final = _List(
-    "execution_outputs t JOIN executions e USING (idx)", "execution", "t.has_value", "e.wall_time"
+    "execution_outputs t JOIN executions e USING (idx)", "execution", "t.has_value", "e", "e.host"
 )
 # A function is called from several lines, and the first call of one has a stack of its own.
 _CALLS_LIKE_VALUE: Final = (
@@ -83,7 +86,7 @@ class Occurrences:
         return self.snapshot.columns(f"{query} AND t.idx IN ({listed}) ORDER BY t.idx", parameters)
 
     def columns(self, numbers: Mapping[str, str], positions: Range | None = None) -> Columns:
-        """Return some occurrences: ``index``, ``wall_time``, ``health``, ``is_kept``, and numbers.
+        """Return some occurrences: ``index``, ``wall_time``, ``health``, ``is_kept``, numbers and ``step``.
 
         Args:
           numbers: SQL expressions on the columns of a tensor, by the names of the columns that they become.
@@ -91,15 +94,24 @@ class Occurrences:
         """
         select = "".join(f", ({sql})::DOUBLE AS {name}" for name, sql in numbers.items())
         query, parameters = self._query(
-            f"t.idx::DOUBLE AS index, {self.where.wall_time} AS wall_time, t.health AS health,"
+            f"t.idx::DOUBLE AS index, {self.where.row}.wall_time AS wall_time, t.health AS health,"
+            f" {self.where.row}.step AS marked, {self.where.place} AS place,"
             f" (t.mode = {_KEPT} AND {self.where.is_measured})::UTINYINT AS is_kept{select}"
         )
-        if positions is None:
-            return self.snapshot.columns(f"{query} ORDER BY t.idx", parameters)
-        bounds = {"count": positions.end - positions.begin, "first": positions.begin}
-        return self.snapshot.columns(
-            f"{query} ORDER BY t.idx LIMIT $count OFFSET $first", {**parameters, **bounds}
-        )
+        query += " ORDER BY t.idx"
+        if positions is not None:
+            query += " LIMIT $count OFFSET $first"
+            parameters = {
+                **parameters,
+                "count": positions.end - positions.begin,
+                "first": positions.begin,
+            }
+        found = self.snapshot.columns(query, parameters)
+        hosts, marked = found.pop("place"), found.pop("marked")
+        if self.where is _GRAPH_EXECUTIONS:
+            hosts = self.snapshot.catalog.site_hosts[hosts] if len(hosts) else hosts
+        steps = steps_of(self.snapshot, hosts, found["wall_time"], marked)
+        return {**found, "step": steps.astype(np.float64)}
 
     def elements(self, columns: Columns, indices: tuple[Index, ...], rows: Integers | None = None) -> Floats:
         """Return one element of each occurrence; NaN where it was not kept or the slice does not fit.

@@ -12,7 +12,7 @@ import pytest
 from tb_debugger_plugin.analysis.curves.curve import NUMBERS, Curve, Wanted, curve, curve_at
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError, UsageError
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.events import Recording, small_program, snapshot_of, values_program
+from tests.support.events import Recording, full_health, small_program, snapshot_of, values_program
 from tests.support.numerics import numerics, training
 
 _STEPS = 40
@@ -186,3 +186,32 @@ def test_an_eager_op_has_a_curve_of_its_calls_from_one_line(tmp_path: Path) -> N
 def test_an_unknown_number_is_refused(folder: Path) -> None:
     with pytest.raises(BadQueryError, match="number must be an element"):
         _named(folder, "gradient_tape/MatMul", "median")
+
+
+def test_each_point_has_the_step_in_which_it_was_computed(tmp_path: Path) -> None:
+    marks = [0, 0, 1, 4, 4, 9]
+    with Recording(tmp_path) as recording:
+        recording.graph("g1", "loss")
+        recording.op("g1", "Log", "Log", ids=[11])
+        for mark in marks:
+            recording.step = mark
+            recording.trace("g1", "Log", full_health([1.0], 11))
+            recording.execution("Fill", [full_health([1.0])], ids=[mark])
+    with snapshot_of(tmp_path) as snapshot:
+        assert curve(snapshot, "Log:0", Wanted("size")).steps.tolist() == marks
+        assert curve(snapshot, "Log:0", Wanted("size", begin=2, end=4)).steps.tolist() == marks[2:4]
+        assert curve_at(snapshot, Wanted("size"), execution=0).steps.tolist() == marks
+    with snapshot_of(_of_calls(tmp_path / "calls")) as snapshot:
+        assert curve(snapshot, "Log:0", Wanted("size")).steps.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def _of_calls(folder: Path) -> Path:
+    """A program that marks no step and computes a tensor twice in each call."""
+    with Recording(folder) as recording:
+        recording.graph("g1", "loss")
+        recording.op("g1", "Log", "Log", ids=[11])
+        for _ in range(3):
+            for _ in range(2):
+                recording.trace("g1", "Log", full_health([1.0], 11))
+            recording.execution("__inference_loss_7", [full_health([1.0])], graph_id="g1", ids=[1])
+    return folder
