@@ -95,7 +95,7 @@ interface ElementProps {
 }
 
 test("the first cause is called the first bad value only where it is both", () => {
-  const of = { wall_time: 1, gradient_of: [], process: "host" };
+  const of = { wall_time: 1, gradient_of: [], process: "host", step: 0 };
   const alert = { ...of, alert_type: "A", measured: "1 NaN", op_type: "Log", output_slot: 0 };
   const label = (index: number, bad: boolean | null) =>
     firstCauseLabel(answer([], { index, alert: { ...alert, bad } }));
