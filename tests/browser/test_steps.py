@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 STEPS = 5
 
 
-def _training(logdir):
+def training(logdir):
     """Writes a training that computes one NaN, in step 2."""
     with Recording(logdir) as recording:
         recording.graph("g1", "loss")
@@ -28,7 +28,7 @@ def _training(logdir):
 
 def test_the_same_op_is_found_in_other_steps_by_keys_and_by_the_slider(browser, tmp_path):
     logdir = tmp_path / "logdir"
-    _training(logdir)
+    training(logdir)
     with page_on(browser, logdir) as page:
         bar, op = page.part("steps"), page.part("graph-structure-op")
         expect(bar).to_contain_text("step 2 of 5")
@@ -48,7 +48,7 @@ def test_the_same_op_is_found_in_other_steps_by_keys_and_by_the_slider(browser, 
 
 def test_the_list_keeps_to_one_step_also_in_a_link(browser, tmp_path):
     logdir = tmp_path / "logdir"
-    _training(logdir)
+    training(logdir)
     with page_on(browser, logdir) as page:
         listed = page.part("list-tab-graph_executions").locator(".list-count")
         expect(listed).to_have_text("10")

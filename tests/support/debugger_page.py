@@ -30,6 +30,8 @@ _BARE = """<!doctype html><html lang="en"><title>TensorBoard</title>
 <iframe src="data/plugin_entry.html?name=debugger"></iframe></body></html>"""
 # At its very beginning a document has no element.
 _IDLE = "document.documentElement?.dataset.idle === 'true'"
+# A document of no origin has no storage.
+_HINTS_SEEN = "try { localStorage.setItem('tb_debugger_plugin.hints', 'seen') } catch {}"
 # No font, icon or update from outside: only this machine answers.
 BROWSER_ARGS = (
     "--no-sandbox",
@@ -115,6 +117,7 @@ def open_page(
     answers: Mapping[str, object] | None = None,
     has_key: bool = True,
     in_tensorboard: bool | None = None,
+    is_first_visit: bool = False,
 ) -> Iterator[DebuggerPage]:
     """Open the debugger in a new window of `width` x `height` pixels.
 
@@ -128,10 +131,13 @@ def open_page(
       answers: Answers by route, in place of those of the server.
       has_key: Whether the window has the key that commands need.
       in_tensorboard: Whether TensorBoard's own page is around the frame; None for :class:`Surroundings`.
+      is_first_visit: Whether the page gives its hints.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     if stopped_clock:
         context.clock.install()
+    if not is_first_visit:
+        context.add_init_script(_HINTS_SEEN)
     for name, answer in (answers or {}).items():
         context.route(f"**/plugin/debugger/{name}", _answering(json.dumps(answer)))
     if not (Surroundings.in_tensorboard if in_tensorboard is None else in_tensorboard):

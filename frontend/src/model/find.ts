@@ -19,16 +19,22 @@ export type Jump =
   | { readonly kind: "layer"; readonly name: string }
   | { readonly kind: "line"; readonly file: FileIndex; readonly line: number };
 
-export interface Match {
+/** A match that is a verb of the page. */
+export interface Act {
+  readonly kind: "command";
+  readonly act: () => unknown;
+}
+
+export interface Match<To = Jump> {
   readonly title: string;
   /** Its kind, or what distinguishes it from others of the same name. */
   readonly note: string;
-  readonly jump: Jump;
+  readonly jump: To;
 }
 
-export interface Group {
+export interface Group<To = Jump> {
   readonly title: string;
-  readonly matches: readonly Match[];
+  readonly matches: readonly Match<To>[];
   /** Whether the server has more of the kind than are listed. */
   readonly more: boolean;
 }
@@ -57,7 +63,7 @@ export function groupsOf(answer: Found, text: string): readonly Group[] {
 }
 
 /** All matches in the order of the list. */
-export function matchesOf(groups: readonly Group[]): readonly Match[] {
+export function matchesOf<To>(groups: readonly Group<To>[]): readonly Match<To>[] {
   return groups.flatMap(({ matches }) => matches);
 }
 

@@ -9,6 +9,7 @@ import { Alerts } from "./alerts";
 import { Dock } from "./dock";
 import { Empty } from "./empty";
 import { GraphStructure } from "./graph_structure";
+import { Hints } from "./hints";
 import { isInField } from "./hooks";
 import { KeyPrompt } from "./key_prompt";
 import { lazy } from "./lazy";
@@ -24,6 +25,10 @@ import { StackTrace } from "./stack_trace";
 import { StatusBar } from "./status_bar";
 import { Timeline } from "./timeline";
 
+const KeyHelp = lazy<With<"dock.showKeys">>(
+  async () => (await import("./key_help")).KeyHelp,
+  () => null,
+);
 const ValueSection = lazy(async () => (await import("./values/value_view")).ValueSection);
 
 /** The sizes that the reader can change. */
@@ -53,6 +58,8 @@ export function App({ store }: With) {
       {noRun ? <NoRun store={store} /> : <Sections store={store} />}
       <StartCard store={store} />
       <KeyPrompt store={store} />
+      {store.dock.areKeysShown.value && <KeyHelp store={store} />}
+      {!noRun && <Hints />}
       <Toasts store={store} />
     </div>
   );
@@ -114,12 +121,13 @@ const SHORTCUTS: Readonly<Record<string, (store: Store) => void>> = {
   n: (store) => store.nextAlert(),
   p: (store) => store.previousAlert(),
   v: (store) => store.showFocusValue(),
+  "?": (store) => store.dock.showKeys(true),
   "[": (store) => void store.steps.stepBy(-1),
   "]": (store) => void store.steps.stepBy(1),
 };
 
 /**
- * The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. The brackets go
+ * The key ? shows all keys. The keys n and p go to the next and the previous alert, v shows a value, and Escape closes it. The brackets go
  * to the same op in the step before and after. F8 to F11 are those of a program that runs.
  */
 function shortcuts(store: Store): () => void {

@@ -1,10 +1,9 @@
 /** The search field, with its results in a list below it. */
 import { useRef } from "preact/hooks";
 import { counted } from "../base/text";
-import type { Group, Match } from "../model/find";
 import { useChange } from "./hooks";
 import type { With } from "./props";
-import { type SearchField, useSearchField } from "./search_field";
+import { type Listed, type ListedGroup, type SearchField, useSearchField } from "./search_field";
 
 const ID = "search-found";
 const KEYS = navigator.platform.startsWith("Mac") ? "/ or ⌘K" : "/ or Ctrl+K";
@@ -39,7 +38,7 @@ function Field({ search }: FieldProps) {
       aria-controls={isListed ? ID : undefined}
       aria-activedescendant={isListed && matches.length > 0 ? `${ID}-${active}` : undefined}
       aria-keyshortcuts="/ Control+K"
-      title={`Find by name (${KEYS}); the arrow keys and Enter choose`}
+      title={`Find by name (${KEYS}), or run a command (>); the arrow keys and Enter choose`}
       placeholder="Find op, tensor, layer, variable, function, file:line"
       data-testid="search"
       maxLength={500}
@@ -83,9 +82,9 @@ function emptyWords({ loaded, isFresh, query }: SearchField): string {
 }
 
 interface GroupsProps {
-  readonly groups: readonly Group[];
+  readonly groups: readonly ListedGroup[];
   readonly active: number;
-  readonly choose: (match: Match) => void;
+  readonly choose: (match: Listed) => void;
 }
 
 function Groups({ groups, active, choose }: GroupsProps) {
@@ -106,9 +105,9 @@ function Groups({ groups, active, choose }: GroupsProps) {
 
 interface OptionProps {
   readonly index: number;
-  readonly match: Match;
+  readonly match: Listed;
   readonly isActive: boolean;
-  readonly choose: (match: Match) => void;
+  readonly choose: (match: Listed) => void;
 }
 
 function FoundOption({ index, match, isActive, choose }: OptionProps) {

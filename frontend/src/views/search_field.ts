@@ -2,8 +2,9 @@
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, shown } from "../base/loaded";
-import { type Group, type Match, matchesOf } from "../model/find";
+import { type Act, type Group, type Jump, type Match, matchesOf } from "../model/find";
 import type { Search } from "../store/search/search";
+import { commandsFor, isCommand } from "./commands";
 import { isInField, useChange } from "./hooks";
 import type { Of } from "./props";
 
@@ -14,6 +15,10 @@ const SECTIONS = {
   layer: ".graph-executions",
   line: ".source",
 } as const;
+
+/** A result of the search, or a verb of the page. */
+export type Listed = Match<Jump | Act>;
+export type ListedGroup = Group<Jump | Act>;
 
 interface FieldState {
   readonly text: string;
@@ -30,8 +35,8 @@ interface Found {
   /** The text without the spaces around it. */
   readonly query: string;
   readonly loaded: Loaded<Search> | undefined;
-  readonly groups: readonly Group[];
-  readonly matches: readonly Match[];
+  readonly groups: readonly ListedGroup[];
+  readonly matches: readonly Listed[];
   /** Whether the results are for the text in the field, not for an earlier one. */
   readonly isFresh: boolean;
   readonly isListed: boolean;
@@ -40,7 +45,7 @@ interface Found {
 interface FieldVerbs {
   type(text: string): void;
   close(): void;
-  choose(match: Match | undefined): void;
+  choose(match: Listed | undefined): void;
   enter(): void;
   escape(): void;
   /** Goes along the matches, or lists them; returns whether it did. */
@@ -53,11 +58,11 @@ export interface SearchField extends FieldState, Found, FieldVerbs {
   readonly field: Field;
 }
 
-export function useSearchField(store: Of<"found" | typeof fieldVerbs>): SearchField {
+export function useSearchField(store: Of<"found" | typeof commandsFor | typeof fieldVerbs>): SearchField {
   const field = useRef<HTMLInputElement>(null);
   const [state, setState] = useState(EMPTY);
   const change = (parts: Partial<FieldState>) => setState((old) => ({ ...old, ...parts }));
-  const found = foundFor(state, store.found.value);
+  const found = foundFor(store, state);
   const verbs = fieldVerbs(store, field, { ...state, ...found }, change);
   useEffect(() => focusByKey(field), []);
   useChange(() => {
@@ -67,17 +72,23 @@ export function useSearchField(store: Of<"found" | typeof fieldVerbs>): SearchFi
   return { field, ...state, ...found, ...verbs };
 }
 
-function foundFor({ text, isOpen }: FieldState, loaded: Loaded<Search> | undefined): Found {
+function foundFor(store: Of<"found" | typeof commandsFor>, { text, isOpen }: FieldState): Found {
   const query = text.trim();
+  const loaded = store.found.value;
   const results = shown(loaded);
-  const groups = results?.groups ?? [];
+  const isVerb = isCommand(query);
+  const commands = isOpen ? commandsFor(store, query) : [];
+  const groups: readonly ListedGroup[] = [
+    ...(isVerb ? [] : (results?.groups ?? [])),
+    ...(commands.length > 0 ? [{ title: "Commands", matches: commands, more: false }] : []),
+  ];
   return {
     query,
     loaded,
     groups,
     matches: matchesOf(groups),
-    isFresh: results?.text === query,
-    isListed: isOpen && query !== "" && loaded !== undefined,
+    isFresh: isVerb || results?.text === query,
+    isListed: isOpen && query !== "" && (isVerb || loaded !== undefined),
   };
 }
 
@@ -89,13 +100,13 @@ function fieldVerbs(
 ): FieldVerbs {
   const type = (text: string) => {
     change({ text, isOpen: true, isHurried: false });
-    store.search(text);
+    store.search(isCommand(text.trim()) ? "" : text);
   };
   const close = () => {
     change({ isOpen: false, isHurried: false });
     store.search("");
   };
-  const choose = (match: Match | undefined) => {
+  const choose = (match: Listed | undefined) => {
     change({ isHurried: false });
     if (match === undefined) return;
     close();
@@ -133,7 +144,8 @@ function keyVerbs(
   };
 }
 
-function goTo(store: Of<"jump">, { jump }: Match): void {
+function goTo(store: Of<"jump">, { jump }: Listed): void {
+  if (jump.kind === "command") return void jump.act();
   void store.jump(jump);
   // In a narrow window the section may be out of sight.
   document.querySelector(SECTIONS[jump.kind])?.scrollIntoView({ block: "nearest" });

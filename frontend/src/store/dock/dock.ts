@@ -20,6 +20,7 @@ export function createDock() {
   /** What the reader, or what came up, has opened; undefined until then. */
   const chosen = signal<{ readonly panel: DockName | undefined } | undefined>(undefined);
   const first = signal<DockName | undefined>(undefined);
+  const areKeysShown = signal(false);
   return {
     /** The panel that is open; undefined shows the recording alone. */
     open: computed(() => (chosen.value === undefined ? first.value : chosen.value.panel)),
@@ -27,6 +28,9 @@ export function createDock() {
     show(panel: DockName | undefined): void {
       chosen.value = { panel };
     },
+    /** Whether the list of all keys is over the page. */
+    areKeysShown,
+    showKeys: setter(areKeysShown),
     /** Opens a panel until another one is chosen. */
     showFirst: setter(first),
   };
