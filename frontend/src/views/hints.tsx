@@ -20,7 +20,7 @@ export function Hints() {
   const isLast = at === HINTS.length - 1;
   return (
     <aside class="hints line" aria-label="Hints" data-testid="hints">
-      <span class="dim">
+      <span class="dim nowrap">
         {at + 1} of {HINTS.length}
       </span>
       <span>{HINTS[at]}</span>
