@@ -31,6 +31,8 @@ def _opened(browser, program, link="", **window):
     with quiet_page(
         browser, f"{program[1]}/#debugger{link}", **{"width": 1600, "height": 900, **window}
     ) as page:
+        if not link:
+            page.show_recording()
         expect(page.part("list-filter")).to_be_visible()
         yield page
 

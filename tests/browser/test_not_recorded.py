@@ -65,6 +65,7 @@ def test_what_was_not_watched_is_named_beside_no_nan_and_leads_to_its_calls(brow
         expect(count.get_by_text(failed)).to_be_visible()
         count.locator("summary").first.click()
         box.get_by_role("button", name="loss").click()
+        page.show_recording()
         expect(page.part("execution-card")).to_have_attribute("data-index", "1")
 
 

@@ -385,6 +385,7 @@ def test_a_live_run_gets_more_occurrences_and_keeps_the_one_that_is_shown(browse
         for step in range(2):
             recording.trace("g1", "Log", whole(np.full((2, 2), step, np.float32), 1))
         with open_page(browser, address) as page:
+            page.show_recording()
             expect(page.part("graph-executions-row")).to_have_count(2, timeout=_LIVE_MS)
             page.part("value-button").nth(1).click()
             expect(page.part("value-occurrence")).to_have_text("2 of 2")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Frame, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Frame, Locator, Page, Response, Route, expect
 
 from tests.support.serving import KEY, tensorboard
 
@@ -30,6 +30,8 @@ _BARE = """<!doctype html><html lang="en"><title>TensorBoard</title>
 <iframe src="data/plugin_entry.html?name=debugger"></iframe></body></html>"""
 # At its very beginning a document has no element.
 _IDLE = "document.documentElement?.dataset.idle === 'true'"
+# A program may go on before the page has asked what is on record at its pause; then the answer is a 404.
+_PAUSED = "/live/paused?"
 # A document of no origin has no storage.
 _HINTS_SEEN = "try { localStorage.setItem('tb_debugger_plugin.hints', 'seen') } catch {}"
 # No font, icon or update from outside: only this machine answers.
@@ -57,9 +59,9 @@ class DebuggerPage:
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
         self.complaints: list[str] = []
-        page.on("console", lambda message: self._complain(message.text) if message.type == "error" else None)
+        page.on("console", self._hear)
         page.on("pageerror", lambda error: self._complain(str(error)))
-        page.on("response", lambda answer: self._complain(answer.url) if answer.status >= 400 else None)
+        page.on("response", self._receive)
         page.goto(address)
 
     @property
@@ -86,6 +88,10 @@ class DebuggerPage:
         expect(self.frame.locator(".alerts .position")).to_have_text(re.compile(r"\d of \d"))
         self.frame.wait_for_function(_IDLE)
 
+    def show_recording(self) -> None:
+        """Leave the run at a glance, which a run without a bad value opens on."""
+        self.click("dock-tab-recording")
+
     def active_tab(self) -> str:
         """The name of TensorBoard's selected tab."""
         tab = self.page.locator("[role=tab][aria-selected=true]")
@@ -100,6 +106,14 @@ class DebuggerPage:
             for violation in actual
             if violation["impact"] in ("serious", "critical")
         ]
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and _PAUSED not in message.location["url"]:
+            self._complain(message.text)
+
+    def _receive(self, answer: Response) -> None:
+        if answer.status >= 400 and not (answer.status == 404 and _PAUSED in answer.url):
+            self._complain(answer.url)
 
     def _complain(self, text: str) -> None:
         self.complaints.append(text)

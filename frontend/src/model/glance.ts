@@ -5,7 +5,7 @@ import { countedProcesses } from "./processes";
 
 /** Whether the page opens on it: where there is no bad value to show. */
 export function opensAtAGlance({ kind }: RunVerdict): boolean {
-  return kind !== "bad" && kind !== "empty";
+  return kind === "rules" || kind === "nothing" || kind === "unmeasured";
 }
 
 /** The recommended rules by what they found. */
