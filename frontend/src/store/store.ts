@@ -12,6 +12,7 @@ import { createComparison } from "./comparison/comparison";
 import { createCurves, createCurveVerbs } from "./curves/curves";
 import { createCurveFacts } from "./curves/facts";
 import { createDock, type Dock } from "./dock/dock";
+import { createFiles } from "./files/files";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
@@ -58,10 +59,10 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     access,
     comparison,
     dock,
+    files: createFiles({ ...deps, ...derived, timer, verbs }, createByKey(deps)),
     live,
     livePanel,
-    busy: activity.busy,
-    track: activity.track,
+    ...activity,
     ...createTabVerbs(facts),
     link: createLink(facts, derived.op),
     /** Starts the store at a link; returns a function that ends it. */

@@ -299,6 +299,7 @@ class SourceFileOps(Made):
     host_name: str  #: its host and path
     file_path: str
     origin: str  #: `user` or `library`: whose code it is
+    line: int  #: the first line with bad values, else the first that made or ran something, else 1
 
 
 def line_ops(snapshot: Snapshot, index: int) -> list[LineOps]:
@@ -325,14 +326,25 @@ def file_ops(snapshot: Snapshot) -> list[SourceFileOps]:
     Those of the program come first, then those with bad values, then those that made or ran most.
     """
     of_lines = _stacks_of_lines(snapshot)
+    counts = _of_all_stacks(snapshot)
+    is_bad = counts["bad"] + counts["bad_executions"] > 0
+    is_used = counts["ops"] + counts["executions"] > 0
     found = []
     for source, host_name, path, recorded in snapshot.rows(
         "SELECT source, host_name, path, origin FROM sources ORDER BY path, source"
     ):
-        made = _made(snapshot, [stack for stacks in of_lines.get(source, {}).values() for stack in stacks])
-        origin = whose_code(path, recorded)
+        lines = of_lines.get(source, {})
+        bad = [n for n, stacks in lines.items() if is_bad[stacks].any()]
+        made = [n for n, stacks in lines.items() if is_used[stacks].any()]
         found.append(
-            SourceFileOps(**vars(made), index=source, host_name=host_name, file_path=path, origin=origin)
+            SourceFileOps(
+                **vars(_made(snapshot, [stack for stacks in lines.values() for stack in stacks])),
+                index=source,
+                host_name=host_name,
+                file_path=path,
+                origin=whose_code(path, recorded),
+                line=min(bad or made or [1]),
+            )
         )
     return sorted(
         found,

@@ -123,10 +123,10 @@ def test_files_have_the_sums_of_their_lines_the_programs_own_first(tmp_path):
             assert [getattr(file, name) for name in vars(file) if name in Made.__annotations__][:5] == [
                 sums[name] for name in Made.__annotations__ if name != "health"
             ]
-    assert [(file.file_path.rsplit("/")[-1], file.origin, file.health) for file in files] == [
-        ("model.py", "user", "bad"),
-        ("data.py", "user", "good"),
-        ("ops.py", "library", None),
+    assert [(file.file_path.rsplit("/")[-1], file.origin, file.health, file.line) for file in files] == [
+        ("model.py", "user", "bad", 2),
+        ("data.py", "user", "good", 1),
+        ("ops.py", "library", None, 1),
     ]
 
 
