@@ -99,8 +99,9 @@ describe("the mark of a line", () => {
 
   test("and that of an op say how many tensors are bad", () => {
     const op = { ...OP, graph_id: "g1" as never, num_tensors: 40, num_bad: 2, health: "bad" };
-    expect(tensorWords(op)).toBe("2 of 40 tensors with NaN or ∞");
-    expect(tensorWords({ ...op, num_bad: 0, health: "good" })).toBe("40 tensors, no NaN or ∞");
+    expect(tensorWords(op)).toBe("2 of 40 NaN/∞");
+    expect(tensorWords({ ...op, num_bad: 0, health: "good" })).toBe("0 of 40 NaN/∞");
+    expect(tensorWords({ ...op, num_bad: 0, health: "unmeasured" })).toBe("40 not measured");
     expect(tensorWords({ ...op, num_tensors: 0, num_bad: 0 })).toBe("no values on record");
   });
 });

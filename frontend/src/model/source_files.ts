@@ -95,12 +95,13 @@ function badPart(bad: number): string {
   return bad > 0 ? `, ${grouped(bad)} of them with ${SIGN_WORDS.bad}` : "";
 }
 
-/** "2 of 40 tensors with NaN or ∞", "40 tensors, no NaN or ∞" */
+/** "2 of 40 NaN/∞", "40 not measured" */
 export function tensorWords({ num_tensors, num_bad, health }: LineOp): string {
   if (num_tensors === 0) return SIGN_WORDS.none;
-  const tensors = counted(num_tensors, "tensor");
-  if (num_bad > 0) return `${grouped(num_bad)} of ${tensors} with ${SIGN_WORDS.bad}`;
-  return `${tensors}, ${SIGN_WORDS[signOf(health)]}`;
+  const tensors = grouped(num_tensors);
+  return signOf(health) === "unmeasured"
+    ? `${tensors} ${SIGN_WORDS.unmeasured}`
+    : `${grouped(num_bad)} of ${tensors} NaN/∞`;
 }
 
 /** The files whose path, or name of their cell, has a text in upper or lower case. */

@@ -119,7 +119,7 @@ function File({ store, file }: With<"files.cells" | "files.open", { file: Source
           <bdi>{path}</bdi>
         </span>
         <span class="source-counts nowrap">
-          {bad > 0 && <span class="bad">{`${compact(bad)} bad`} </span>}
+          {bad > 0 && <span class="bad">{`${compact(bad)} NaN/∞`} </span>}
           {isUsed && (
             <span class="dim">{num_ops > 0 ? counted(num_ops, "op") : counted(executions, "call")}</span>
           )}

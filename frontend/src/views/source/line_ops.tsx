@@ -3,6 +3,7 @@ import type { LineOp, LineOps } from "../../api/answers";
 import { counted } from "../../base/text";
 import { displayName } from "../../model/names";
 import { fileName, madeWords, SIGNS, signOf, tensorWords } from "../../model/source_files";
+import { useChange } from "../hooks";
 import { Button, IconButton } from "../panel";
 import type { With } from "../props";
 import { moveInList } from "./move_in_list";
@@ -11,11 +12,14 @@ type Uses = "files.cells" | "files.closeLine" | "jump" | "op" | "sourceLine" | "
 
 interface Props extends With<Uses> {
   readonly made: LineOps;
+  /** Called when the list has its place, which the code then does not have. */
+  readonly drawn: () => void;
   /** Gives the keyboard back to the code. */
   readonly leave: () => void;
 }
 
-export function LineOpsList({ store, made, leave }: Props) {
+export function LineOpsList({ store, made, drawn, leave }: Props) {
+  useChange(drawn, [made.line]);
   const name = `${fileName(store.sourceLine.value?.path ?? "", store.files.cells.value)}:${made.line}`;
   const close = () => {
     store.files.closeLine();
@@ -65,10 +69,10 @@ function Op({ store, op }: With<"jump" | "op" | "subject", { op: LineOp }>) {
         <span class={`sign sign-${sign}`} aria-hidden="true">
           {SIGNS[sign]}
         </span>
-        <span class="ellipsis ellipsis-start slim">
+        <span class="op-name ellipsis ellipsis-start slim">
           <bdi>{opName}</bdi>
         </span>
-        {op_type !== undefined && op_type !== opName && <span class="dim nowrap">{op_type}</span>}
+        {op_type !== undefined && op_type !== opName && <span class="op-type dim ellipsis">{op_type}</span>}
         <span class={`source-counts nowrap ${sign === "bad" ? "bad" : "dim"}`}>{tensorWords(op)}</span>
       </Button>
     </li>

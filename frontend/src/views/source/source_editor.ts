@@ -7,9 +7,9 @@ import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
 import { Decoration, EditorView, GutterMarker, gutter, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import type { LineMark } from "../model/live/places";
-import { positionOfLine, type ShownLine } from "../model/source";
-import { type MadeMark, type Occurrence, SIGNS } from "../model/source_files";
+import type { LineMark } from "../../model/live/places";
+import { positionOfLine, type ShownLine } from "../../model/source";
+import { type MadeMark, type Occurrence, SIGNS } from "../../model/source_files";
 
 /** The marks of a program that runs, by line number of the file. */
 export interface BreakpointMarks {
@@ -46,6 +46,8 @@ export interface SourceEditor {
   count(made: MadeMarks): void;
   /** Marks what was found, and brings one of it into view. */
   find(found: readonly Occurrence[], active: number): void;
+  /** Brings a line of the file into view. */
+  reveal(line: number): void;
   focus(): void;
   destroy(): void;
 }
@@ -167,6 +169,7 @@ export function createEditor(parent: HTMLElement, events: EditorEvents): SourceE
       view.dispatch({ effects: FOUND.reconfigure(foundMarks(view.state, found, active)) });
       bringIntoView(view, found[active]?.row);
     },
+    reveal: (line) => bringIntoView(view, positionOfLine(shown, line), "nearest"),
     focus: () => view.focus(),
     destroy: () => view.destroy(),
   };
