@@ -68,6 +68,11 @@ describe("what a line made", () => {
     expect(store.files.listedLine.value).toBe(14);
   });
 
+  testOn(() => open({ file: fileIndex(7), line: 1 }))(
+    "is not asked of a file that is not on record",
+    async ({ requests }) => expect(requests("source_files/ops")).toEqual([]),
+  );
+
   testOn(() => open({ filter: [{ word: "file", sign: ":", value: "losses.py:14" }] }))(
     "is listed by a link with the filter",
     async ({ store }) => expect(store.files.listedLine.value).toBe(14),

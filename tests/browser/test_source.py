@@ -13,8 +13,18 @@ from tests.support.events import Recording, full_health
 pytestmark = pytest.mark.browser
 
 CELL = "/tmp/ipykernel_26533/1570506886.py"
-MODEL = ["import tensorflow as tf", *[f"# {n}" for n in range(2, 40)], "def loss(x):", "  y = tf.math.log(x)"]
-MODEL += ["  return tf.reduce_mean(y)", *[f"# {n}" for n in range(43, 90)], "# the end of the logarithm"]
+BODY = """
+    def loss(self, x):
+        logits = self.dense(x)
+        y = tf.math.log(tf.nn.softmax(logits))
+        return -tf.reduce_mean(y)
+
+    def step(self, x):
+        with tf.GradientTape() as tape:
+            value = self.loss(x)
+        return tape.gradient(value, self.trainable_variables)
+"""
+MODEL = ["import tensorflow as tf", *[""] * 36, *BODY.splitlines(), *[""] * 42, "# the end of the logarithm"]
 
 
 @pytest.fixture
@@ -49,7 +59,7 @@ def _mark(page, line):
     return page.frame.locator(f".cm-made[title^='line {line}:']")
 
 
-def test_a_click_on_a_mark_lists_the_ops_of_the_line_and_filters_the_list(browser, logdir):
+def test_a_click_on_a_mark_lists_the_ops_of_the_line_and_filters_the_list(browser, logdir, keep_screenshot):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()
         expect(_mark(page, 41)).to_have_text("▲2")
@@ -66,6 +76,7 @@ def test_a_click_on_a_mark_lists_the_ops_of_the_line_and_filters_the_list(browse
             [re.compile("Log.*3 of 3 NaN"), re.compile("Neg.*0 of 3 NaN")]
         )
         assert page.serious_violations() == []
+        keep_screenshot(page.frame.locator("section.source"), "source-light")
         page.part("line-op").nth(1).click()
         expect(page.part("graph-structure-op")).to_contain_text("Neg")
         expect(page.part("line-op").nth(1)).to_have_attribute("aria-current", "true")
@@ -103,10 +114,11 @@ def test_text_is_found_in_the_file_also_where_it_is_not_drawn(browser, logdir):
         field = page.part("find-in-file")
         expect(field).to_be_focused()
         field.fill("log")
-        expect(page.part("find-count")).to_have_text("1 of 2")
+        expect(page.part("find-count")).to_have_text("2 of 4")
         expect(page.frame.locator(".cm-found-active")).to_have_text("log")
         field.press("Enter")
-        expect(page.part("find-count")).to_have_text("2 of 2")
+        field.press("Enter")
+        expect(page.part("find-count")).to_have_text("4 of 4")
         expect(page.frame.locator(".cm-line", has_text="the end of the logarithm")).to_be_visible()
         field.press("Escape")
         expect(page.part("find-in-file")).to_have_count(0)
@@ -131,6 +143,7 @@ def test_all_files_are_listed_with_counts_and_searched(browser, logdir):
         expect(files).to_have_count(0)
         expect(page.part("found-line")).to_have_text(
             [
+                re.compile(r"model.py:40\s*logits ="),
                 re.compile(r"model.py:41\s*y = tf.math.log"),
                 re.compile("model.py:90.*logarithm"),
                 re.compile("math.py:1"),
@@ -139,7 +152,9 @@ def test_all_files_are_listed_with_counts_and_searched(browser, logdir):
         assert page.serious_violations() == []
         field.press("ArrowDown")
         page.part("found-line").first.press("ArrowDown")
-        page.part("found-line").nth(1).press("Enter")
+        page.part("found-line").nth(1).press("End")
+        page.part("found-line").nth(3).press("ArrowUp")
+        page.part("found-line").nth(2).press("Enter")
         expect(page.part("source-path")).to_have_text("/home/me/model.py")
         expect(page.part("source-line-focused")).to_have_text("# the end of the logarithm")
         expect(page.frame.get_by_role("textbox", name="Source code")).to_be_focused()

@@ -56,23 +56,32 @@ export function createFiles(deps: FilesDeps, byKey: ByKey) {
 
 type Asked = ReturnType<typeof createAsked>;
 
+/** The paths of all recorded files, in the order of their positions. */
+interface Recorded {
+  readonly paths: readonly string[];
+  /** The generation that they are of. */
+  readonly at: number;
+}
+
 function createAsked({ api, facts, sourceLine }: FilesDeps, byKey: ByKey, isOpen: ReadonlySignal<boolean>) {
-  const generation = computed(() => facts.status.value?.generation);
-  const run = () => both(facts.run.value, generation.value);
-  const paths = byKey(
-    () => both(facts.run.value, facts.status.value?.described),
-    async ([name], signal) => (await api.sourceFiles(name, signal)).map(([, path]) => path),
+  const run = () => both(facts.run.value, facts.status.value?.generation);
+  const recorded = byKey(
+    run,
+    async ([name, at], signal): Promise<Recorded> => ({
+      paths: (await api.sourceFiles(name, signal)).map(([, path]) => path),
+      at,
+    }),
     1,
   );
-  const file = computed(() => sourceLine.value?.file);
+  const paths = computed(() => shown(recorded.value)?.paths ?? []);
   return {
     paths,
     /** Names for people of the paths of notebook cells. */
-    cells: computed(() => cellNames(shown(paths.value) ?? [])),
+    cells: computed(() => cellNames(paths.value)),
     /** What the lines of the file that is shown made and ran. */
     lineOps: byKey(
-      () => both(run(), file.value),
-      ([[name], index], signal) => api.sourceOps(name, index, signal),
+      () => both(facts.run.value, positionIn(shown(recorded.value), sourceLine.value)),
+      ([name, { file }], signal) => api.sourceOps(name, file, signal),
       KEPT,
     ),
     /** All files with what they made, while they are listed. */
@@ -82,6 +91,14 @@ function createAsked({ api, facts, sourceLine }: FilesDeps, byKey: ByKey, isOpen
       1,
     ),
   };
+}
+
+/** The file of a line, if it is on record: a run that began anew may not have the file that is shown. */
+function positionIn(recorded: Recorded | undefined, line: SourceLine | undefined) {
+  if (recorded === undefined || line?.file === undefined) return undefined;
+  const path = recorded.paths[line.file];
+  const isThere = path !== undefined && (line.path === "" || line.path === path);
+  return isThere ? { file: line.file, at: recorded.at } : undefined;
 }
 
 /** The line whose ops are listed is that of the filter of a list, so that a link has it and a chip removes it. */
@@ -107,7 +124,7 @@ function createLineVerbs({ facts, sourceLine, verbs }: FilesDeps, { paths, lineO
       if (listedLine.peek() === line) closeLine();
       else if (made !== undefined && path !== "") {
         verbs.showList(made.num_ops > 0 ? "graph_executions" : "executions");
-        const end = shortestEnd(path, shown(paths.peek()) ?? []);
+        const end = shortestEnd(path, paths.peek());
         verbs.addTerm({ word: "file", sign: ":", value: `${end}:${line}` });
       }
     },
