@@ -87,10 +87,9 @@ const theme = EditorView.theme({
     fontFamily: "var(--sans)",
     fontSize: "11px",
   },
-  ".cm-made:hover": { backgroundColor: "var(--hover)", color: "var(--text)" },
+  ".cm-made:hover": { backgroundColor: "var(--hover)" },
   ".cm-made-listed, .cm-made-listed:hover": {
     backgroundColor: "var(--selected)",
-    color: "var(--text)",
     boxShadow: "inset 0 0 0 1px var(--focus)",
   },
   ".cm-made-bad": { color: "var(--bad)", fontWeight: "600" },
