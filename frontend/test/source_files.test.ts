@@ -60,16 +60,16 @@ test("a filter is about a line only if it names one, of this file", () => {
 
 test("cells of notebooks have names for people, by their number or by their order", () => {
   const cells = cellNames([
-    "/tmp/ipykernel_26533/1570506886.py",
+    "/jupyter/ipykernel_26533/1570506886.py",
     "/home/me/train.py",
-    "/tmp/ipykernel_26533/99.py",
-    "/tmp/ipykernel_26533/1570506886.py",
+    "/jupyter/ipykernel_26533/99.py",
+    "/jupyter/ipykernel_26533/1570506886.py",
     "<ipython-input-4-0a1b2c>",
     "Cell In[2]",
   ]);
   expect([...cells]).toEqual([
-    ["/tmp/ipykernel_26533/1570506886.py", "cell 1"],
-    ["/tmp/ipykernel_26533/99.py", "cell 2"],
+    ["/jupyter/ipykernel_26533/1570506886.py", "cell 1"],
+    ["/jupyter/ipykernel_26533/99.py", "cell 2"],
     ["<ipython-input-4-0a1b2c>", "Cell In[4]"],
   ]);
 });
@@ -115,7 +115,7 @@ test("files are found by their paths and by the names of their cells", () => {
     origin: "user",
     line: 1,
   });
-  const files = [file("/home/me/Train.py", 0), file("/tmp/ipykernel_1/2.py", 1)];
+  const files = [file("/home/me/Train.py", 0), file("/jupyter/ipykernel_1/2.py", 1)];
   const cells = cellNames(files.map(({ file_path }) => file_path));
   expect(filesWith(files, " train", cells)).toEqual([files[0]]);
   expect(filesWith(files, "cell 1", cells)).toEqual([files[1]]);
@@ -170,7 +170,7 @@ describe("the address for an editor", () => {
 
   test("is not there for what is no file", () => {
     expect(editorLink("Cell In[4]", 3)).toBeUndefined();
-    expect(editorLink("/tmp/ipykernel_1/2.py", 3)).toBeUndefined();
+    expect(editorLink("/jupyter/ipykernel_1/2.py", 3)).toBeUndefined();
     expect(editorLink("", 3)).toBeUndefined();
   });
 });

@@ -12,7 +12,7 @@ from tests.support.events import Recording, full_health
 
 pytestmark = pytest.mark.browser
 
-CELL = "/tmp/ipykernel_26533/1570506886.py"
+CELL = "/jupyter/ipykernel_26533/1570506886.py"
 BODY = """
     def loss(self, x):
         logits = self.dense(x)
