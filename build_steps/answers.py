@@ -61,6 +61,7 @@ _BRANDS: Final[Mapping[str, str]] = {
     "owner_execution_index": "executionIndex",
     "Paused.run": "runName",
     "PausedOp.owner": "executionIndex",
+    "SourceFileOps.index": "fileIndex",
     "stack_frame_ids": "frameId",
 }
 _TEXTS: Final = frozenset({"frameId", "graphId", "programId", "runName"})

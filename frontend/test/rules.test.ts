@@ -20,7 +20,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
  * most of the page's size.
  */
 const LARGE: readonly (readonly [file: string, packages: RegExp])[] = [
-  ["views/source_editor", /codemirror|lezer/],
+  ["views/source/source_editor", /codemirror|lezer/],
   ["views/chart/plotter", /^uplot/],
 ];
 const MOST_LINES = 40;

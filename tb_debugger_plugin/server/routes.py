@@ -272,6 +272,17 @@ def _source_ops(snapshot: Snapshot, query: Query) -> Answer:
     return {"lines": source_ops.line_ops(snapshot, query.position("index"))}
 
 
+class SourceCountsJson(TypedDict):
+    """The answer of the route ``source_files/counts``."""
+
+    #: all source files: those of the program first, then those with most bad values, then with most ops
+    files: list[source_ops.SourceFileOps]
+
+
+def _source_counts(snapshot: Snapshot, query: Query) -> Answer:
+    return {"files": source_ops.file_ops(snapshot)}
+
+
 def _stack_frames(snapshot: Snapshot, query: Query) -> Answer:
     return sources.stack_frames(snapshot, query.texts("stack_frame_ids"))
 
@@ -400,7 +411,8 @@ def _neighbours(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _find(snapshot: Snapshot, query: Query) -> Answer:
-    return search.find(snapshot, query.text("text"), query.bounded("limit", 1, search.MAX_FOUND, 50))
+    limit = query.bounded("limit", 1, search.MAX_FOUND, 50)
+    return search.find(snapshot, query.text("text"), limit, query.choices("kinds", search.KINDS))
 
 
 def _curve(snapshot: Snapshot, query: Query) -> Columnar:
@@ -499,6 +511,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/export": _of_run(_export),
     "/graphs/ops": _of_run(_ops),
     "/source_files/ops": _heavy("/source_files/ops", _source_ops),
+    "/source_files/counts": _heavy("/source_files/counts", _source_counts),
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/steps": _heavy("/steps", _steps),

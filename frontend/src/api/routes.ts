@@ -75,6 +75,9 @@ function runRoutes(client: Client) {
       (await client.json("origins", { run }, answers.origins, signal)).origins,
     find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
       client.json("find", { run, text, limit }, answers.found, signal),
+    /** The lines of source files with a text, and no other kinds. */
+    findLines: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
+      client.json("find", { run, text, limit, kinds: "lines" }, answers.found, signal),
     overview: (run: ids.RunName, name: ListName, buckets: number, signal?: AbortSignal) =>
       client.json("overview", { run, list: name, buckets }, answers.overview, signal),
     steps: (run: ids.RunName, bins: number, signal?: AbortSignal) =>
@@ -202,6 +205,9 @@ function detailRoutes(client: Client) {
     /** What each line of a source file made and ran; lines without any are left out. */
     sourceOps: async (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       (await client.json("source_files/ops", { run, index }, answers.sourceOps, signal)).lines,
+    /** All source files with what they made, the program's own first. */
+    sourceCounts: async (run: ids.RunName, signal?: AbortSignal) =>
+      (await client.json("source_files/counts", { run }, answers.sourceCounts, signal)).files,
     source: (run: ids.RunName, index: ids.FileIndex, signal?: AbortSignal) =>
       client.json("source_files/file", { run, index }, answers.sourceFile, signal),
   };

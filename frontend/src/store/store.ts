@@ -13,11 +13,12 @@ import {
   createFindingVerbs,
   createOriginVerbs,
 } from "./alerts/verbs";
-import { type Activity, browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
+import { browserTimer, createActivity, setter, type Timer, together } from "./common/activity";
 import { createComparison } from "./comparison/comparison";
 import { createCurves, createCurveVerbs } from "./curves/curves";
 import { createCurveFacts } from "./curves/facts";
 import { createDock, type Dock } from "./dock/dock";
+import { createFiles } from "./files/files";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
@@ -65,9 +66,11 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     access,
     comparison,
     dock,
+    files: createFiles({ ...deps, ...derived, timer, verbs }, createByKey(deps)),
     live,
     livePanel,
-    ...createTabVerbs(facts, activity),
+    ...activity,
+    ...createTabVerbs(facts),
     link: createLink(facts, derived.op),
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
@@ -99,10 +102,8 @@ function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => v
   return [live.start(hasFocus(link), take), livePanel.start(), polling.start()];
 }
 
-function createTabVerbs(facts: Facts, { busy, track }: Activity) {
+function createTabVerbs(facts: Facts) {
   return {
-    busy,
-    track,
     setSeen: setter(facts.seen),
     /** Asks the server for changes now, even of a finished run. */
     lookAgain(): void {

@@ -1,50 +1,118 @@
-/** The recorded source file of the stack frame in focus, at its line. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+/** The recorded source file of the stack frame in focus, at its line, with what its lines made. */
+import { useRef, useState } from "preact/hooks";
 import type { SourceFile } from "../api/answers";
 import type { FrameId } from "../base/ids";
-import { sentence, shown } from "../base/loaded";
+import { shown } from "../base/loaded";
 import { basename } from "../base/text";
-import { atLine, lineMarks } from "../model/live/places";
-import { mayEdit } from "../model/live/program";
 import { type SourceLine, shownLines } from "../model/source";
+import { editorLink, fileName } from "../model/source_files";
 import { filesOf } from "../model/stack";
-import { useChange } from "./hooks";
-import { Failure, Hint, Panel } from "./panel";
-import type { Of, Takes, With } from "./props";
-import type { SourceEditor } from "./source_editor";
+import { lazy } from "./lazy";
+import { Button, Failure, Hint, IconButton, Panel } from "./panel";
+import type { With } from "./props";
+import { Editor } from "./source/editor";
 
-type Uses = Takes<
-  "live.lineOps" | "live.program" | "live.readOnly" | "live.state",
-  "shownFrame" | "source" | "sourceLine" | "stack",
-  "focusFrame" | "live.toggle" | "track"
->;
+const SourceFiles = lazy(
+  async () => (await import("./source/files")).SourceFiles,
+  () => null,
+);
+
+type Uses =
+  | "source"
+  | typeof AllFiles
+  | typeof Editor
+  | typeof Files
+  | typeof Path
+  | typeof SourceFiles
+  | typeof Tools;
 
 export function SourceCode({ store }: With<Uses>) {
   const position = store.sourceLine.value;
   const loaded = store.source.value;
+  const [finds, setFinds] = useState(0);
+  const isOpen = store.files.isOpen.value;
+  const wasOpen = useRef(false);
+  wasOpen.current ||= isOpen;
+  const isText = position !== undefined && position.file !== undefined && !nothingOf(shown(loaded), position);
   return (
     <Panel
       title="Source code"
       className="source"
-      note={
-        position !== undefined && (
-          <span class="path cut" data-testid="source-path" title={position.path}>
-            <bdi>{position.path}</bdi>
-          </span>
-        )
+      note={position !== undefined && !isOpen && <Path store={store} position={position} />}
+      tools={
+        <div class="tools slim">
+          {isText && !isOpen && <Tools store={store} position={position} find={() => setFinds(finds + 1)} />}
+          <AllFiles store={store} toggled={() => setFinds(0)} />
+        </div>
       }
-      tools={<Files store={store} />}
     >
-      {position === undefined ? (
+      {isOpen ? (
+        <SourceFiles store={store} />
+      ) : position === undefined ? (
         <Hint>Choose a line in the stack trace to see it in its file.</Hint>
-      ) : position.file === undefined || nothingOf(shown(loaded), position) ? (
+      ) : !isText ? (
         <NotRecorded position={position} />
       ) : loaded?.kind === "failed" ? (
         <Failure message={loaded.message} />
       ) : (
-        <Editor store={store} position={position} />
+        <Editor store={store} position={position} finds={finds} setFinds={setFinds} wasOpen={wasOpen} />
       )}
     </Panel>
+  );
+}
+
+function AllFiles({ store, toggled }: With<"files.isOpen" | "files.show", { toggled: () => void }>) {
+  const isOpen = store.files.isOpen.value;
+  return (
+    <Button
+      class="small"
+      aria-pressed={isOpen}
+      title="All recorded files, and a search in them"
+      testId="all-files"
+      act={() => {
+        toggled();
+        store.files.show(!isOpen);
+      }}
+      text="All files"
+    />
+  );
+}
+
+function Path({ store, position: { path } }: With<"files.cells", { position: SourceLine }>) {
+  const cell = store.files.cells.value.get(path);
+  return (
+    <span class="path cut" data-testid="source-path" title={path}>
+      <bdi>{cell === undefined ? path : `${cell} of the notebook`}</bdi>
+    </span>
+  );
+}
+
+interface ToolsProps extends With<"files.isLinked" | typeof Files> {
+  readonly position: SourceLine;
+  readonly find: () => void;
+}
+
+function Tools({ store, position, find }: ToolsProps) {
+  const link = store.files.isLinked.value ? editorLink(position.path, position.line) : undefined;
+  return (
+    <>
+      {link !== undefined && (
+        // In the window of the host, because a frame may not leave for another program.
+        <a
+          class="icon link"
+          href={link}
+          target="_top"
+          rel="noreferrer"
+          aria-label={`Open line ${position.line} in VS Code`}
+          title={`Open line ${position.line} in VS Code`}
+          data-testid="open-in-editor"
+        >
+          ↗
+        </a>
+      )}
+      <IconButton label="Find in this file (Ctrl+F in the code)" text="⌕" act={find} testId="find-button" />
+      <Files store={store} />
+    </>
   );
 }
 
@@ -63,7 +131,7 @@ function NotRecorded({ position }: { readonly position: SourceLine }) {
 }
 
 /** The files of the stack, the user's first; choosing one goes to its innermost frame. */
-function Files({ store }: With<Uses>) {
+function Files({ store }: With<"files.cells" | "focusFrame" | "sourceLine" | "stack">) {
   const files = filesOf(shown(store.stack.value) ?? []);
   const here = files.find(({ path }) => path === store.sourceLine.value?.path);
   if (files.length < 2 || here === undefined) return null;
@@ -74,7 +142,7 @@ function Files({ store }: With<Uses>) {
         <optgroup label={label}>
           {members.map((file) => (
             <option key={file.id} value={file.id} selected={file === here}>
-              {basename(file.path)}
+              {fileName(file.path, store.files.cells.value)}
             </option>
           ))}
         </optgroup>
@@ -92,62 +160,3 @@ function Files({ store }: With<Uses>) {
     </select>
   );
 }
-
-function Editor({ store, position }: With<Uses, { position: SourceLine }>) {
-  const parent = useRef<HTMLDivElement>(null);
-  const [editor, setEditor] = useState<SourceEditor>();
-  const [failure, setFailure] = useState<string>();
-  const file = shown(store.source.value);
-
-  useEffect(() => {
-    let made: SourceEditor | undefined;
-    let gone = false;
-    store
-      .track(import("./source_editor"))
-      .then(({ createEditor }) => {
-        if (gone || parent.current === null) return;
-        made = createEditor(parent.current);
-        setEditor(made);
-      })
-      .catch((error: unknown) => setFailure(sentence(error)));
-    return () => {
-      gone = true;
-      made?.destroy();
-    };
-  }, []);
-
-  useChange(() => {
-    if (file === undefined || editor === undefined || file.file_path !== position.path) return;
-    const lines = (shown(store.stack.value) ?? [])
-      .filter(({ path }) => path === position.path)
-      .map(({ line }) => line);
-    editor.show(shownLines(file.lines, file.excerpts), position.line, new Set(lines));
-  }, [editor, file, store.shownFrame.value?.id, position.path, position.line]);
-
-  useBreakpoints(store, position, editor);
-
-  return failure === undefined ? (
-    <div class="editor short grow" ref={parent} />
-  ) : (
-    <Failure message={`The source view could not be loaded. ${failure}`} />
-  );
-}
-
-/** Shows breakpoints at the lines while a program runs; a click or F9 sets and removes them. */
-function useBreakpoints(store: Of<Uses>, { path }: SourceLine, editor: SourceEditor | undefined): void {
-  const { program, state, readOnly } = store.live;
-  const isLive = program.value !== undefined && path !== "";
-  const breakpoints = state.value?.breakpoints ?? NONE;
-  const made = isLive ? (shown(store.live.lineOps.value) ?? NONE) : NONE;
-  const mayChange = mayEdit(program.value, readOnly.value);
-  const marks = useMemo(() => lineMarks(breakpoints, path, made), [breakpoints, path, made]);
-  const text = JSON.stringify([...marks]);
-  useChange(() => {
-    const toggle = (line: number) => {
-      if (mayChange) void store.live.toggle(atLine(path, line));
-    };
-    editor?.mark(isLive ? { marks, toggle } : undefined);
-  }, [editor, isLive, mayChange, path, text]);
-}
-
-const NONE: readonly never[] = [];

@@ -1,8 +1,9 @@
 /** The stack that made the focus: the user's frames open, library frames folded. */
 import { useState } from "preact/hooks";
 import { shown } from "../base/loaded";
-import { basename, counted } from "../base/text";
+import { counted } from "../base/text";
 import { displayName } from "../model/names";
+import { fileName } from "../model/source_files";
 import { type Frame, foldStack } from "../model/stack";
 import { Button, Failure, Hint, Panel } from "./panel";
 import type { Of, With } from "./props";
@@ -70,7 +71,7 @@ function Folded({ store, frames }: With<typeof StackFrame, { frames: readonly Fr
   );
 }
 
-function StackFrame({ store, frame }: With<"shownFrame" | "focusFrame", { frame: Frame }>) {
+function StackFrame({ store, frame }: With<"files.cells" | "shownFrame" | "focusFrame", { frame: Frame }>) {
   const current = store.shownFrame.value?.id === frame.id;
   return (
     <li>
@@ -84,7 +85,7 @@ function StackFrame({ store, frame }: With<"shownFrame" | "focusFrame", { frame:
         <span class="frame-place ends nowrap">
           <b>{frame.func}</b>
           <span class="frame-file cut">
-            {basename(frame.path)}:{frame.line}
+            {fileName(frame.path, store.files.cells.value)}:{frame.line}
           </span>
         </span>
         {frame.text !== undefined && frame.text.trim() !== "" && (

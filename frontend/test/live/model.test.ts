@@ -125,9 +125,10 @@ describe("places", () => {
 
   test("lines are marked by their breakpoint, or by what they made", () => {
     const made = (line: number, num_ops: number, executions = 0) => ({
-      ...{ line, num_ops, executions },
+      ...{ line, num_ops, executions, num_tensors: 0, num_bad: 0, bad_executions: 0, health: undefined },
       ops: Array.from({ length: num_ops }, (_, i) => ({
-        ...{ graph_id: graphId("g"), op_name: `scope/Add_${i}`, op_type: "Add" },
+        ...{ graph_id: graphId("g"), graph_name: "g", op_name: `scope/Add_${i}`, op_type: "Add" },
+        ...{ num_tensors: 0, num_bad: 0, health: undefined },
       })),
     });
     const all = [

@@ -7,10 +7,12 @@ ignoring case. Equal names come first, then names that begin with the text, then
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot
+from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 MAX_FOUND: Final = 1000
 _TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
@@ -103,22 +105,29 @@ class FoundJson(TypedDict):
     lines: list[FoundLine]  #: lines of source files; for a text like `train.py:12`, also that line
 
 
-def find(snapshot: Snapshot, text: str, limit: int) -> FoundJson:
+#: The kinds, by which :func:`find` can be told to search only some.
+KINDS: Final = tuple(FoundJson.__annotations__)
+
+
+def find(snapshot: Snapshot, text: str, limit: int, kinds: Collection[str] = ()) -> FoundJson:
     """Return everything that contains a text.
 
     Args:
       snapshot: The run.
       text: ``name:2`` also finds the third output of an op, ``train.py:12`` also a line.
       limit: The largest number of results of each kind.
+      kinds: The members of the answer that are searched; the others stay empty. Without any, all are.
     """
+    # Nothing is searched for a limit of 0.
+    most = {kind: limit if not kinds or kind in kinds else 0 for kind in KINDS}
     return {
-        "ops": _ops(snapshot, text, limit),
-        "tensors": _tensors(snapshot, text, limit),
-        "layers": _layers(snapshot, text, limit),
-        "variables": _variables(snapshot, text, limit),
-        "functions": _functions(snapshot, text, limit),
-        "files": _files(snapshot, text, limit),
-        "lines": _lines(snapshot, text, limit),
+        "ops": _ops(snapshot, text, most["ops"]),
+        "tensors": _tensors(snapshot, text, most["tensors"]),
+        "layers": _layers(snapshot, text, most["layers"]),
+        "variables": _variables(snapshot, text, most["variables"]),
+        "functions": _functions(snapshot, text, most["functions"]),
+        "files": _files(snapshot, text, most["files"]),
+        "lines": _lines(snapshot, text, most["lines"]),
     }
 
 
@@ -203,17 +212,30 @@ def _files(snapshot: Snapshot, text: str, limit: int) -> list[FoundFile]:
 
 
 def _lines(snapshot: Snapshot, text: str, limit: int) -> list[FoundLine]:
+    """Return lines, those of the program's own files first; of a file, whole or the lines around frames."""
     match = _SOURCE_LINE.match(text)
+    libraries = [
+        source
+        for source, path, recorded in snapshot.rows("SELECT source, path, origin FROM sources")
+        if whose_code(path, recorded) == LIBRARY
+    ]
     rows = snapshot.rows(
-        "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
+        "WITH lines AS ("
+        " SELECT source, line, text FROM source_lines UNION ALL"
+        " SELECT s.source, f.line, any_value(f.text)"
+        " FROM frame_lines f JOIN sources s USING (host, file_index)"
+        " WHERE s.source NOT IN (SELECT source FROM source_lines) GROUP BY s.source, f.line)"
+        " SELECT l.source, s.path, l.line, l.text FROM lines l JOIN sources s USING (source)"
         " WHERE contains(lower(l.text), lower($text))"
         " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path)))"
-        " ORDER BY contains(lower(l.text), lower($text)), l.source, l.line LIMIT $limit",
+        " ORDER BY contains(lower(l.text), lower($text)), l.source IN (SELECT unnest($libraries::INTEGER[])),"
+        " l.source, l.line LIMIT $limit",
         {
             "text": text,
             "limit": limit,
             "path": match[1] if match else None,
             "line": int(match[2]) if match else 0,
+            "libraries": libraries,
         },
     )
     return [FoundLine(*(*place, content[:_MAX_LINE])) for *place, content in rows]

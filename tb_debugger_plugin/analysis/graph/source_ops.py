@@ -1,9 +1,9 @@
 """Which lines of the program made which ops.
 
 Takes the stacks that are on record. Returns the source files that made ops, with counts, and the ops of each
-line of a file. An op belongs to each file of its stack, and there to the innermost line. For a breakpoint it
-belongs to one line, the innermost one of the program's own files; a stack of library files only belongs to
-its innermost line.
+line of a file, with their health. An op belongs to each file of its stack, and there to the innermost line.
+For a breakpoint, and on the page, it belongs to one line, the innermost one of the program's own files; a
+stack of library files only belongs to its innermost line.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.graph.tensor_counts import tensor_counts
+from tb_debugger_plugin.analysis.graph.tensor_counts import WorstHealth, tensor_counts, worst_health
 from tb_debugger_plugin.analysis.lists.filters import check_regex
 from tb_debugger_plugin.analysis.snapshot import Columns, JsonObject, Snapshot, remembered
 from tb_debugger_plugin.analysis.source.sources import USER, whose_code
 from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 
 class SourceCounts(NamedTuple):
@@ -91,7 +92,8 @@ def _all_sums(snapshot: Snapshot) -> dict[int, list[int]]:
 def _sums_of_sources(snapshot: Snapshot, op_name: str | None) -> dict[int, list[int]]:
     """Return the four counts and the first line of each source that made or ran something."""
     rows = _stack_files(snapshot)
-    counts = _of_stacks(snapshot, op_name)
+    of_stacks = _of_all_stacks(snapshot) if op_name is None else _of_stacks(snapshot, op_name)
+    counts = np.stack([of_stacks[name] for name in ("ops", "outputs", "tensors", "executions")])
     used = (counts.sum(axis=0) > 0)[rows["stack"]]
     stack, source, line = (rows[name][used] for name in ("stack", "source", "first"))
     sums = [np.bincount(source, row[stack]) for row in counts]
@@ -103,21 +105,28 @@ def _sums_of_sources(snapshot: Snapshot, op_name: str | None) -> dict[int, list[
     }
 
 
-def _of_stacks(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.float64]:
-    """Return the numbers of nodes, tensors, dumps and executions, a row each, by stack."""
+@remembered(Snapshot.remember)
+def _of_all_stacks(snapshot: Snapshot) -> Columns:
+    return _of_stacks(snapshot, None)
+
+
+def _of_stacks(snapshot: Snapshot, op_name: str | None) -> Columns:
+    """Return counts by stack: of its ops, their outputs and recorded tensors, and of what Python ran."""
     rows = _stack_files(snapshot)["stack"]
     size = int(rows.max()) + 1 if len(rows) else 0
     all_stacks, outputs = _stacks_of_ops(snapshot)
     ops = _ops_like(snapshot, op_name)
     ops = ops[(all_stacks[ops] >= 0) & (all_stacks[ops] < size)]
     stacks = all_stacks[ops]
-    executions = np.zeros(size)
-    if op_name is None:
-        for stack, count in executions_by_stack(snapshot).items():
-            if stack < size:
-                executions[stack] = count
-    weights = (None, outputs[ops], tensor_counts(snapshot).tensors[ops])
-    return np.stack([*(np.bincount(stacks, weight, size) for weight in weights), executions])
+    tensors = tensor_counts(snapshot)
+    of_ops = {"outputs": outputs, "tensors": tensors.tensors, "bad": tensors.bad, "good": tensors.good}
+    counts = {name: np.bincount(stacks, weight[ops], size) for name, weight in of_ops.items()}
+    counts["ops"] = np.bincount(stacks, minlength=size)
+    ran = _executions(snapshot)
+    known = (ran["stack"] < size) & (op_name is None)
+    for name in _RAN:
+        counts[name] = np.bincount(ran["stack"][known], ran[name][known], size)
+    return {name: of_stack.astype(np.int64) for name, of_stack in counts.items()}
 
 
 @remembered(Snapshot.remember_of_graphs)
@@ -147,10 +156,24 @@ def _ops_like(snapshot: Snapshot, op_name: str | None) -> npt.NDArray[np.int64]:
     return columns["op"].astype(np.int64)
 
 
+#: Counts of executions.
+_RAN: Final = ("executions", "bad_executions", "good_executions")
+
+
+@remembered(Snapshot.remember)
+def _executions(snapshot: Snapshot) -> Columns:
+    return snapshot.columns(
+        f"SELECT stack, count(*) AS executions, count(*) FILTER (health = {BAD}) AS bad_executions,"
+        f" count(*) FILTER (health = {GOOD}) AS good_executions"
+        " FROM executions WHERE stack >= 0 GROUP BY stack ORDER BY stack"
+    )
+
+
 @remembered(Snapshot.remember)
 def executions_by_stack(snapshot: Snapshot) -> dict[int, int]:
     """Return how many ops and functions Python ran from each stack."""
-    return dict(snapshot.rows("SELECT stack, count(*) FROM executions WHERE stack >= 0 GROUP BY stack"))
+    rows = _executions(snapshot)
+    return dict(zip(rows["stack"].tolist(), rows["executions"].tolist(), strict=True))
 
 
 class SourcePlace(NamedTuple):
@@ -239,18 +262,44 @@ class LineOp(JsonObject):
     """An op that a line made."""
 
     graph_id: str  #: its graph
+    graph_name: str | None
     op_name: str  #: its name and type
     op_type: str | None
+    num_tensors: int  #: how many of its tensors are on record, and how many of these are bad
+    num_bad: int
+    health: WorstHealth | None  #: the worst of them; null without any
 
 
 @dataclass(frozen=True)
-class LineOps(JsonObject):
+class Made(JsonObject):
+    """What a line, or all lines of a file, made and ran."""
+
+    num_ops: int  #: number of ops of graphs that were made there
+    num_tensors: int  #: how many tensors of these ops are on record, and how many of these are bad
+    num_bad: int
+    executions: int  #: how many ops and functions Python ran from there, and how many had a bad output
+    bad_executions: int
+    #: `bad`, `good` or `unmeasured`: the worst of all these values; null without any
+    health: WorstHealth | None
+
+
+@dataclass(frozen=True)
+class LineOps(Made):
     """What a line of a source file made and ran."""
 
     line: int  #: number of the line, from 1
-    num_ops: int  #: number of ops of graphs that the line made
-    executions: int  #: how many ops and functions the line ran from Python
-    ops: list[LineOp]  #: the first 100 ops
+    ops: list[LineOp]  #: the first 100 ops, those with bad values before the others
+
+
+@dataclass(frozen=True)
+class SourceFileOps(Made):
+    """A recorded source file with what its lines made and ran."""
+
+    index: int  #: position in [source_files/list](#source_fileslist)
+    host_name: str  #: its host and path
+    file_path: str
+    origin: str  #: `user` or `library`: whose code it is
+    line: int  #: the first line with bad values, else the first that made or ran something, else 1
 
 
 def line_ops(snapshot: Snapshot, index: int) -> list[LineOps]:
@@ -262,20 +311,81 @@ def line_ops(snapshot: Snapshot, index: int) -> list[LineOps]:
     if not snapshot.rows("SELECT 1 FROM sources WHERE source = ?", [index]):
         raise NotFoundError(f"There is no source file {index}.")
     of_stack = ops_by_stack(snapshot)
-    executions = executions_by_stack(snapshot)
     found = []
     for line, stacks in sorted(_stacks_of_lines(snapshot).get(index, {}).items()):
-        ops = sorted(op for stack in stacks for op in of_stack.get(stack, ()))
-        ran = sum(executions.get(stack, 0) for stack in stacks)
-        if ops or ran:
-            found.append(LineOps(line, len(ops), ran, _named(snapshot, ops)))
+        made = _made(snapshot, stacks)
+        if made.num_ops or made.executions:
+            ops = [op for stack in stacks for op in of_stack.get(stack, ())]
+            found.append(LineOps(**vars(made), line=line, ops=_named(snapshot, ops)))
     return found
 
 
+def file_ops(snapshot: Snapshot) -> list[SourceFileOps]:
+    """Return all recorded source files with the sums of their :func:`line_ops`.
+
+    Those of the program come first, then those with bad values, then those that made or ran most.
+    """
+    of_lines = _stacks_of_lines(snapshot)
+    counts = _of_all_stacks(snapshot)
+    is_bad = counts["bad"] + counts["bad_executions"] > 0
+    is_used = counts["ops"] + counts["executions"] > 0
+    found = []
+    for source, host_name, path, recorded in snapshot.rows(
+        "SELECT source, host_name, path, origin FROM sources ORDER BY path, source"
+    ):
+        lines = of_lines.get(source, {})
+        bad = [n for n, stacks in lines.items() if is_bad[stacks].any()]
+        made = [n for n, stacks in lines.items() if is_used[stacks].any()]
+        found.append(
+            SourceFileOps(
+                **vars(_made(snapshot, [stack for stacks in lines.values() for stack in stacks])),
+                index=source,
+                host_name=host_name,
+                file_path=path,
+                origin=whose_code(path, recorded),
+                line=min(bad or made or [1]),
+            )
+        )
+    return sorted(
+        found,
+        key=lambda file: (
+            file.origin != USER,
+            -(file.num_bad + file.bad_executions),
+            -(file.num_ops + file.executions),
+        ),
+    )
+
+
+def _made(snapshot: Snapshot, stacks: list[int]) -> Made:
+    """Return what was made and run with some stacks."""
+    sums = {name: int(of_stack[stacks].sum()) for name, of_stack in _of_all_stacks(snapshot).items()}
+    return Made(
+        num_ops=sums["ops"],
+        num_tensors=sums["tensors"],
+        num_bad=sums["bad"],
+        executions=sums["executions"],
+        bad_executions=sums["bad_executions"],
+        health=worst_health(
+            sums["tensors"] + sums["executions"],
+            sums["bad"] + sums["bad_executions"],
+            sums["good"] + sums["good_executions"],
+        ),
+    )
+
+
 def _named(snapshot: Snapshot, numbers: list[int]) -> list[LineOp]:
-    catalog = snapshot.catalog
-    ops = [catalog.ops[number] for number in numbers[:MOST_OPS]]
-    return [LineOp(catalog.graphs[op.graph].graph_id, op.name, op.type) for op in ops]
+    counts = tensor_counts(snapshot)
+    first = sorted(numbers, key=lambda number: (counts.bad[number] == 0, number))[:MOST_OPS]
+    return [_line_op(snapshot, number) for number in first]
+
+
+def _line_op(snapshot: Snapshot, number: int) -> LineOp:
+    catalog, counts = snapshot.catalog, tensor_counts(snapshot)
+    op = catalog.ops[number]
+    graph = catalog.graphs[op.graph]
+    tensors, bad, good = (int(of_op[number]) for of_op in (counts.tensors, counts.bad, counts.good))
+    health = worst_health(tensors, bad, good)
+    return LineOp(graph.graph_id, graph.name, op.name, op.type, tensors, bad, health)
 
 
 @remembered(Snapshot.remember)

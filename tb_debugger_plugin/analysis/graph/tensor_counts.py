@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
-from tb_debugger_plugin.index.tensors import BAD
+from tb_debugger_plugin.index.tensors import BAD, GOOD
+
+#: What is said of several values: a bad one says more than a good one, which says more than one not measured.
+WorstHealth: TypeAlias = Literal["bad", "good", "unmeasured"]
+
+
+def worst_health(values: int, bad: int, good: int) -> WorstHealth | None:
+    """Return the worst health of values by their counts; None where there are none."""
+    if not values:
+        return None
+    return "bad" if bad else "good" if good else "unmeasured"
 
 
 @dataclass(frozen=True)
@@ -21,10 +31,12 @@ class TensorCounts:
     Attributes:
       tensors: How many tensors of it are on record.
       bad: How many of them are bad.
+      good: How many of them were measured and are not bad.
     """
 
     tensors: npt.NDArray[np.int64]
     bad: npt.NDArray[np.int64]
+    good: npt.NDArray[np.int64]
 
 
 class GroupCounts(NamedTuple):
@@ -38,20 +50,16 @@ class GroupCounts(NamedTuple):
 @remembered(Snapshot.remember)
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
     """Return the counts of all ops."""
-    all_of = _by_op(snapshot, "SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
-    bad = _by_op(
-        snapshot, f"SELECT site, count(*) AS n FROM graph_executions WHERE health = {BAD} GROUP BY site"
+    rows = snapshot.columns(
+        f"SELECT site, count(*) AS tensors, count(*) FILTER (health = {BAD}) AS bad,"
+        f" count(*) FILTER (health = {GOOD}) AS good FROM graph_executions GROUP BY site"
     )
-    return TensorCounts(all_of, bad)
-
-
-def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
-    rows = snapshot.columns(query)
     ops = np.array([site.op for site in snapshot.catalog.sites], np.int64)
-    counts = np.zeros(len(snapshot.catalog.ops), np.int64)
+    counts = np.zeros((3, len(snapshot.catalog.ops)), np.int64)
     if len(ops):
-        np.add.at(counts, ops[rows["site"]], rows["n"])
-    return counts
+        for number, name in enumerate(("tensors", "bad", "good")):
+            np.add.at(counts[number], ops[rows["site"]], rows[name])
+    return TensorCounts(*counts)
 
 
 def counts_by(

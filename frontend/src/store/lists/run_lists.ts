@@ -258,6 +258,20 @@ export function createFilterVerbs(facts: ListedFacts) {
       if (value === "") wish({ filter: withoutTerm(wishes.graph_executions.peek().filter, term) });
       else addTerm(term);
     },
+    ...createForgetVerbs(facts),
+  };
+}
+
+function createForgetVerbs({ wishes }: ListedFacts) {
+  return {
+    /** Removes the terms of a word from all lists. */
+    forgetWord(word: string): void {
+      for (const of of Object.values(wishes)) {
+        const { filter } = of.peek();
+        if (filter.some((term) => term.word === word))
+          of.value = { ...of.peek(), filter: filter.filter((term) => term.word !== word) };
+      }
+    },
     forgetWishes(): void {
       for (const of of Object.values(wishes)) of.value = { ...NO_WISH, more: of.peek().more };
     },

@@ -6,12 +6,9 @@ import type { ValueRef } from "../../api/values";
 import { liveTensorNumber, type RunName } from "../../base/ids";
 import { goneInfo } from "../../model/live/live_value";
 import { keyOfNumber, type Seen } from "../../model/live/seen_tensors";
-import type { SourceLine } from "../../model/source";
-import { executionsOf } from "../../model/status";
 import { type Activity, type Timer, together } from "../common/activity";
 import type { Dock } from "../dock/dock";
 import type { Choice, VerbDeps } from "../focus/facts";
-import { both, createByKey } from "../run/run";
 import type { ValueFacts } from "../values/verbs";
 import {
   createLiveDerived,
@@ -26,9 +23,6 @@ import { focusHits, type HitDeps } from "./hits";
 import { followOps, followTensors } from "./panels";
 import { createLiveVerbs, createPanelVerbs, type PanelVerbDeps } from "./verbs";
 
-/** The most answers about files that are kept. */
-const FILES_KEPT = 4;
-
 export type Live = ReturnType<typeof createLive>;
 
 export interface LiveDeps extends VerbDeps {
@@ -36,8 +30,6 @@ export interface LiveDeps extends VerbDeps {
   readonly choice: Choice;
   readonly dock: Dock;
   readonly verbs: HitDeps["verbs"];
-  /** The line that is shown. */
-  readonly sourceLine: ReadonlySignal<SourceLine | undefined>;
 }
 
 export function createLive(deps: LiveDeps) {
@@ -47,7 +39,6 @@ export function createLive(deps: LiveDeps) {
   return {
     ...facts,
     ...derived,
-    lineOps: createLineOps(deps, derived),
     ...createLiveVerbs({
       ...deps,
       facts,
@@ -81,21 +72,6 @@ function followRun(
         facts.chosen.value = undefined;
     });
   });
-}
-
-/** What the lines of the file that is shown made, asked for only while a program can stop there. */
-function createLineOps(deps: LiveDeps, { program }: LiveDerived) {
-  const { api, facts, sourceLine } = deps;
-  const file = computed(() => (program.value === undefined ? undefined : sourceLine.value?.file));
-  return createByKey(deps)(
-    () => {
-      const status = facts.status.value;
-      if (file.value === undefined || status === undefined) return undefined;
-      return both(facts.run.value, { file: file.value, at: executionsOf(status) });
-    },
-    ([run, { file }], signal) => api.sourceOps(run, file, signal),
-    FILES_KEPT,
-  );
 }
 
 export type LivePanel = ReturnType<typeof createLivePanel>;
