@@ -60,7 +60,7 @@ def write_rows(
 
     Args:
       page_of: Returns a page of the rows.
-      names: The columns, in order.
+      names: The columns, in order; none for all that the first rows have.
       total: The number of rows.
       form: The kind of file.
       folder: An empty folder, which holds the rows until they are written.
@@ -72,6 +72,8 @@ def write_rows(
     with duckdb.connect(str(folder / "rows.duckdb")) as database:
         for begin in range(0, max(total, 1), _PAGE):
             page = page_of(Range(begin, min(begin + _PAGE, total)))
+            if not begin:
+                names = names or list(page.columns)
             columns = {name: _values(page, name) for name in names}
             if not begin:
                 types = (f'"{name}" {_TYPES[values.dtype.kind]}' for name, values in columns.items())
