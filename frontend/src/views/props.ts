@@ -10,6 +10,7 @@ type Slice =
   | "live"
   | "livePanel"
   | "rules"
+  | "runList"
   | "steps"
   | "tables";
 type NameIn<S extends Slice> = keyof Store[S] & string;
