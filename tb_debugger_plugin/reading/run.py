@@ -759,7 +759,11 @@ class Run:
     def note(self) -> str:
         """Return what was written about the run on the page; empty if nothing was.
 
-        It is in a file `tbdbg_note.….md` in the folder of the run.
+        It is in the folder of the run, in a file whose name begins with `tbdbg_note`.
+
+        Use::
+
+            print(run.note())
         """
         return read_note(self._found)
 

@@ -57,15 +57,23 @@ def _judge(logs, *names):
             asker.json("/verdict", {"run": name})
 
 
+def _write_note(logs, name):
+    with Asker(logs) as asker:
+        assert asker.post("/note/write", {"run": name, "note": _NOTE}).status_code == 200
+
+
 def _names(page):
     return page.part("runs-row").locator(".run-name").all_inner_texts()
 
 
-def test_the_page_opens_the_worst_of_the_newest_judged_runs_and_lists_all(browser, logdir):
-    with page_on(browser, logdir) as page:
+def test_the_page_opens_the_worst_of_the_newest_judged_runs_and_lists_all(browser, logdir, keep_screenshot):
+    _write_note(logdir, "sweep/rate0.1")
+    with page_on(browser, logdir, width=1280, height=560) as page:
         expect(page.part("run")).to_have_text("✗ sweep/rate0.1")
         page.click("run")
         expect(page.part("runs-search")).to_be_focused()
+        expect(page.part("note")).to_have_value(_NOTE)
+        keep_screenshot(page.page, "runs-light")
         assert _names(page) == ["sweep/rate0.01", "sweep/rate0.1", "distributed", "stock"]
         bad, many = (page.part("runs-row").filter(has_text=name) for name in ("rate0.1", "distributed"))
         expect(bad).to_contain_text("✗ bad values · First bad value: Log in loss, train.py:3")

@@ -1,4 +1,4 @@
-"""`server/runs.py`: the list of runs costs a few stats, and the note and the report are those of `tbdbg`."""
+"""`server/runs.py`, `analysis/beside.py`: a list that opens no run; report and note are those of `tbdbg`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.index.cache import keep_cache_small
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.asking import Asker
-from tests.support.events import small_program
+from tests.support.events import PATIENCE_S, small_program
 
 _NOTE = "The loss explodes.\n\n<b>Ask</b> Ann & Bob."
 
@@ -152,6 +152,18 @@ def test_neither_clean_nor_eviction_deletes_a_note_and_a_note_changes_no_verdict
     assert path.read_text("utf-8") == f"{_NOTE}\n"
     assert main(["info", str(logdir)]) == 0
     assert "  note: The loss explodes.\n" in capsys.readouterr().out
+
+
+def test_a_note_beside_tables_is_no_change_of_them(logdir, tmp_path):
+    assert main(["export", str(logdir), "--parquet", str(tmp_path / "tables")]) == 0
+    with Asker(tmp_path / "tables") as page:
+        (name,) = page.json("/runs")
+        assert page.plugin._viewer.run_library.loader(name).wait(PATIENCE_S)
+        page.json("/verdict", run=name)
+    with Asker(tmp_path / "tables") as page:
+        before = page.json("/runs")[name]
+        assert page.post("/note/write", {"run": name, "note": _NOTE}).status_code == 200
+        assert page.json("/runs")[name] == before and before["state"] == "judged"
 
 
 @pytest.mark.parametrize(
