@@ -74,7 +74,11 @@ def write_rows(
             page = page_of(Range(begin, min(begin + _PAGE, total)))
             if not begin:
                 names = names or list(page.columns)
-            columns = {name: _values(page, name) for name in names}
+            # Rows of another mode may measure less than the first ones.
+            columns = {
+                name: _values(page, name) if not begin or name in page.columns else _unknown(page)
+                for name in names
+            }
             if not begin:
                 types = (f'"{name}" {_TYPES[values.dtype.kind]}' for name, values in columns.items())
                 database.execute(f"CREATE TABLE rows ({', '.join(types)})")
@@ -82,6 +86,11 @@ def write_rows(
         quoted = str(path).replace("'", "''")
         database.execute(f"COPY rows TO '{quoted}' ({form.options})")
     return path
+
+
+def _unknown(page: ColumnPage) -> Array:
+    nothing = np.full(page.range.end - page.range.begin, np.nan)
+    return np.ma.array(nothing, mask=True)
 
 
 def _values(page: ColumnPage, name: str) -> Array:
