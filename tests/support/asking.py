@@ -299,7 +299,7 @@ def decoded(content_type: str, data: bytes) -> Any:
     if content_type in ("text/csv", "text/tab-separated-values"):
         return {"rows": data.decode().splitlines()}
     if content_type in ("text/html", "text/markdown"):
-        return {"lines": data.decode().splitlines()}
+        return {"size": len(data.decode().encode())}
     if content_type == "application/octet-stream":
         (length,) = struct.unpack_from("<I", data)
         return json.loads(data[4 : 4 + length], parse_constant=_refuse)

@@ -1,4 +1,4 @@
-"""`server/runs.py`, `analysis/beside.py`: a list that opens no run; report and note are those of `tbdbg`."""
+"""`server/runs.py`: a list that opens no run; the report and the note are those of `tbdbg`."""
 
 from __future__ import annotations
 
