@@ -8,6 +8,7 @@ import {
   outerWindow,
   replaceHash,
   takeFocus,
+  titleWriter,
   watchReturn,
   watchShown,
   watchTheme,
@@ -43,6 +44,7 @@ export function render(): void {
       if (isShown) takeFocus();
     }),
     watchReturn(store.lookAgain),
+    followTitle(store),
     tellIdle(store),
   ];
   window.addEventListener("pagehide", () => {
@@ -51,6 +53,16 @@ export function render(): void {
   const root = document.createElement("div");
   document.body.append(root);
   draw(h(App, { store }), root);
+}
+
+/** Keeps the title of the page; the host has its own when the page is left. */
+function followTitle(store: Store): () => void {
+  const write = titleWriter();
+  const stop = effect(() => write(store.title.value, store.seen.value));
+  return () => {
+    stop();
+    write(store.title.peek(), false);
+  };
 }
 
 /** Adds a style element: the address of a style sheet would depend on where TensorBoard serves the plugin. */

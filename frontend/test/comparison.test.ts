@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { health } from "../src/api/answers";
 import type { Comparison, Histories, Side, TensorDifference } from "../src/api/comparison";
-import { executionIndex, graphExecutionIndex, graphId, runName } from "../src/base/ids";
+import { executionIndex, graphExecutionIndex, graphId } from "../src/base/ids";
 import {
   causeWords,
   differenceInFocus,
@@ -19,7 +19,6 @@ import {
   toleranceTyped,
   toleranceWords,
 } from "../src/model/comparison";
-import { runTitles, titleOf } from "../src/model/runs";
 import {
   apartWords,
   availableNumbers,
@@ -211,18 +210,6 @@ describe("the words of a difference", () => {
     expect(differenceInFocus([one, two], { kind: "execution", index: executionIndex(4) })).toBe(two);
     expect(differenceInFocus([one, two], { kind: "nowhere" })).toBeUndefined();
   });
-});
-
-test("a run is named by its title, and one that is not listed by its name", () => {
-  const runs = new Map([
-    ["a", { start_time: 1, title: "A 1", verdict: undefined, state: "unread" }],
-    ["b", { start_time: 2, title: "b", verdict: undefined, state: "judging" }],
-  ]);
-  expect(runTitles(runs)).toEqual([
-    { name: "a", title: "A 1", mark: "", note: " · not opened yet" },
-    { name: "b", title: "b", mark: "", note: " · being looked at …" },
-  ]);
-  expect(["a", "b", "c"].map((name) => titleOf(runs, runName(name)))).toEqual(["A 1", "b", "c"]);
 });
 
 const HOLE = Number.NaN;

@@ -50,7 +50,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(run: Run) -> Json:
-    return {"folder": run.folder, **run.status(), "verdict": run.verdict().to_json(), "sizes": run.sizes()}
+    return {
+        "folder": run.folder,
+        **run.status(),
+        "verdict": run.verdict().to_json(),
+        "note": run.note(),
+        "sizes": run.sizes(),
+    }
 
 
 def _table(name: str, facts: Json) -> str:
@@ -60,6 +66,7 @@ def _table(name: str, facts: Json) -> str:
     values = {**facts, "headline": facts["verdict"]["headline"]}
     lines += [f"  {title:<{width}}  {printable(_text(values[key]))}" for title, key in titles]
     lines += [f"  {title:<{width}}  {printable(text)}" for title, text in _sizes(facts["sizes"])]
+    lines += [f"  note: {printable(line)}" for line in facts["note"].splitlines()]
     executions, traces = facts["dropped_executions"], facts["dropped_graph_executions"]
     if executions or traces:
         lines.append(f"  dropped by the buffer: {executions} executions, {traces} graph executions")

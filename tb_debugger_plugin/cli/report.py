@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tb_debugger_plugin.analysis.report.formats import REPORT_FORMATS
 from tb_debugger_plugin.cli.reading import add_logdir, only_run
 from tb_debugger_plugin.errors import UsageError
-from tb_debugger_plugin.reading.run import REPORT_FORMATS
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

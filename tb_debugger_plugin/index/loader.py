@@ -32,7 +32,8 @@ import duckdb
 
 from tb_debugger_plugin.errors import DebuggerError, NotReadyError, UnreadableRunError, user_message
 from tb_debugger_plugin.events.dumps.folders import below, call_folders
-from tb_debugger_plugin.events.fileset import SUFFIXES, FileSet
+from tb_debugger_plugin.events.fileset import SUFFIXES, WITH_TAIL, FileSet
+from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.cache import (
     Database,
     explained,
@@ -44,6 +45,7 @@ from tb_debugger_plugin.index.cache import (
 from tb_debugger_plugin.index.dumps.dump_importer import DumpImporter
 from tb_debugger_plugin.index.importer import Importer
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer, LoadProgress
+from tb_debugger_plugin.index.parquet import is_of_tables
 from tb_debugger_plugin.index.run_memory import RunMemory
 from tb_debugger_plugin.index.runs import FoundRun, RunKind
 from tb_debugger_plugin.index.source import SetFile, stat_signature
@@ -101,10 +103,12 @@ class RunReader:
       open: Opens a reader of a run, on a connection to its database; the number is about how many bytes of
         each file a commit has.
       signature: Returns a value that changes when the files of a run do, whether or not they can be read.
+      paths: Returns the files of a run, which need not all exist; None if they are too many to look at.
     """
 
     open: Callable[[FoundRun, duckdb.DuckDBPyConnection, int], TableReader]
     signature: Callable[[FoundRun], list[tuple[int, ...]]]
+    paths: Callable[[FoundRun], list[Location]] | None
 
 
 def _event_files(run: FoundRun) -> list[tuple[int, ...]]:
@@ -116,10 +120,23 @@ def _set_files(file_sets: tuple[FileSet, ...]) -> list[SetFile]:
     return [SetFile(files, suffix) for files in file_sets for suffix in SUFFIXES]
 
 
+def _event_paths(run: FoundRun) -> list[Location]:
+    return [
+        path
+        for files in run.file_sets
+        for path in (*map(files.path, SUFFIXES), *map(files.tail_path, WITH_TAIL))
+    ]
+
+
 def _table_files(run: FoundRun) -> list[tuple[int, ...]]:
+    return [stat_signature(path) for path in _table_paths(run)]
+
+
+def _table_paths(run: FoundRun) -> list[Location]:
     with contextlib.suppress(OSError):
         names = sorted(path.name for path in run.folder.iterdir())
-        return [stat_signature(run.folder / name) for name in names]
+        # Files of the user are beside them.
+        return [run.folder / name for name in names if is_of_tables(name)]
     return []
 
 
@@ -128,15 +145,42 @@ def _dump_folders(run: FoundRun) -> list[tuple[int, ...]]:
 
 
 READERS: Final = {
-    RunKind.EVENTS: RunReader(lambda run, db, size: Indexer(run, db, commit_bytes=size), _event_files),
-    RunKind.TABLES: RunReader(lambda run, db, size: Importer(run, db), _table_files),
-    RunKind.DUMPS: RunReader(lambda run, db, size: DumpImporter(run, db, commit_bytes=size), _dump_folders),
+    RunKind.EVENTS: RunReader(
+        lambda run, db, size: Indexer(run, db, commit_bytes=size), _event_files, _event_paths
+    ),
+    RunKind.TABLES: RunReader(lambda run, db, size: Importer(run, db), _table_files, _table_paths),
+    RunKind.DUMPS: RunReader(
+        lambda run, db, size: DumpImporter(run, db, commit_bytes=size), _dump_folders, None
+    ),
 }
 
 
 def files_signature(run: FoundRun) -> Signature:
     """Return a value that changes when the files of a run do, whether or not they can be read."""
     return tuple(READERS[run.kind].signature(run))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the files of a run say without being opened.
+
+    Attributes:
+      size: Their bytes together; None if they are too many to look at.
+      time: When one of them was last changed, in seconds since the epoch; None if there is none.
+    """
+
+    size: int | None = None
+    time: float | None = None
+
+
+def written(run: FoundRun) -> Written:
+    """Return the size and the time of the files of a run of this machine; of others, nothing is asked."""
+    if not isinstance(run.folder, Path):
+        return Written()
+    paths = READERS[run.kind].paths
+    found = files_signature(run) if paths is None else tuple(map(stat_signature, paths(run)))
+    time = max((changed for _, changed, *_ in found), default=0) / 1e9
+    return Written(None if paths is None else sum(size for size, *_ in found), time or None)
 
 
 _logger = logging.getLogger(__name__)

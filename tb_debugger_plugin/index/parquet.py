@@ -42,6 +42,11 @@ STABLE: Final = {
 _NAME: Final = re.compile(r"[a-z_]+(-\d{5})?\.parquet")
 
 
+def is_of_tables(name: str) -> bool:
+    """Whether a file of a folder of tables is the manifest, or may hold a table."""
+    return name == MANIFEST or _NAME.fullmatch(name) is not None
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The content of a manifest.

@@ -157,6 +157,17 @@ class Library:
         changed = [name for name, loader in self._loaders.items() if self._runs.get(name) != loader.run]
         return [self._loaders.pop(name) for name in changed]
 
+    def found(self, name: str) -> FoundRun:
+        """Return a run, which this call does not open.
+
+        Raises:
+          NotFoundError: There is no such run.
+        """
+        run = self.runs().get(name)
+        if run is None:
+            raise NotFoundError(f"There is no run named {name!r}.")
+        return run
+
     def loader(self, name: str) -> RunLoader:
         """Return the loader of a run, which this call starts.
 
@@ -166,9 +177,7 @@ class Library:
         Raises:
           NotFoundError: There is no such run.
         """
-        run = self.runs().get(name)
-        if run is None:
-            raise NotFoundError(f"There is no run named {name!r}.")
+        run = self.found(name)
         self._make_way(run)
         with self._lock:
             loader = self._loaders.pop(name, None) or self._make_loader(run)

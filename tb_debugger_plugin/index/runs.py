@@ -36,6 +36,7 @@ from tb_debugger_plugin.events.fileset import (
     read_file,
 )
 from tb_debugger_plugin.events.locations import Location, RemotePath
+from tb_debugger_plugin.events.modes import mode_name
 from tb_debugger_plugin.index.parquet import MANIFEST, read_manifest
 
 #: Folders of calls that are looked into to see whether a folder is a session root.
@@ -66,6 +67,7 @@ class FoundRun:
       file_sets: One for each host, oldest first.
       start_time: Seconds since the epoch, from the oldest metadata record, else from the file name.
       kind: What it is made of.
+      mode: The mode in which it was recorded, as its metadata says; empty where they do not say it.
     """
 
     name: str
@@ -74,6 +76,7 @@ class FoundRun:
     file_sets: tuple[FileSet, ...]
     start_time: float
     kind: RunKind = RunKind.EVENTS
+    mode: str = ""
 
     @property
     def is_of_dumps(self) -> bool:
@@ -314,17 +317,19 @@ def _named(jobs: dict[Location, list[list[_Member]]], logdir: Location) -> Itera
         for number, members in enumerate(sorted(runs), start=1):
             first = members[0].identity
             sets = tuple(member.files for member in members)
+            mode = next((member.identity.mode for member in members if member.identity.mode), "")
             run_name = name if number == 1 else f"{name} ({number})"
-            yield FoundRun(run_name, folder, first.run_id, sets, first.start_time)
+            yield FoundRun(run_name, folder, first.run_id, sets, first.start_time, mode=mode)
 
 
 @dataclass(frozen=True, order=True)
 class _Identity:
-    """The start time, job and process of a file set, from its metadata record."""
+    """The start time, job, process and mode of a file set, from its metadata record."""
 
     start_time: float
     run_id: str = ""
     process: tuple[str, int] = ("", 0)
+    mode: str = ""
 
 
 @dataclass(frozen=True, order=True)
@@ -353,5 +358,8 @@ def _read_identity(files: FileSet, size: int, modified: int) -> _Identity:
             data, time = record.event.debug_metadata, record.event.wall_time
             # A time that is not finite is damage; it can be neither sorted nor sent as JSON.
             time = time if math.isfinite(time) else 0.0
-            return _Identity(time, data.tfdbg_run_id, (data.host_name or files.host, data.process_id))
+            process = (data.host_name or files.host, data.process_id)
+            # TensorFlow's own recorder stores the mode in each record only.
+            mode = mode_name(data.tensor_debug_mode) if data.tensor_debug_mode else ""
+            return _Identity(time, data.tfdbg_run_id, process, mode)
     return _Identity(float(files.start_seconds))

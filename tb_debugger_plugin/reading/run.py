@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
+from tb_debugger_plugin.analysis.beside import read_note
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
@@ -40,8 +41,7 @@ from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
 from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
-from tb_debugger_plugin.analysis.report.html_page import page
-from tb_debugger_plugin.analysis.report.markdown import markdown
+from tb_debugger_plugin.analysis.report.formats import REPORT_FORMATS
 from tb_debugger_plugin.analysis.sizes import Sizes, sizes
 from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
@@ -72,8 +72,6 @@ from tb_debugger_plugin.reading.value import Value
 T = TypeVar("T")
 #: Called with how many bytes were read, and how many there are.
 OnProgress: TypeAlias = Callable[[int, int], None]
-
-REPORT_FORMATS: Final = {"html": page, "markdown": markdown}
 
 
 @dataclass(frozen=True)
@@ -756,7 +754,18 @@ class Run:
         """
         if form not in REPORT_FORMATS:
             raise UsageError(f"There is no form {form!r} of a report: choose {' or '.join(REPORT_FORMATS)}.")
-        return REPORT_FORMATS[form](self._ask(report, self._found.title))
+        return REPORT_FORMATS[form].write(self._ask(report, self._found.title))
+
+    def note(self) -> str:
+        """Return what was written about the run on the page; empty if nothing was.
+
+        It is in the folder of the run, in a file whose name begins with `tbdbg_note`.
+
+        Use::
+
+            print(run.note())
+        """
+        return read_note(self._found)
 
     def export(self, folder: Path) -> dict[str, int]:
         """Write the views and the tables as Parquet files; for this package only.

@@ -6,8 +6,8 @@ forged, 404 for what does not exist, 405 for another method than the route has, 
 large, 422 for a run whose files cannot be read, 503 while a run is being opened, and 500 with a sentence for
 unexpected errors.
 
-Invariant: a GET changes nothing but caches, and no answer has the key. A POST changes a program, or the
-allow-list of a run. Both pass `forgery` first; only the files of the page do not.
+Invariant: a GET changes nothing but caches, and no answer has the key. A POST changes a program, or a
+file of the user beside a run. Both pass `forgery` first; only the files of the page do not.
 """
 
 from __future__ import annotations
@@ -301,6 +301,8 @@ def _send(download: Download) -> wrappers.Response:
     response.headers["Content-Length"] = str(download.size)
     response.headers["Content-Disposition"] = f'attachment; filename="{download.name}"'
     response.headers["X-Content-Type-Options"] = "nosniff"
+    # A file is saved; a browser that shows it in place of that must run nothing of it.
+    response.headers["Content-Security-Policy"] = "default-src 'none'"
     response.call_on_close(download.close)
     return response
 

@@ -40,14 +40,11 @@ from tb_debugger_plugin.analysis.snapshot import Range, RangeJson, Snapshot, ope
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
-from tb_debugger_plugin.analysis.verdict import RunVerdict, known_verdict, verdict
+from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.index.loader import RunLoader
-from tb_debugger_plugin.index.runs import FoundRun
-from tb_debugger_plugin.server import live, rules, values
+from tb_debugger_plugin.server import live, rules, runs, values
 from tb_debugger_plugin.server.answers import Answer, Columnar, Download, of_page
 from tb_debugger_plugin.server.heavy import heavy_answer
-from tb_debugger_plugin.server.judge import JudgeState
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
 from tb_debugger_plugin.server.viewer import Viewer
 
@@ -85,45 +82,6 @@ def _heavy(path: str, route: Callable[[Snapshot, Query], Answer]) -> Route:
         return heavy_answer(snapshot, path, query.parameters, lambda: route(snapshot, query))
 
     return _of_run(answer)
-
-
-class RunJson(TypedDict):
-    """A run of the route ``runs``. Debugger V2 has the first field only."""
-
-    start_time: float  #: start of the recording, in seconds since the epoch
-    title: str  #: name for people; for a run that is the logdir itself (`.`), the name of its folder
-    #: the last answer of the route [verdict](#verdict) for this run, also one that was kept when the run was
-    #: closed; null while nothing is known of the files as they are
-    verdict: RunVerdict | None
-    #: `judged`: there is a verdict. `judging`: it is being found in the background. `failed`: that failed.
-    #: `unread`: nobody has asked for it yet. The list of runs opens none, but while somebody asks for the
-    #: list, runs that nobody writes are judged in the background, the latest first
-    state: JudgeState
-
-
-def _runs(viewer: Viewer, query: Query) -> dict[str, RunJson]:
-    runs = viewer.run_library.runs()
-    loaders = {name: viewer.run_library.opened(name) for name in runs}
-    known = {name: _known(viewer, run, loaders[name]) for name, run in runs.items()}
-    viewer.judge.offer(
-        run
-        for name, run in runs.items()
-        if known[name] is None and ((loader := loaders[name]) is None or loader.is_at_rest)
-    )
-    return {
-        name: {
-            "start_time": run.start_time,
-            "title": run.title,
-            "verdict": known[name],
-            "state": viewer.judge.state(run) if known[name] is None else "judged",
-        }
-        for name, run in runs.items()
-    }
-
-
-def _known(viewer: Viewer, run: FoundRun, loader: RunLoader | None) -> RunVerdict | None:
-    found = None if loader is None else known_verdict(loader)
-    return found or viewer.kept_verdicts.find(run)
 
 
 class ProblemJson(TypedDict):
@@ -327,7 +285,7 @@ def _groups(snapshot: Snapshot, query: Query) -> Answer:
 def _export(snapshot: Snapshot, query: Query) -> Download:
     table = query.choice("list", _LISTS)
     kind = query.choice("format", tuple(FORMATS))
-    names = query.texts("columns")
+    names = query.texts("columns") if query.optional_text("columns") else []
     wanted = [name for name in names if name in tables.MORE[table]]
     chosen = select(snapshot, table, query.filter(), query.order(ORDERS[table]))
     total = min(chosen.total, query.bounded("limit", 1, MOST_ROWS, MOST_ROWS))
@@ -482,7 +440,9 @@ def _histories(viewer: Viewer, query: Query) -> Columnar:
 
 #: By path below ``/data/plugin/debugger``.
 ROUTES: Final[dict[str, Route]] = {
-    "/runs": _runs,
+    "/runs": runs.runs,
+    "/note": runs.note,
+    "/report": runs.report,
     "/logdir": _logdir,
     "/alerts": _heavy("/alerts", _alerts),
     "/alerts/rules": _heavy("/alerts/rules", rules.rules),
@@ -533,4 +493,8 @@ ROUTES: Final[dict[str, Route]] = {
     "/live/paused": live.paused,
 }
 #: The same of the routes that change something: a program, or a file of the user. They take JSON.
-POSTS: Final[dict[str, live.Post]] = {**live.POSTS, "/alerts/allow": rules.allow}
+POSTS: Final[dict[str, live.Post]] = {
+    **live.POSTS,
+    "/alerts/allow": rules.allow,
+    "/note/write": runs.write_note,
+}

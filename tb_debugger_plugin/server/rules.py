@@ -13,8 +13,9 @@ from typing import Final, TypedDict
 from tb_debugger_plugin.analysis.alerts import findings, groups, pages
 from tb_debugger_plugin.analysis.alerts.allow import FILE_NAME, add_allowed, made_allowed
 from tb_debugger_plugin.analysis.alerts.explain import Diagnosis
-from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, folders_of, own_files
+from tb_debugger_plugin.analysis.alerts.own_files import OwnFiles, own_files
 from tb_debugger_plugin.analysis.alerts.settings import RuleSettings, make_settings
+from tb_debugger_plugin.analysis.beside import own_folder
 from tb_debugger_plugin.analysis.snapshot import Json, RangeJson, Snapshot, check_index
 from tb_debugger_plugin.errors import BadQueryError, ForbiddenError
 from tb_debugger_plugin.server.query import Query
@@ -123,13 +124,11 @@ def allow(viewer: Viewer, body: object) -> Json:
         raise BadQueryError(f"The body must be an object with run and some of {', '.join(_FIELDS)}.")
     # As a query, whose texts have a largest length.
     run = Query(body).text("run")
-    folders = folders_of(viewer.run_library.loader(run).run)
-    if not folders:
-        raise ForbiddenError("The run is not on this machine, so nothing is written beside it.")
+    folder = own_folder(viewer.run_library.found(run))
     try:
         entry = made_allowed({name: body.get(name) for name in _FIELDS})
         with _writing:
-            add_allowed(folders[0], entry)
+            add_allowed(folder, entry)
     except OSError as error:
         reason = error.strerror or "it cannot be written to"
         raise ForbiddenError(f"{FILE_NAME} cannot be kept in the folder of the run: {reason}.") from error

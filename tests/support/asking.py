@@ -83,6 +83,8 @@ class Facts:
 FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/runs": lambda facts: {},
     "/logdir": lambda facts: {},
+    "/note": lambda facts: {},
+    "/report": lambda facts: {"format": "markdown"},
     "/alerts": lambda facts: {"end": -1},
     "/alerts/rules": lambda facts: {"rules": "all"},
     "/alerts/found": lambda facts: {"rules": "all", "ExplodingAlert.limit": 1},
@@ -163,6 +165,7 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/groups", lambda facts: {"list": "executions", "by": "thread", "health": "nan", "limit": 1}),
     ("/export", lambda facts: {"list": "graph_executions", "format": "csv", "columns": "std", "sort": "max"}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
+    ("/report", lambda facts: {}),
     ("/locate", lambda facts: {"execution": facts.execution}),
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
     ("/neighbours", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),
@@ -298,6 +301,8 @@ def decoded(content_type: str, data: bytes) -> Any:
         return {"size": len(data)}
     if content_type in ("text/csv", "text/tab-separated-values"):
         return {"rows": data.decode().splitlines()}
+    if content_type in ("text/html", "text/markdown"):
+        return {"size": len(data.decode().encode())}
     if content_type == "application/octet-stream":
         (length,) = struct.unpack_from("<I", data)
         return json.loads(data[4 : 4 + length], parse_constant=_refuse)

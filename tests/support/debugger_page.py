@@ -82,6 +82,12 @@ class DebuggerPage:
         self.part(name).first.click()
         self.frame.wait_for_function(_IDLE)
 
+    def compare_with(self, run: str) -> None:
+        """Compare the run in focus with another one."""
+        self.click("run")
+        self.part("runs").get_by_label(f"Compare {run}", exact=True).check()
+        self.click("runs-compare")
+
     def await_first_cause(self) -> None:
         """Wait until the page, which was just opened, shows the first cause."""
         expect(self.part("first-bad")).to_be_visible()

@@ -1,7 +1,7 @@
 /** The routes of docs/http-api.md that the page uses, one function each. */
 import type * as ids from "../base/ids";
 import * as answers from "./answers";
-import { list, record, text, tuple } from "./check";
+import { list, object, record, text, tuple } from "./check";
 import { type ColumnPage, decodeColumns, numberAt } from "./columns";
 import { comparisonRoutes } from "./comparison";
 import { curveRoutes } from "./curves";
@@ -63,6 +63,10 @@ function runRoutes(client: Client) {
   return {
     runs: () => client.json("runs", {}, record(answers.run)),
     logdir: () => client.json("logdir", {}, answers.logdir),
+    /** The note on a run, and why it cannot be changed. */
+    note: (run: ids.RunName, signal?: AbortSignal) => client.json("note", { run }, answers.note, signal),
+    writeNote: (run: ids.RunName, note: string) =>
+      client.post("note/write", { run, note }, object({ file: text })),
     status: (run: ids.RunName) => client.json("status", { run }, answers.status),
     /** Asks the alert rules if no value is bad, which takes seconds in a long run. */
     verdict: (run: ids.RunName, signal?: AbortSignal) =>
@@ -146,15 +150,20 @@ function tableRoutes(client: Client) {
   };
 }
 
-/** The address of a file with the rows of a list. */
+/** The address of a file with the rows of a list; without names of columns, with all of them. */
 export function exportAddress(
   run: ids.RunName,
   list: ListName,
-  columns: readonly string[],
+  columns: readonly string[] | undefined,
   format: "csv" | "parquet",
   params: RowParams,
 ): string {
-  return address("export", { run, list, columns: columns.join(","), format, ...params });
+  return address("export", { run, list, columns: columns?.join(","), format, ...params });
+}
+
+/** The address of the report of a run. */
+export function reportAddress(run: ids.RunName, format: "html" | "markdown"): string {
+  return address("report", { run, format });
 }
 
 /** Positions of rows in other lists. */

@@ -27,6 +27,24 @@ export function nameDocument(title: string): void {
 }
 
 /**
+ * Returns what titles the document, and the host's window while the tab is shown. The host keeps a title of its
+ * own while another tab is.
+ */
+export function titleWriter(): (title: string, isShown: boolean) => void {
+  const outer = outerWindow();
+  let theirs = outer.document.title;
+  let ours: string | undefined;
+  return (title, isShown) => {
+    document.title = title;
+    if (outer === window) return;
+    // The host may have changed its title since.
+    if (outer.document.title !== ours) theirs = outer.document.title;
+    ours = isShown ? title : undefined;
+    outer.document.title = ours ?? theirs;
+  };
+}
+
+/**
  * Calls back now and when the theme of the host or of the system changes; returns a function that stops it.
  */
 export function watchTheme(onTheme: (dark: boolean) => void): () => void {
@@ -44,10 +62,13 @@ export function watchTheme(onTheme: (dark: boolean) => void): () => void {
   };
 }
 
-/** Calls back when the tab is shown or hidden. The host keeps a hidden tab mounted, with a height of 0. */
+/** Calls back when the tab is shown or hidden. The host keeps a hidden tab mounted, without a height. */
 export function watchShown(onShown: (isShown: boolean) => void): () => void {
-  const observer = new ResizeObserver(() => onShown(document.documentElement.clientHeight > 0));
-  observer.observe(document.documentElement);
+  const outer = outerWindow() as Window & typeof globalThis;
+  // A frame that is not drawn sees no change; the host does.
+  const element = (outer !== window && window.frameElement) || document.documentElement;
+  const observer = new outer.ResizeObserver(() => onShown(element.clientHeight > 0));
+  observer.observe(element);
   return () => observer.disconnect();
 }
 

@@ -31,6 +31,7 @@ import { createFilterVerbs, createListFacts, createRunLists } from "./lists/run_
 import { createLive, createLivePanel, type Live, type LivePanel } from "./live/live";
 import { Polling } from "./run/polling";
 import { createByKey, createRunFacts, type Deps } from "./run/run";
+import { createRuns } from "./runs/runs";
 import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
 import { createSteps, createStepVerbs } from "./steps/steps";
@@ -62,6 +63,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...createSearch(api, facts, timer, activity),
     alertGroups: createAlertGroups(deps, derived.verdict),
     rules: createRules(deps, timer),
+    ...createRuns({ ...derived, ...live, ...verbs, ...comparison, ...deps, timer }),
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
     comparison,
@@ -91,7 +93,7 @@ interface AskDeps extends AllDeps {
 
 /** Begins to ask the server for programs and for the run; returns functions that end it. */
 function ask({ live, livePanel, verbs, ...deps }: AskDeps, link: Link): (() => void)[] {
-  const onRuns = (runs: Runs) => chooseRun(deps.facts, verbs, runs, link);
+  const onRuns = (runs: Runs) => chooseRun(deps.facts, verbs, runs, link, deps.timer.now());
   const { lists } = deps;
   const changing = {
     apply: (status: Status, before: Status | undefined) => applyStatus(lists.peek(), status, before),

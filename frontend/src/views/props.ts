@@ -12,6 +12,7 @@ type Slice =
   | "live"
   | "livePanel"
   | "rules"
+  | "runList"
   | "steps"
   | "tables";
 type NameIn<S extends Slice> = keyof Store[S] & string;

@@ -1,25 +1,27 @@
 /** One line about the run: its name and state, what is not recorded, what failed; and the search field. */
 import type { Logdir, Status } from "../api/answers";
-import type { RunName } from "../base/ids";
 import { shown } from "../base/loaded";
 import { bytes, counted, duration, grouped } from "../base/text";
 import { gapsCount, gapsOf } from "../model/gaps";
 import { countedProcesses } from "../model/processes";
-import { type RunTitle, runTitles } from "../model/runs";
-import { stateOf } from "../model/verdict";
+import { titleOf } from "../model/runs";
+import { markOf, stateOf } from "../model/verdict";
 import { ChangedCount } from "./changed_tag";
-import { Choice, type Option } from "./choice";
 import { GapList } from "./gap_list";
+import { lazy } from "./lazy";
 import { LiveButton } from "./live/start_card";
 import { LogdirProblems } from "./logdir_problems";
+import { Popover } from "./popover";
 import type { Takes, With } from "./props";
 import { Search } from "./search";
 import { StepBar } from "./steps";
 
+const RunList = lazy(async () => (await import("./runs/run_list")).RunList);
+
 type Uses = Takes<
   "connection" | "logdir" | "problem" | "run" | "runs" | "silent" | "status",
-  "comparison.other" | "live.connection" | "live.program",
-  "comparison.compareWith" | "selectRun",
+  "live.connection" | "live.program" | "verdict",
+  typeof RunList,
   typeof GapList | typeof LiveButton | typeof Search | typeof StepBar
 >;
 
@@ -52,48 +54,33 @@ export function StatusBar({ store }: With<Uses>) {
   );
 }
 
+/** The run in focus, which opens the list of all runs. */
 function RunSelector({ store }: With<Uses>) {
-  const runs = runTitles(shown(store.runs.value));
-  if (runs.length === 0) return null;
-  if (runs.length === 1) return <b class="run">{runs[0]?.title}</b>;
+  const name = store.run.value;
+  const runs = shown(store.runs.value);
+  if (name === undefined) return null;
+  const title = titleOf(runs, name);
+  const verdict = shown(store.verdict.value) ?? runs?.get(name)?.verdict;
   return (
-    <>
-      <label>
-        Run{" "}
-        <Choice
-          options={runs.map(optionOf)}
-          value={store.run.value}
-          choose={(run) => store.selectRun(run)}
-          testId="run"
-        />
-      </label>
-      <OtherRun store={store} runs={runs} />
-    </>
+    <Popover
+      label={<RunName mark={markOf(verdict)} title={title} />}
+      name="Runs"
+      className="run-button framed line slim"
+      title={`${title}: all runs, its note and its report`}
+      isOver
+      testId="run"
+    >
+      {(close) => <RunList store={store} close={close} />}
+    </Popover>
   );
 }
 
-const NO_RUN: Option<""> = { value: "", title: "…" };
-
-function optionOf({ name, title, mark, note }: RunTitle): Option<RunName> {
-  return { value: name, title: mark + title + note };
-}
-
-/** Chooses the run that the run in focus is compared with. */
-function OtherRun({ store, runs }: With<Uses, { runs: readonly RunTitle[] }>) {
-  const others = runs.filter(({ name }) => name !== store.run.value);
-  const other = store.comparison.other.value;
-  const isListed = other === undefined || others.some(({ name }) => name === other);
-  const unlisted = isListed ? [] : [{ value: other, title: other }];
+function RunName({ mark, title }: { readonly mark: string; readonly title: string }) {
   return (
-    <label>
-      Compare with{" "}
-      <Choice<RunName | "">
-        options={[NO_RUN, ...unlisted, ...others.map(optionOf)]}
-        value={other ?? ""}
-        choose={(run) => store.comparison.compareWith(run === "" ? undefined : run)}
-        testId="compare-with"
-      />
-    </label>
+    <>
+      {mark !== "" && <span aria-hidden="true">{mark}</span>}
+      <b class="run cut">{title}</b>
+    </>
   );
 }
 

@@ -15,9 +15,6 @@ Invariant: names are compared, never evaluated, in time in proportion to their l
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.own_rules import check_names, quoted, tables_of, text_of
+from tb_debugger_plugin.analysis.beside import replace_file
 from tb_debugger_plugin.analysis.snapshot import Json
 from tb_debugger_plugin.errors import UsageError
 
@@ -106,8 +104,6 @@ def made_allowed(fields: Json) -> Allowed:
 def add_allowed(folder: Path, entry: Allowed) -> Path:
     """Add an entry to the file in a folder, and return the file.
 
-    The file is replaced as a whole, so that nobody reads half of it.
-
     Raises:
       UsageError: The file there is not an allow-list, and is left alone.
       OSError: The folder cannot be written to.
@@ -118,17 +114,7 @@ def add_allowed(folder: Path, entry: Allowed) -> Path:
     before = path.read_text("utf-8") if path.exists() else ""
     lines = [f"{name} = {quoted(value)}" for name, value in _given(entry)]
     text = "\n".join(filter(None, [before.rstrip("\n") and before.rstrip("\n") + "\n", "[[allow]]", *lines]))
-    # A new file with a name that nobody can have prepared; the folder may belong to others, too.
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=".tbdbg", delete=False) as new:
-        try:
-            new.write(text + "\n")
-            new.flush()
-            os.chmod(new.name, 0o644)
-            os.replace(new.name, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(new.name)
-            raise
+    replace_file(path, text + "\n")
     return path
 
 

@@ -35,6 +35,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.own_rules import made_rule, own_parameter, severity_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, RuleHit, Values
+from tb_debugger_plugin.analysis.beside import folders_of
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED
@@ -168,14 +169,6 @@ class OwnFiles:
 
 
 NO_FILES: Final = OwnFiles()
-
-
-def folders_of(run: FoundRun) -> list[Path]:
-    """Return the folder of a run and those above it up to the logdir; none if they are remote."""
-    if not isinstance(run.folder, Path):
-        return []
-    depth = len([part for part in run.name.split(" (")[0].split("/") if part not in ("", ".")])
-    return [run.folder, *list(run.folder.parents)[:depth]]
 
 
 def own_files(run: FoundRun, named: Sequence[Path] = ()) -> OwnFiles:

@@ -60,7 +60,7 @@ def write_rows(
 
     Args:
       page_of: Returns a page of the rows.
-      names: The columns, in order.
+      names: The columns, in order; none for all that the first rows have.
       total: The number of rows.
       form: The kind of file.
       folder: An empty folder, which holds the rows until they are written.
@@ -72,7 +72,13 @@ def write_rows(
     with duckdb.connect(str(folder / "rows.duckdb")) as database:
         for begin in range(0, max(total, 1), _PAGE):
             page = page_of(Range(begin, min(begin + _PAGE, total)))
-            columns = {name: _values(page, name) for name in names}
+            if not begin:
+                names = names or list(page.columns)
+            # Rows of another mode may measure less than the first ones.
+            columns = {
+                name: _values(page, name) if not begin or name in page.columns else _unknown(page)
+                for name in names
+            }
             if not begin:
                 types = (f'"{name}" {_TYPES[values.dtype.kind]}' for name, values in columns.items())
                 database.execute(f"CREATE TABLE rows ({', '.join(types)})")
@@ -80,6 +86,11 @@ def write_rows(
         quoted = str(path).replace("'", "''")
         database.execute(f"COPY rows TO '{quoted}' ({form.options})")
     return path
+
+
+def _unknown(page: ColumnPage) -> Array:
+    nothing = np.full(page.range.end - page.range.begin, np.nan)
+    return np.ma.array(nothing, mask=True)
 
 
 def _values(page: ColumnPage, name: str) -> Array:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.beside import read_note
 from tb_debugger_plugin.analysis.curves.curve import Curve, Wanted, curve_at
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
@@ -58,6 +59,7 @@ class Report:
       histories: The largest magnitude of the tensors of its chain, over time.
       alerts: Title of each rule with alerts, and how many.
       verdict: What is to be said of the run.
+      note: What the user wrote about it; empty for nothing.
     """
 
     run: str
@@ -68,6 +70,7 @@ class Report:
     histories: list[Curve]
     alerts: list[tuple[str, int]]
     verdict: RunVerdict
+    note: str
 
 
 def report(snapshot: Snapshot, run: str) -> Report:
@@ -88,6 +91,7 @@ def report(snapshot: Snapshot, run: str) -> Report:
         [] if first is None else _histories(snapshot, first.chain),
         [(rule.title, alerts.count(rule)) for rule in LISTED if alerts.count(rule)],
         verdict(snapshot),
+        read_note(snapshot.loader.run),
     )
 
 

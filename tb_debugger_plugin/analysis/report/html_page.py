@@ -86,8 +86,8 @@ def page(report: Report) -> str:
     Args:
       report: The facts.
     """
-    sections = [_head(report), _card(report), _chain(report), _source(report), _histories(report)]
-    sections += [_others(report), _alerts(report)]
+    sections = [_head(report), _note(report), _card(report), _chain(report), _source(report)]
+    sections += [_histories(report), _others(report), _alerts(report)]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -99,6 +99,11 @@ def page(report: Report) -> str:
 def _text(text: str) -> str:
     """Text of a recording."""
     return escape(printable(text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…"))
+
+
+def _note(report: Report) -> str:
+    lines = [escape(printable(line)) for line in report.note.splitlines()]
+    return f'<section class="note"><h2>Note</h2><p>{"<br>".join(lines)}</p></section>' if lines else ""
 
 
 def _head(report: Report) -> str:

@@ -34,6 +34,7 @@ def markdown(report: Report) -> str:
       report: The facts.
     """
     parts = [f"### {_text(report.run)}", _text(facts_of(report))]
+    parts += _note(report)
     parts += [_text(" ".join(verdict_of(report)))] if verdict_of(report) else []
     parts += _origin(report) if report.origins else []
     parts += [_excerpt(excerpt) for excerpt in report.excerpts if excerpt.lines]
@@ -42,6 +43,12 @@ def markdown(report: Report) -> str:
     alerts = [f"| {_text(title)} | {count:,} |" for title, count in report.alerts]
     parts += ["\n".join(["| alert rule | count |", "| -- | -- |", *alerts])] if alerts else []
     return "\n\n".join(parts) + "\n"
+
+
+def _note(report: Report) -> list[str]:
+    # Two spaces end a line.
+    lines = [f"> {_escaped(line)}  " if line else ">" for line in report.note.splitlines()]
+    return ["Note:", "\n".join(lines)] if lines else []
 
 
 def _origin(report: Report) -> list[str]:
@@ -61,8 +68,11 @@ def _origin(report: Report) -> list[str]:
 
 
 def _text(text: str) -> str:
-    shown = printable(text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…")
-    escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", shown)
+    return _escaped(text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…")
+
+
+def _escaped(text: str) -> str:
+    escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text))
     return _LINKING.sub(lambda match: f"&#{ord(match[0])};", escaped)
 
 

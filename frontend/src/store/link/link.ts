@@ -5,12 +5,12 @@ import type { AlertIndex, RunName } from "../../base/ids";
 import { NO_FILTER, withTerm } from "../../model/filters";
 import { NO_HISTORY } from "../../model/history";
 import type { Link } from "../../model/link";
+import { runToOpen } from "../../model/runs";
 import type { AlertFacts } from "../alerts/verbs";
 import type { CurveFacts } from "../curves/facts";
 import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
-import { newestRun } from "../run/polling";
 import type { SourceVerbs } from "../source/source";
 import type { ValueFacts, ValueVerbs } from "../values/verbs";
 
@@ -91,11 +91,11 @@ export function hasFocus({ run: _, other: __, ...rest }: Link): boolean {
   return Object.values(rest).some((part) => part !== undefined);
 }
 
-/** Takes the run of the link when there is one of that name, else the newest. */
-export function chooseRun(facts: Facts, verbs: RunVerbs, runs: Runs, link: Link): void {
+/** Takes the run of the link when there is one of that name, else the one to open without a link. */
+export function chooseRun(facts: Facts, verbs: RunVerbs, runs: Runs, link: Link, now: number): void {
   if (facts.run.peek() !== undefined) return;
   const isNamed = link.run !== undefined && runs.has(link.run);
-  const run = isNamed ? link.run : newestRun(runs);
+  const run = isNamed ? link.run : runToOpen(runs, now);
   if (run === undefined) return;
   verbs.selectRun(run);
   if (isNamed || link.run === undefined) void verbs.open(link);

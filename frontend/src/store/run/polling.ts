@@ -7,7 +7,6 @@ import { batch, effect } from "@preact/signals";
 import type { Runs, Status } from "../../api/answers";
 import { RouteError } from "../../api/fetch";
 import type { Api } from "../../api/routes";
-import { type RunName, runName } from "../../base/ids";
 import { sentence, shown } from "../../base/loaded";
 import { nextPoll, type Poll, SILENT } from "../../model/poll";
 import type { Timer } from "../common/activity";
@@ -119,12 +118,6 @@ export class Polling {
   }
 }
 
-/** The newest run. */
-export function newestRun(runs: Runs): RunName | undefined {
-  const sorted = [...runs].sort(([, a], [, b]) => b.start_time - a.start_time);
-  return sorted[0] === undefined ? undefined : runName(sorted[0][0]);
-}
-
 export interface NewsDeps {
   readonly facts: RunFacts;
   /** The lists of the run, whose rows change with its status. */
@@ -158,8 +151,10 @@ export class News {
     const { facts, onRuns } = this.#deps;
     const known = shown(facts.runs.peek());
     const isNew = known === undefined || runsText(known) !== runsText(runs);
-    if (isNew) {
+    // Verdicts, sizes and ages change without a new run.
+    if (known === undefined || JSON.stringify([...known]) !== JSON.stringify([...runs]))
       facts.runs.value = { kind: "ready", value: runs };
+    if (isNew) {
       // It may be the run in focus, whose status at the server may be old for a while.
       this.look();
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -12,6 +13,7 @@ from tb_debugger_plugin.analysis.lists.export import FORMATS, write_rows
 from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.lists.tables import graph_executions_page
+from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.errors import BadQueryError
 from tests.support.events import snapshot_of
 from tests.support.listed import record
@@ -67,6 +69,28 @@ def test_a_file_of_no_rows_has_heads(program, tmp_path):
     chosen = select(snapshot, "graph_executions", Filter(op_name="nothing"))
     path = _written(snapshot, chosen, ["index", "op_name"], "csv", tmp_path)
     assert path.read_text() == "index,op_name\n"
+
+
+def test_without_names_all_columns_are_written_and_what_later_rows_lack_is_empty(
+    program, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(export, "_PAGE", 7)
+    rows, snapshot = program
+    whole = graph_executions_page(snapshot, Range(0, 1))
+
+    def page(positions):
+        found = graph_executions_page(snapshot, positions)
+        less = {name: values for name, values in found.columns.items() if name != "max"}
+        return found if not positions.begin else replace(found, columns=less)
+
+    path = write_rows(page, [], len(rows), FORMATS["csv"], tmp_path)
+    with path.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == list(whole.columns)
+    assert [line["max"] for line in lines] == [
+        "" if number >= 7 or row.facts["max"] is None else _text(row.facts["max"])
+        for number, row in enumerate(rows)
+    ]
 
 
 def test_an_unknown_column_is_refused(program, tmp_path):
