@@ -38,6 +38,15 @@ export type DiagnosisSubject =
       readonly at: ids.GraphExecutionIndex | undefined;
     };
 
+/** Which ops around an op are asked for. */
+export interface NearOf {
+  readonly graph: ids.GraphId;
+  readonly opName: string;
+  readonly at: ids.GraphExecutionIndex | undefined;
+  readonly hops: number;
+  readonly limit: number;
+}
+
 /** The name of one of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
@@ -188,6 +197,11 @@ function detailRoutes(client: Client) {
       at: ids.GraphExecutionIndex | undefined,
       signal?: AbortSignal,
     ) => client.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
+    /** The ops some hops around an op, up to a limit. */
+    neighbours: (run: ids.RunName, { graph, opName, at, hops, limit }: NearOf, signal?: AbortSignal) => {
+      const asked = { run, graph_id: graph, op_name: opName, at, hops, limit };
+      return client.json("neighbours", asked, answers.neighbours, signal);
+    },
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
       client.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
     frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) => {

@@ -15,6 +15,7 @@ import { createDock, type Dock } from "./dock/dock";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
+import { createGraphView } from "./graph/graph";
 import { createAccess } from "./link/access";
 import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus } from "./link/link";
 import { applyStatus, retryFailed } from "./lists/lists";
@@ -58,6 +59,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     access,
     comparison,
     dock,
+    graph: createGraphView(deps, createByKey(deps), derived, dock),
     live,
     livePanel,
     busy: activity.busy,

@@ -26,6 +26,12 @@ export interface DockPanel {
 /** All panels, in the order of their tabs. */
 const PANELS: readonly DockPanel[] = [
   {
+    name: "graph",
+    title: "Graph",
+    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    View: lazy<With>(async () => (await import("./graph/graph_panel")).GraphPanel),
+  },
+  {
     name: "gradients",
     title: "Gradients",
     isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,

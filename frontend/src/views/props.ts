@@ -7,6 +7,7 @@ type Slice =
   | "alertGroups"
   | "comparison"
   | "dock"
+  | "graph"
   | "live"
   | "livePanel"
   | "rules"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.catalog import Op
-from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
+from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot, remembered
 from tb_debugger_plugin.index.tensors import BAD
 
 
@@ -21,10 +21,12 @@ class TensorCounts:
     Attributes:
       tensors: How many tensors of it are on record.
       bad: How many of them are bad.
+      first_bad: The position of the first bad one; -1 when none is.
     """
 
     tensors: npt.NDArray[np.int64]
     bad: npt.NDArray[np.int64]
+    first_bad: npt.NDArray[np.int64]
 
 
 class GroupCounts(NamedTuple):
@@ -38,20 +40,25 @@ class GroupCounts(NamedTuple):
 @remembered(Snapshot.remember)
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
     """Return the counts of all ops."""
-    all_of = _by_op(snapshot, "SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
-    bad = _by_op(
-        snapshot, f"SELECT site, count(*) AS n FROM graph_executions WHERE health = {BAD} GROUP BY site"
-    )
-    return TensorCounts(all_of, bad)
-
-
-def _by_op(snapshot: Snapshot, query: str) -> npt.NDArray[np.int64]:
-    rows = snapshot.columns(query)
     ops = np.array([site.op for site in snapshot.catalog.sites], np.int64)
-    counts = np.zeros(len(snapshot.catalog.ops), np.int64)
+    count = len(snapshot.catalog.ops)
+    every = snapshot.columns("SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
+    bad = snapshot.columns(
+        "SELECT site, count(*) AS n, min(idx) AS first FROM graph_executions"
+        f" WHERE health = {BAD} GROUP BY site"
+    )
+    first = np.full(count, np.iinfo(np.int64).max)
     if len(ops):
-        np.add.at(counts, ops[rows["site"]], rows["n"])
-    return counts
+        np.minimum.at(first, ops[bad["site"]], bad["first"])
+    first[first == np.iinfo(np.int64).max] = -1
+    return TensorCounts(_sums(ops, every, count), _sums(ops, bad, count), first)
+
+
+def _sums(ops: npt.NDArray[np.int64], rows: Columns, count: int) -> npt.NDArray[np.int64]:
+    sums = np.zeros(count, np.int64)
+    if len(ops):
+        np.add.at(sums, ops[rows["site"]], rows["n"])
+    return sums
 
 
 def counts_by(

@@ -4,6 +4,7 @@ import { setter } from "../common/activity";
 
 /** The panels that can be opened. */
 export type DockName =
+  | "graph"
   | "gradients"
   | "comparison"
   | "breakpoints"

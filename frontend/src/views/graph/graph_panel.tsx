@@ -1,0 +1,131 @@
+/** The graph around the op in focus, as a picture that is laid out from its inputs to its consumers. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { sentence, shown } from "../../base/loaded";
+import { counted } from "../../base/text";
+import { type Layout, unplaced } from "../../model/graph/layout";
+import type { Grouping } from "../../model/graph/near";
+import type { GraphPicture } from "../../model/graph/picture";
+import { MOST_HOPS } from "../../store/graph/graph";
+import { Choice, optionsOf } from "../choice";
+import { useChange } from "../hooks";
+import { Button, Failure, Hint } from "../panel";
+import type { Of, With } from "../props";
+import { Dag } from "./dag";
+import { Details } from "./details";
+import { Layouter, Overtaken } from "./layouter";
+
+type Uses = "graph" | "op" | "track" | typeof Dag | typeof Details;
+
+export function GraphPanel({ store }: With<Uses>) {
+  const loaded = store.graph.picture.value;
+  const picture = shown(loaded);
+  const { placed, failure } = useLayout(store, picture);
+  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
+  if (loaded === undefined)
+    return <Hint>Choose a tensor in the graph executions to see the graph around its op.</Hint>;
+  return (
+    <div class="graph pile short grow" data-testid="graph">
+      <Tools store={store} picture={picture} />
+      {failure !== undefined && <Failure message={failure} />}
+      <div class="graph-body short grow">
+        {placed === undefined ? (
+          <Hint>Laying out …</Hint>
+        ) : (
+          <Dag store={store} {...placed} isOld={placed.picture !== picture} />
+        )}
+        <Details store={store} />
+      </div>
+    </div>
+  );
+}
+
+const GROUPINGS: Readonly<Record<Grouping, string>> = {
+  op: "each op",
+  scope: "scopes",
+  layer: "layers",
+};
+
+function Tools({ store, picture }: With<Uses, { picture: GraphPicture | undefined }>) {
+  const { graph } = store;
+  const hops = graph.hops.value;
+  return (
+    <div class="graph-tools line wrap fixed">
+      <label class="line slim">
+        <span class="graph-hops">{counted(hops, "hop")}</span>
+        <input
+          type="range"
+          min={1}
+          max={MOST_HOPS}
+          value={hops}
+          aria-label="Hops"
+          title="How far the picture reaches (keys 1 to 6)"
+          data-testid="graph-hops"
+          onInput={({ currentTarget }) => graph.setHops(currentTarget.valueAsNumber)}
+        />
+      </label>
+      <label class="line slim">
+        one box for
+        <Choice
+          options={optionsOf(GROUPINGS)}
+          value={graph.by.value}
+          choose={graph.setGrouping}
+          testId="graph-grouping"
+        />
+      </label>
+      {graph.opened.value.size > 0 && (
+        <Button testId="graph-close-groups" act={() => graph.closeGroups()} text="Close all boxes" />
+      )}
+      {picture !== undefined && <Counts store={store} picture={picture} />}
+    </div>
+  );
+}
+
+/** What is drawn, and what is not. */
+function Counts({ store, picture }: With<Uses, { picture: GraphPicture }>) {
+  const { nodes, leftOut } = picture;
+  const bad = nodes.filter(({ mark }) => mark.level === "bad").length;
+  return (
+    <span class="dim" role="status" data-testid="graph-counts">
+      {counted(nodes.length, "box", "boxes")}
+      {bad > 0 && <b class="bad">, {bad} bad</b>}
+      {leftOut !== undefined && `, ${leftOut}`}{" "}
+      {leftOut !== undefined && store.graph.mayShowMore.value && (
+        <Button testId="graph-more" act={() => store.graph.showMore()} text="Show more" />
+      )}
+    </span>
+  );
+}
+
+interface Placed {
+  readonly picture: GraphPicture;
+  readonly layout: Layout;
+}
+
+/** The newest picture that is laid out. One with the same boxes and links as the one before has its layout. */
+function useLayout(
+  store: Of<"track">,
+  picture: GraphPicture | undefined,
+): { readonly placed: Placed | undefined; readonly failure: string | undefined } {
+  const layouter = useMemo(() => new Layouter(), []);
+  useEffect(() => () => layouter.destroy(), []);
+  const [placed, setPlaced] = useState<Placed>();
+  const [failure, setFailure] = useState<string>();
+  const last = useRef<{ readonly shape: string; readonly layout: Layout }>(undefined);
+  useChange(() => {
+    if (picture === undefined) return;
+    const wanted = unplaced(picture);
+    const shape = JSON.stringify(wanted);
+    if (last.current?.shape === shape) return setPlaced({ picture, layout: last.current.layout });
+    store
+      .track(layouter.place(wanted))
+      .then((layout) => {
+        last.current = { shape, layout };
+        setFailure(undefined);
+        setPlaced({ picture, layout });
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Overtaken)) setFailure(`The graph could not be laid out. ${sentence(error)}`);
+      });
+  }, [picture]);
+  return { placed, failure };
+}
