@@ -399,6 +399,8 @@ def _graph_overview(snapshot: Snapshot, query: Query) -> Answer:
         by=query.optional_choice("by", tuple(overview.PATHS)) or "layer",
         opened=query.texts("open") if query.optional_text("open") else (),
         most=query.bounded("most", 1, overview.MAX_PARTS, 40),
+        ops=query.texts("ops") if query.optional_text("ops") else (),
+        at=query.optional_integer("at"),
     )
 
 

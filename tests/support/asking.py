@@ -109,7 +109,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/groups": lambda facts: {"list": "graph_executions", "by": "layer"},
     "/export": lambda facts: {"list": "executions", "format": "parquet", "columns": "index,op_type,line"},
     "/graphs/ops": lambda facts: {},
-    "/graphs/overview": lambda facts: {"graph_id": facts.graph_id, "by": "scope", "open": "layer"},
+    "/graphs/overview": lambda facts: {"graph_id": facts.graph_id, "by": "scope", "ops": facts.op_name},
     "/source_files/ops": lambda facts: {"index": 0},
     "/session_runs": lambda facts: {},
     "/steps": lambda facts: {"bins": 3},

@@ -47,6 +47,18 @@ export interface NearOf {
   readonly limit: number;
 }
 
+/** How a whole graph is asked for. */
+export interface OverviewOf {
+  readonly graph: ids.GraphId;
+  readonly by: "layer" | "scope";
+  /** The names of the parts that are open. */
+  readonly opened: readonly string[];
+  /** The names of ops whose parts are asked for. */
+  readonly ops: readonly string[];
+  /** Tensors after it do not count. */
+  readonly at: ids.GraphExecutionIndex | undefined;
+}
+
 /** The name of one of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
@@ -201,6 +213,10 @@ function detailRoutes(client: Client) {
     neighbours: (run: ids.RunName, { graph, opName, at, hops, limit }: NearOf, signal?: AbortSignal) => {
       const asked = { run, graph_id: graph, op_name: opName, at, hops, limit };
       return client.json("neighbours", asked, answers.neighbours, signal);
+    },
+    graphOverview: (run: ids.RunName, { graph, by, opened, ops, at }: OverviewOf, signal?: AbortSignal) => {
+      const asked = { run, graph_id: graph, by, open: opened.join(","), ops: ops.join(","), at };
+      return client.json("graphs/overview", asked, answers.graphOverview, signal);
     },
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
       client.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),

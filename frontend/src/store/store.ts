@@ -59,7 +59,6 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     access,
     comparison,
     dock,
-    graph: createGraphView(deps, createByKey(deps), derived, dock),
     live,
     livePanel,
     busy: activity.busy,
@@ -139,6 +138,7 @@ function createDerived(deps: Deps<Facts>, dock: Dock) {
     ...createPositions(deps, byKey, structure),
     ...values,
     ...createCurves(deps, byKey, values.valueView, dock),
+    graph: createGraphView(deps, byKey, { ...structure, ...origins }, dock),
   };
 }
 

@@ -17,8 +17,8 @@ from typing import Annotated, Final, TypedDict
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.graph.graphs import CalledGraphJson, graph_number, graphs_run_by
-from tb_debugger_plugin.analysis.graph.tensor_counts import TensorCounts, tensor_counts
-from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Snapshot
+from tb_debugger_plugin.analysis.graph.tensor_counts import TensorCounts, tensor_counts, tensor_counts_until
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Snapshot, check_index
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
 MAX_PARTS: Final = 400
@@ -36,7 +36,7 @@ class GraphPart(JsonObject):
     is_op: bool  #: whether it is a single op
     ops: int  #: number of its ops
     bad_ops: int  #: how many of them computed NaN or infinity
-    tensors: int  #: number of its tensors on record
+    tensors: int  #: number of its tensors on record, up to `at`
     bad: int  #: how many of them have NaN or infinity
     #: position of the first of those in the list of graph executions; null when none is bad
     first_bad: int | None
@@ -63,12 +63,21 @@ class GraphOverviewJson(TypedDict):
     graph_name: str | None  #: name of the function; null when it has none
     parts: list[GraphPart]  #: the parts, in the order of their first ops
     edges: list[PartEdge]  #: what goes from part to part
+    #: for each of the asked ops, the part that it is in, as its position in `parts`; null when it is in none
+    places: list[int | None]
     parts_left_out: int  #: how many parts are left out, because there are too many
     ops_left_out: int  #: how many ops are in those
 
 
 def overview(
-    snapshot: Snapshot, graph_id: str, *, by: str, opened: Collection[str], most: int
+    snapshot: Snapshot,
+    graph_id: str,
+    *,
+    by: str,
+    opened: Collection[str],
+    most: int,
+    ops: Iterable[str] = (),
+    at: int | None = None,
 ) -> GraphOverviewJson:
     """Return the parts of a graph.
 
@@ -78,28 +87,35 @@ def overview(
       by: What a part is, one of :data:`PATHS`.
       opened: The names of the parts that the reader opened.
       most: The number of parts up to which parts are opened without being asked for.
+      ops: Names of ops whose places are asked for.
+      at: The position in the list of graph executions up to which tensors count; None = the end.
 
     Raises:
+      BadQueryError: There is no such position.
       NotFoundError: There is no such graph.
     """
+    if at is not None:
+        check_index(at, snapshot.num_graph_executions, "graph execution")
     graph = snapshot.catalog.graphs[graph_number(snapshot, graph_id)]
     paths = {op.number: PATHS[by](op) for op in snapshot.catalog.ops if op.graph == graph.number}
     unfolded = _unfolded(paths.values(), opened, most)
     members: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for number, path in paths.items():
         members[_part_of(snapshot.catalog.ops[number], path, unfolded)].append(number)
-    counts = tensor_counts(snapshot)
-    parts = [_part(snapshot, counts, name, is_op, ops) for (name, is_op), ops in members.items()]
+    counts = tensor_counts(snapshot) if at is None else tensor_counts_until(snapshot, at)
+    numbers = snapshot.catalog.op_numbers
+    parts = [_part(snapshot, counts, name, is_op, inside) for (name, is_op), inside in members.items()]
     kept = _most_important(parts)
     shown = {
         name: index for index, name in enumerate(key for key, keep in zip(members, kept, strict=True) if keep)
     }
-    part_of = {number: shown[key] for key, ops in members.items() if key in shown for number in ops}
+    part_of = {number: shown[key] for key, inside in members.items() if key in shown for number in inside}
     return {
         "graph_id": graph.graph_id,
         "graph_name": graph.name,
         "parts": [part for part, keep in zip(parts, kept, strict=True) if keep],
         "edges": _edges(snapshot, counts, part_of),
+        "places": [part_of.get(numbers.get((graph.number, name), -1)) for name in ops],
         "parts_left_out": len(parts) - len(shown),
         "ops_left_out": len(paths) - len(part_of),
     }

@@ -40,17 +40,26 @@ class GroupCounts(NamedTuple):
 @remembered(Snapshot.remember)
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
     """Return the counts of all ops."""
+    return tensor_counts_until(snapshot, snapshot.num_graph_executions)
+
+
+def tensor_counts_until(snapshot: Snapshot, at: int) -> TensorCounts:
+    """Return the counts of all ops up to a position in the list of graph executions."""
     ops = np.array([site.op for site in snapshot.catalog.sites], np.int64)
     count = len(snapshot.catalog.ops)
-    every = snapshot.columns("SELECT site, count(*) AS n FROM graph_executions GROUP BY site")
+    every = snapshot.columns(
+        "SELECT site, count(*) AS n FROM graph_executions WHERE idx <= $at GROUP BY site", {"at": at}
+    )
     bad = snapshot.columns(
         "SELECT site, count(*) AS n, min(idx) AS first FROM graph_executions"
-        f" WHERE health = {BAD} GROUP BY site"
+        f" WHERE health = {BAD} AND idx <= $at GROUP BY site",
+        {"at": at},
     )
-    first = np.full(count, np.iinfo(np.int64).max)
+    none = np.iinfo(np.int64).max
+    first = np.full(count, none)
     if len(ops):
         np.minimum.at(first, ops[bad["site"]], bad["first"])
-    first[first == np.iinfo(np.int64).max] = -1
+    first[first == none] = -1
     return TensorCounts(_sums(ops, every, count), _sums(ops, bad, count), first)
 
 

@@ -124,12 +124,12 @@ export function pathOf(from: Box, to: Box, route: Route | undefined): string {
 
 /** The box that an arrow key leads to from another one; undefined when there is none on that side. */
 export function neighbourOf(
-  key: string,
+  key: string | undefined,
   arrow: string,
   { boxes }: Layout,
   links: readonly GraphLink[],
 ): string | undefined {
-  const here = boxes.get(key);
+  const here = boxes.get(key ?? "");
   if (here === undefined) return undefined;
   const distance = (other: Box) => Math.abs(middle(other) - middle(here)) + Math.abs(other.x - here.x) / 4;
   const nearest = (keys: readonly string[]) =>

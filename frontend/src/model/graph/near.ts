@@ -12,6 +12,7 @@ import {
   type GraphPicture,
   type GraphTensor,
   groupNote,
+  lastPart,
   markOf,
   worst,
 } from "./picture";
@@ -103,11 +104,12 @@ function nodeOf(
     key,
     kind: isOp ? "op" : "group",
     name,
-    title: name.slice(name.lastIndexOf("/") + 1),
+    title: lastPart(name),
     note: isOp ? displayName(first.op_type ?? "not recorded") : groupNote(members.length, bad),
     place: isElsewhere ? displayName(first.graph_name ?? first.graph_id) : undefined,
     mark: worst(marks),
     target: isOp ? targetOf(first) : { kind: "nowhere" },
+    opens: isOp ? undefined : key,
     runs: isOp
       ? first.runs.map(({ graph_id, graph_name }) => ({ graph: graph_id, name: graph_name ?? graph_id }))
       : [],

@@ -30,8 +30,10 @@ export interface GraphNode {
   /** The function that it is in, where that is not the one of the whole picture. */
   readonly place: string | undefined;
   readonly mark: Mark;
-  /** Where a click on an op leads. */
+  /** Where a click on an op leads; of a part of a whole graph, its op that was bad first. */
   readonly target: Target;
+  /** What a click opens, of a group. */
+  readonly opens: string | undefined;
   /** The functions that it runs. */
   readonly runs: readonly { readonly graph: GraphId; readonly name: string }[];
   /** How many ops it takes tensors from, and gives tensors to, that are not in the picture. */
@@ -92,7 +94,13 @@ export function worst(marks: readonly Mark[]): Mark {
   return marks.reduce((a, b) => (LEVELS.indexOf(b.level) > LEVELS.indexOf(a.level) ? b : a), UNKNOWN);
 }
 
-/** "12 ops, 3 with NaN or ∞" */
+/** "a/b" -> "b"; "∇ a/b", a part of a gradient, -> "∇ b" */
+export function lastPart(name: string): string {
+  const last = name.slice(name.lastIndexOf("/") + 1);
+  return name.startsWith("∇ ") && !last.startsWith("∇ ") ? `∇ ${last}` : last;
+}
+
+/** "12 ops, 3 bad" */
 export function groupNote(ops: number, bad: number): string {
   return bad > 0 ? `${counted(ops, "op")}, ${bad} bad` : counted(ops, "op");
 }
@@ -104,7 +112,7 @@ export function linkLines({ tensors, count, mark }: GraphLink): readonly string[
     const slots = `:${one.output} → ${one.input}  ${one.mark.sign}`;
     return one.words === "" ? [slots] : [slots, one.words];
   }
-  return count === 0 ? [] : [`${counted(count, "tensor")}  ${mark.sign}`];
+  return count === 0 ? [] : [`${counted(count, "tensor")}  ${mark.sign}`.trim()];
 }
 
 /** The whole link in words, for tooltips and screen readers. */

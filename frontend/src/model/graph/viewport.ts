@@ -39,7 +39,16 @@ export function beginning(picture: Frame, frame: Frame, boxes: readonly Box[]): 
     return 2 * Math.max(...boxes.map((box) => Math.max(centre - low(box), low(box) + size(box) - centre)));
   };
   const near = fitted(
-    { width: reach(({ x }) => x, ({ width }) => width), height: reach(({ y }) => y, ({ height }) => height) },
+    {
+      width: reach(
+        ({ x }) => x,
+        ({ width }) => width,
+      ),
+      height: reach(
+        ({ y }) => y,
+        ({ height }) => height,
+      ),
+    },
     frame,
   );
   return centred(first, frame, near.scale < SCALES.dense ? 0.8 : near.scale);

@@ -13,7 +13,7 @@ import {
 } from "../../model/graph/viewport";
 import { drag, NO_SIZE, type Size, useSize } from "../hooks";
 import { Button, IconButton } from "../panel";
-import type { With } from "../props";
+import type { Of, With } from "../props";
 import { Drawing } from "./drawing";
 import { saveSvg } from "./svg_file";
 
@@ -31,29 +31,12 @@ export function Dag({ store, picture, layout, isOld }: DagProps) {
   const frame = useRef<HTMLDivElement>(null);
   const size = useSize(frame);
   const { view, setView } = useViewport(picture, layout, size);
-  const [chosen, setChosen] = useState<string>();
-  const focus = picture.nodes.find(({ isFocus }) => isFocus);
-  const cursor = picture.nodes.find(({ key }) => key === chosen) ?? focus ?? picture.nodes[0];
-  useEffect(() => setChosen(undefined), [focus?.key]);
+  const { cursor, choose } = useCursor(picture);
+  const tools: ViewTools = { view, setView, picture, layout, size };
   const act = (node: GraphNode) => {
-    if (node.kind === "group") store.graph.openGroup(node.key);
+    choose(node.key);
+    if (node.opens !== undefined) store.graph.openBox(node.opens);
     else store.follow(node.target);
-  };
-  const go = (key: string) => {
-    setChosen(key);
-    const box = layout.boxes.get(key);
-    if (box !== undefined) setView(revealed(view, box, size));
-  };
-  const tools: ViewTools = { view, setView, picture, layout, size, focus };
-  const onKey = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const to =
-      cursor && !event.shiftKey ? neighbourOf(cursor.key, event.key, layout, picture.links) : undefined;
-    if (to !== undefined) go(to);
-    else if ((event.key === "Enter" || event.key === " ") && cursor !== undefined) act(cursor);
-    else if (/^[1-6]$/.test(event.key)) store.graph.setHops(Number(event.key));
-    else if (!viewKey(event.key, tools)) return;
-    event.preventDefault();
   };
   return (
     <div class="graph-picture pile slim short grow">
@@ -66,26 +49,50 @@ export function Dag({ store, picture, layout, isOld }: DagProps) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: its keys are its own.
         tabIndex={0}
         data-testid="graph-frame"
-        onKeyDown={onKey}
+        onKeyDown={(event) => takeKey(event, store, tools, { cursor, choose, act })}
         onPointerDown={(event) => press(event, tools)}
         onWheel={(event) => roll(event, tools)}
       >
-        <Drawing
-          picture={picture}
-          layout={layout}
-          view={view}
-          size={size}
-          cursor={cursor?.key}
-          act={(node) => {
-            setChosen(node.key);
-            act(node);
-          }}
-          enter={(graph) => void store.focusGraph(graph)}
-        />
+        <Drawing {...tools} cursor={cursor?.key} act={act} enter={(graph) => void store.focusGraph(graph)} />
       </div>
       <ViewButtons {...tools} frame={frame} words={cursor === undefined ? "" : nodeWords(cursor)} />
     </div>
   );
+}
+
+interface Cursor {
+  readonly cursor: GraphNode | undefined;
+  readonly choose: (key: string) => void;
+  readonly act: (node: GraphNode) => void;
+}
+
+function takeKey(event: KeyboardEvent, { graph }: Of<"graph">, tools: ViewTools, cursor: Cursor): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isEnter = event.key === "Enter" || event.key === " ";
+  if (isEnter && cursor.cursor !== undefined) cursor.act(cursor.cursor);
+  else if (/^[1-6]$/.test(event.key)) graph.setHops(Number(event.key));
+  else if (event.shiftKey || !walk(event.key, tools, cursor)) {
+    if (!viewKey(event.key, tools)) return;
+  }
+  event.preventDefault();
+}
+
+/** Goes to the next box in the direction of an arrow; returns whether there is one. */
+function walk(arrow: string, { view, setView, picture, layout, size }: ViewTools, at: Cursor): boolean {
+  const to = neighbourOf(at.cursor?.key, arrow, layout, picture.links);
+  const box = layout.boxes.get(to ?? "");
+  if (to === undefined || box === undefined) return false;
+  at.choose(to);
+  setView(revealed(view, box, size));
+  return true;
+}
+
+/** The box that the keys are at: the one in focus, until they go to another one. */
+function useCursor({ nodes }: GraphPicture) {
+  const [chosen, choose] = useState<string>();
+  const focus = nodes.find(({ isFocus }) => isFocus);
+  useEffect(() => choose(undefined), [focus?.key]);
+  return { cursor: nodes.find(({ key }) => key === chosen) ?? focus ?? nodes[0], choose };
 }
 
 interface ViewTools {
@@ -94,7 +101,6 @@ interface ViewTools {
   readonly picture: GraphPicture;
   readonly layout: Layout;
   readonly size: Size;
-  readonly focus: GraphNode | undefined;
 }
 
 /** Each layout begins where it shows most; a change of the size of the frame keeps what is seen. */
@@ -160,7 +166,8 @@ interface ButtonsProps extends ViewTools {
 }
 
 function ViewButtons({ frame, words, ...tools }: ButtonsProps) {
-  const { setView, layout, size, focus } = tools;
+  const { setView, picture, layout, size } = tools;
+  const focus = picture.nodes.find(({ isFocus }) => isFocus);
   const box = focus && layout.boxes.get(focus.key);
   const save = () => {
     const svg = frame.current?.querySelector("svg");

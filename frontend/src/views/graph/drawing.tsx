@@ -1,6 +1,8 @@
 /** The boxes and links of a picture of a graph, as SVG. */
+import { useMemo } from "preact/hooks";
 import type { GraphId } from "../../base/ids";
 import {
+  type Box,
   framed,
   hasMore,
   type Layout,
@@ -9,6 +11,7 @@ import {
   nodeLines,
   PADDING,
   pathOf,
+  type Route,
 } from "../../model/graph/layout";
 import {
   type GraphLink,
@@ -40,45 +43,63 @@ const HEADS = ["plain", "bad", "way"] as const;
 const LINK_LINE = 12;
 
 export function Drawing({ picture, layout, view, size, cursor, act, enter }: DrawingProps) {
-  const { nodes, links } = picture;
-  // Links that matter are above the others, and boxes above all links.
-  const ordered = [...links].sort((a, b) => weight(a) - weight(b));
+  // A move of the picture draws no box again. What the acts need of the page does not change.
+  const scene = useMemo(
+    () => <Scene picture={picture} layout={layout} cursor={cursor} act={act} enter={enter} />,
+    [picture, layout, cursor],
+  );
   return (
     // biome-ignore lint/a11y/noSvgWithoutTitle: its frame has a name, and each of its parts.
     <svg class="graph-svg" width={size.width} height={size.height}>
       <defs>
         {HEADS.map((name) => (
-          <marker
-            key={name}
-            id={`graph-head-${name}`}
-            viewBox="0 0 8 8"
-            refX={7}
-            refY={4}
-            markerWidth={9}
-            markerHeight={9}
-            markerUnits="userSpaceOnUse"
-            orient="auto"
-          >
-            <path class={`graph-head graph-head-${name}`} d="M0,0 L8,4 L0,8 z" />
-          </marker>
+          <Head key={name} name={name} />
         ))}
       </defs>
-      <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>
-        {ordered.map((link) => (
-          <LinkShape key={link.key} link={link} layout={layout} nodes={nodes} />
-        ))}
-        {nodes.map((node) => (
-          <NodeShape
-            key={node.key}
-            node={node}
-            layout={layout}
-            isCursor={node.key === cursor}
-            act={act}
-            enter={enter}
-          />
-        ))}
-      </g>
+      <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>{scene}</g>
     </svg>
+  );
+}
+
+function Head({ name }: { readonly name: (typeof HEADS)[number] }) {
+  return (
+    <marker
+      id={`graph-head-${name}`}
+      viewBox="0 0 8 8"
+      refX={7}
+      refY={4}
+      markerWidth={9}
+      markerHeight={9}
+      markerUnits="userSpaceOnUse"
+      orient="auto"
+    >
+      <path class={`graph-head graph-head-${name}`} d="M0,0 L8,4 L0,8 z" />
+    </marker>
+  );
+}
+
+/** Links that matter are above the others, and boxes above all links. */
+function Scene({ picture, layout, cursor, act, enter }: Omit<DrawingProps, "view" | "size">) {
+  const { nodes, links } = picture;
+  const boxes = new Map(
+    nodes.flatMap((node) => {
+      const box = layout.boxes.get(node.key);
+      return box === undefined ? [] : [[node.key, framed(box, node)] as const];
+    }),
+  );
+  const ordered = [...links].sort((a, b) => weight(a) - weight(b));
+  return (
+    <>
+      {ordered.map((link) => (
+        <LinkShape key={link.key} link={link} boxes={boxes} route={layout.routes.get(link.key)} />
+      ))}
+      {nodes.map((node) => {
+        const box = boxes.get(node.key);
+        return (
+          box && <NodeShape key={node.key} {...{ node, box, act, enter }} isCursor={node.key === cursor} />
+        );
+      })}
+    </>
   );
 }
 
@@ -88,17 +109,12 @@ function weight({ kind, mark, isOnWay }: GraphLink): number {
 
 interface LinkProps {
   readonly link: GraphLink;
-  readonly layout: Layout;
-  readonly nodes: readonly GraphNode[];
+  readonly boxes: ReadonlyMap<string, Box>;
+  readonly route: Route | undefined;
 }
 
-function LinkShape({ link, layout, nodes }: LinkProps) {
-  const box = (key: string) => {
-    const found = layout.boxes.get(key);
-    const node = nodes.find((one) => one.key === key);
-    return found && node && framed(found, node);
-  };
-  const [from, to, route] = [box(link.from), box(link.to), layout.routes.get(link.key)];
+function LinkShape({ link, boxes, route }: LinkProps) {
+  const [from, to] = [boxes.get(link.from), boxes.get(link.to)];
   if (from === undefined || to === undefined) return null;
   const head = link.isOnWay ? "way" : link.mark.level === "bad" ? "bad" : "plain";
   const lines = linkLines(link);
@@ -134,14 +150,11 @@ function LinkText({ link, lines, x, y }: LinkTextProps) {
 
 interface NodeProps extends Acts {
   readonly node: GraphNode;
-  readonly layout: Layout;
+  readonly box: Box;
   readonly isCursor: boolean;
 }
 
-function NodeShape({ node, layout, isCursor, act, enter }: NodeProps) {
-  const whole = layout.boxes.get(node.key);
-  if (whole === undefined) return null;
-  const { x, y, width, height } = framed(whole, node);
+function NodeShape({ node, box: { x, y, width, height }, isCursor, act, enter }: NodeProps) {
   return (
     <g
       class={nodeClass(node, isCursor)}

@@ -5,7 +5,8 @@ import { counted } from "../../base/text";
 import { type Layout, unplaced } from "../../model/graph/layout";
 import type { Grouping } from "../../model/graph/near";
 import type { GraphPicture } from "../../model/graph/picture";
-import { MOST_HOPS } from "../../store/graph/graph";
+import type { Part } from "../../model/graph/whole";
+import { type Extent, MOST_HOPS, type Until } from "../../store/graph/graph";
 import { Choice, optionsOf } from "../choice";
 import { useChange } from "../hooks";
 import { Button, Failure, Hint } from "../panel";
@@ -14,7 +15,7 @@ import { Dag } from "./dag";
 import { Details } from "./details";
 import { Layouter, Overtaken } from "./layouter";
 
-type Uses = "graph" | "op" | "track" | typeof Dag | typeof Details;
+type Uses = "graph" | "follow" | "track" | typeof Dag | typeof Details;
 
 export function GraphPanel({ store }: With<Uses>) {
   const loaded = store.graph.picture.value;
@@ -39,17 +40,40 @@ export function GraphPanel({ store }: With<Uses>) {
   );
 }
 
+const EXTENTS: Readonly<Record<Extent, string>> = { near: "around the op", whole: "its whole function" };
 const GROUPINGS: Readonly<Record<Grouping, string>> = {
   op: "each op",
-  scope: "scopes",
-  layer: "layers",
+  scope: "each scope",
+  layer: "each layer",
 };
+const PARTS: Readonly<Record<Part, string>> = { layer: "each layer", scope: "each scope" };
+const UNTILS: Readonly<Record<Until, string>> = { focus: "up to the tensor in focus", end: "at any time" };
 
 function Tools({ store, picture }: With<Uses, { picture: GraphPicture | undefined }>) {
   const { graph } = store;
-  const hops = graph.hops.value;
   return (
     <div class="graph-tools line wrap fixed">
+      <Choice
+        options={optionsOf(EXTENTS)}
+        value={graph.extent.value}
+        choose={graph.setExtent}
+        label="What is drawn"
+        testId="graph-extent"
+      />
+      {graph.extent.value === "near" ? <NearTools store={store} /> : <WholeTools store={store} />}
+      {graph.opened.value.size > 0 && (
+        <Button testId="graph-close-boxes" act={() => graph.closeBoxes()} text="Close all boxes" />
+      )}
+      {picture !== undefined && <Counts store={store} picture={picture} />}
+      {picture !== undefined && <First store={store} picture={picture} />}
+    </div>
+  );
+}
+
+function NearTools({ store: { graph } }: With<Uses>) {
+  const hops = graph.hops.value;
+  return (
+    <>
       <label class="line slim">
         <span class="graph-hops">{counted(hops, "hop")}</span>
         <input
@@ -67,16 +91,55 @@ function Tools({ store, picture }: With<Uses, { picture: GraphPicture | undefine
         one box for
         <Choice
           options={optionsOf(GROUPINGS)}
-          value={graph.by.value}
+          value={graph.grouping.value}
           choose={graph.setGrouping}
           testId="graph-grouping"
         />
       </label>
-      {graph.opened.value.size > 0 && (
-        <Button testId="graph-close-groups" act={() => graph.closeGroups()} text="Close all boxes" />
-      )}
-      {picture !== undefined && <Counts store={store} picture={picture} />}
-    </div>
+    </>
+  );
+}
+
+function WholeTools({ store: { graph } }: With<Uses>) {
+  return (
+    <>
+      <label class="line slim">
+        one box for
+        <Choice
+          options={optionsOf(PARTS)}
+          value={graph.part.value}
+          choose={graph.setPart}
+          testId="graph-part"
+        />
+      </label>
+      <label class="line slim">
+        with what was bad
+        <Choice
+          options={optionsOf(UNTILS)}
+          value={graph.until.value}
+          choose={graph.setUntil}
+          testId="graph-until"
+        />
+      </label>
+    </>
+  );
+}
+
+/** A link to the op of a whole function that was bad first. */
+function First({ store, picture }: With<Uses, { picture: GraphPicture }>) {
+  const first = picture.nodes.find(({ isFirst }) => isFirst);
+  if (first?.target.kind !== "op") return null;
+  const { target } = first;
+  return (
+    <span class="ellipsis" data-testid="graph-first">
+      first bad in <b class="bad">{first.title}</b>:{" "}
+      <Button
+        testId="graph-first-op"
+        title={`Go to ${target.opName}`}
+        act={() => store.follow(target)}
+        text={target.opName}
+      />
+    </span>
   );
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from tb_debugger_plugin.analysis.graph.overview import MAX_PARTS, overview
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.errors import NotFoundError
+from tb_debugger_plugin.errors import BadQueryError, NotFoundError
 from tests.support.events import Recording, full_health, snapshot_of
 
 _GOOD, _BAD = full_health([1.0]), full_health([math.nan])
@@ -76,6 +76,22 @@ def test_parts_are_opened_while_there_is_room_and_when_they_are_named(snapshot):
     assert list(_parts(named))[1:] == [
         *("net/dense", "net/top/MatMul", "net/top/Log", "gradient_tape/net/top/Inv"),
     ]
+
+
+def test_the_places_of_ops_are_found_in_open_and_closed_parts(snapshot):
+    asked = ["net/top/Log", "x", "nobody", "net/dense/Relu"]
+    answer = overview(snapshot, "g", by="scope", opened=["net", "net/top"], most=1, ops=asked)
+    names = [None if place is None else answer["parts"][place].name for place in answer["places"]]
+    assert names == ["net/top/Log", "x", None, "net/dense"]
+
+
+def test_what_came_after_a_position_does_not_count(snapshot):
+    answer = overview(snapshot, "g", by="layer", opened=(), most=40, at=3)
+    assert _parts(answer)["net/top"] == (2, 1, 3)
+    assert _parts(answer)["gradient_tape/net/top/Inv"] == (1, 0, None)
+    assert [part.bad for part in answer["parts"]] == [0, 0, 1, 0]
+    with pytest.raises(BadQueryError):
+        overview(snapshot, "g", by="layer", opened=(), most=40, at=99)
 
 
 def test_a_graph_that_does_not_exist_is_named(snapshot):
