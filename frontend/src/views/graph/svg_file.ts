@@ -25,6 +25,7 @@ function svgText(svg: SVGSVGElement, { width, height }: Layout): string {
   for (const [i, element] of seen.entries()) paint(element, copied[i] as Element);
   copy.querySelector("g")?.removeAttribute("transform");
   const box = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN];
+  copy.removeAttribute("class");
   copy.setAttribute("xmlns", NAMESPACE);
   copy.setAttribute("viewBox", box.join(" "));
   copy.setAttribute("width", String(box[2]));
