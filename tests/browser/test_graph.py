@@ -86,7 +86,7 @@ def test_ops_are_laid_out_from_inputs_to_consumers_with_their_tensors(page):
     assert page.serious_violations() == []
 
 
-def test_hops_reach_across_calls_and_what_is_left_out_is_counted(page):
+def test_hops_reach_across_calls_and_what_is_left_out_is_counted(page, keep_screenshot):
     page.part("graph-frame").press("6")
     expect(page.frame.locator("[data-testid=graph-hops]")).to_have_value("6")
     inner = page.part("graph-node").filter(has_text="in inner")
@@ -96,6 +96,7 @@ def test_hops_reach_across_calls_and_what_is_left_out_is_counted(page):
     # The way of the bad value goes from its birth on.
     expect(_box(page, "Log")).to_have_class(re.compile("graph-node-way"))
     expect(_box(page, "scale")).not_to_have_class(re.compile("graph-node-way"))
+    keep_screenshot(page.page, "graph-light")
 
 
 def test_keys_go_along_the_links_and_bring_an_op_into_focus(page):

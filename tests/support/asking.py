@@ -63,7 +63,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most", "number", "of"),
-    *("file", "stack", "with", "by", "format", "call"),
+    *("file", "stack", "with", "by", "format", "call", "open", "ops"),
 )
 
 

@@ -66,6 +66,11 @@ describe("the layout", () => {
   });
 });
 
+test("a link without a tensor goes over the boxes", () => {
+  const at = (x: number) => ({ x, y: 100, width: 80, height: 40 });
+  expect(pathOf(at(0), at(400), undefined)).toBe("M40,100 C40,34 440,34 440,100");
+});
+
 function overlap(a: Box, b: Box): boolean {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }

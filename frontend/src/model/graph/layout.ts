@@ -109,17 +109,27 @@ export function framed(box: Box, node: GraphNode): Box {
   return hasMore(node) ? { ...box, height: box.height - LINE } : box;
 }
 
-/** A link as an SVG path, from the right side of a box to the left side of another one. */
+/**
+ * A link as an SVG path, from the right side of a box to the left side of another one. Without a route, it goes
+ * over the boxes between them.
+ */
 export function pathOf(from: Box, to: Box, route: Route | undefined): string {
+  if (route === undefined) return arc(from, to);
   const isForward = from.x <= to.x;
   const start = { x: isForward ? from.x + from.width : from.x, y: from.y + from.height / 2 };
   const end = { x: isForward ? to.x : to.x + to.width, y: to.y + to.height / 2 };
   // The first and the last point are where the link meets the boxes.
-  const points = [start, ...(route?.points.slice(1, -1) ?? []), end];
+  const points = [start, ...route.points.slice(1, -1), end];
   return points
     .slice(1)
     .map((point, i) => curve((points[i] as Point).x, (points[i] as Point).y, point.x, point.y))
     .join(" ");
+}
+
+function arc(from: Box, to: Box): string {
+  const [start, end] = [from.x + from.width / 2, to.x + to.width / 2];
+  const top = Math.min(from.y, to.y) - 16 - Math.min(60, Math.abs(end - start) / 8);
+  return `M${start},${from.y} C${start},${top} ${end},${top} ${end},${to.y}`;
 }
 
 /** The box that an arrow key leads to from another one; undefined when there is none on that side. */
