@@ -118,7 +118,8 @@ function useViewport(picture: GraphPicture, layout: Layout, size: Size) {
 function boxesAround({ nodes, links }: GraphPicture, { boxes }: Layout): readonly Box[] {
   const focus = nodes.find(({ isFocus }) => isFocus)?.key;
   if (focus === undefined) return [];
-  const linked = links.flatMap(({ from, to }) => (from === focus ? [to] : to === focus ? [from] : []));
+  const withTensors = links.filter(({ kind }) => kind !== "control");
+  const linked = withTensors.flatMap(({ from, to }) => (from === focus ? [to] : to === focus ? [from] : []));
   return [focus, ...linked].flatMap((key) => boxes.get(key) ?? []);
 }
 
@@ -171,7 +172,7 @@ function ViewButtons({ frame, words, ...tools }: ButtonsProps) {
   const box = focus && layout.boxes.get(focus.key);
   const save = () => {
     const svg = frame.current?.querySelector("svg");
-    if (svg) saveSvg(svg, layout, focus?.title ?? "graph");
+    if (svg) saveSvg(svg, focus?.title ?? "graph");
   };
   return (
     <div class="graph-foot line fixed">

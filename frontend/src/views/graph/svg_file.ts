@@ -1,6 +1,4 @@
 /** Saves a drawing as an SVG file that needs nothing else: it has the colours of the page's theme in it. */
-import type { Layout } from "../../model/graph/layout";
-
 /** What style sheets say of the elements of a drawing. */
 const STYLES = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "paint-order"],
@@ -9,8 +7,8 @@ const STYLES = [
 const MARGIN = 12;
 const NAMESPACE = "http://www.w3.org/2000/svg";
 
-export function saveSvg(svg: SVGSVGElement, layout: Layout, name: string): void {
-  const address = URL.createObjectURL(new Blob([svgText(svg, layout)], { type: "image/svg+xml" }));
+export function saveSvg(svg: SVGSVGElement, name: string): void {
+  const address = URL.createObjectURL(new Blob([svgText(svg)], { type: "image/svg+xml" }));
   const link = document.createElement("a");
   link.href = address;
   link.download = `${name.replace(/[^\w.-]+/g, "_")}.svg`;
@@ -19,12 +17,13 @@ export function saveSvg(svg: SVGSVGElement, layout: Layout, name: string): void 
 }
 
 /** The whole drawing, wherever it is moved to on the page. */
-function svgText(svg: SVGSVGElement, { width, height }: Layout): string {
+function svgText(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const [seen, copied] = [[...svg.querySelectorAll("*")], [...copy.querySelectorAll("*")]];
   for (const [i, element] of seen.entries()) paint(element, copied[i] as Element);
   copy.querySelector("g")?.removeAttribute("transform");
-  const box = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN];
+  const { x = 0, y = 0, width = 0, height = 0 } = svg.querySelector<SVGGElement>("svg > g")?.getBBox() ?? {};
+  const box = [x - MARGIN, y - MARGIN, width + 2 * MARGIN, height + 2 * MARGIN];
   copy.removeAttribute("class");
   copy.setAttribute("xmlns", NAMESPACE);
   copy.setAttribute("viewBox", box.join(" "));
