@@ -1,6 +1,6 @@
 /** `store/graph/graph.ts`: what is asked for the picture of a graph, and when. */
 import { describe, expect } from "vitest";
-import { graphExecutionIndex, graphId } from "../../src/base/ids";
+import { executionIndex, graphExecutionIndex, graphId } from "../../src/base/ids";
 import { shown } from "../../src/base/loaded";
 import type { Answer } from "../fixture/answer";
 import { makeFixture } from "../fixture/fixture";
@@ -101,4 +101,12 @@ describe("the picture of a graph", () => {
       expect(queries.at(-1)?.[1].at).toBeUndefined();
     },
   );
+
+  testIt("is not of the op before, when an execution is in focus", async ({ store, settled, queries }) => {
+    store.focusExecution(executionIndex(1));
+    store.dock.show("graph");
+    await settled();
+    expect(queries).toEqual([]);
+    expect(store.graph.picture.value).toBeUndefined();
+  });
 });

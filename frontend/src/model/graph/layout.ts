@@ -82,7 +82,7 @@ function nodeSize(node: GraphNode): { readonly width: number; readonly height: n
   const lines = nodeLines(node);
   // The sign of the health stands beside the type.
   const letters = Math.max(
-    ...lines.map((line, i) => line.length + (i === 1 ? node.mark.sign.length + 2 : 0)),
+    ...lines.map((line, i) => line.length + (i === 1 ? node.mark.sign.length + 3 : 0)),
   );
   const more = hasMore(node) ? LINE : 0;
   const moreLetters = moreWords(node).join("   ").length;

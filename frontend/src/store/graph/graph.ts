@@ -70,7 +70,7 @@ export function createGraphView(deps: Deps<FocusedFacts>, byKey: ByKey, around: 
 
 /** The ops around the one in focus, at the numbers that it has there. */
 function createNear(
-  { api, facts: { run, status } }: Deps<FocusedFacts>,
+  { api, facts: { run, status, subject } }: Deps<FocusedFacts>,
   byKey: ByKey,
   { op, chain }: Around,
   dock: Dock,
@@ -78,7 +78,7 @@ function createNear(
 ): ReadonlySignal<Loaded<GraphPicture> | undefined> {
   const answer = byKey(
     () => {
-      const [name, at] = [run.value, op.value];
+      const [name, at] = [run.value, subject.value === "op" ? op.value : undefined];
       const isSeen = dock.open.value === "graph" && extent.value === "near";
       if (name === undefined || at === undefined || !isSeen) return undefined;
       const { graph, opName, graphExecution } = at;

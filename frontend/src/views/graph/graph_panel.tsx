@@ -21,22 +21,34 @@ export function GraphPanel({ store }: With<Uses>) {
   const loaded = store.graph.picture.value;
   const picture = shown(loaded);
   const { placed, failure } = useLayout(store, picture);
-  if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
-  if (loaded === undefined)
-    return <Hint>Choose a tensor in the graph executions to see the graph around its op.</Hint>;
   return (
     <div class="graph pile short grow" data-testid="graph">
       <Tools store={store} picture={picture} />
       {failure !== undefined && <Failure message={failure} />}
-      <div class="graph-body short grow">
-        {placed === undefined ? (
-          <Hint>Laying out …</Hint>
-        ) : (
-          <Dag store={store} {...placed} isOld={placed.picture !== picture} />
-        )}
-        <Details store={store} />
-      </div>
+      {loaded?.kind === "failed" ? (
+        <Failure message={loaded.message} />
+      ) : loaded === undefined ? (
+        <Nothing store={store} />
+      ) : (
+        <div class="graph-body short grow">
+          {placed === undefined ? (
+            <Hint>Laying out …</Hint>
+          ) : (
+            <Dag store={store} {...placed} isOld={placed.picture !== picture} />
+          )}
+          <Details store={store} />
+        </div>
+      )}
     </div>
+  );
+}
+
+/** Why nothing is drawn. */
+function Nothing({ store }: With<"graph">) {
+  return store.graph.extent.value === "near" ? (
+    <Hint>Choose a tensor in the graph executions to see the graph around its op.</Hint>
+  ) : (
+    <Hint>What is in focus ran without a function. Choose a call, or a tensor in the graph executions.</Hint>
   );
 }
 
