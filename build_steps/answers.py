@@ -47,6 +47,7 @@ _BRANDS: Final[Mapping[str, str]] = {
     "first_cause": "alertIndex",
     "FoundFile.index": "fileIndex",
     "FoundLine.index": "fileIndex",
+    "GraphPart.first_bad": "graphExecutionIndex",
     "graph_execution": "graphExecutionIndex",
     "graph_execution_begin": "graphExecutionIndex",
     "graph_execution_end": "graphExecutionIndex",

@@ -23,6 +23,8 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     layer: undefined,
     variable: undefined,
     attributes: undefined,
+    control_inputs: [],
+    control_consumers: [],
     runs: [],
     forward: undefined,
     outputs: [],

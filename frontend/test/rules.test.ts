@@ -13,7 +13,16 @@ const ROOMS: readonly string[] =
 /** The npm packages that a room may import; the others may import none. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   store: ["@preact/signals"],
-  views: ["preact", "preact/hooks", "@codemirror/*", "@lezer/*", "@tanstack/*", "uplot", "uplot/*"],
+  views: [
+    "preact",
+    "preact/hooks",
+    "@codemirror/*",
+    "@lezer/*",
+    "@tanstack/*",
+    "@dagrejs/dagre",
+    "uplot",
+    "uplot/*",
+  ],
 };
 /**
  * Only these files may import large packages, and they may be imported only by `import()`, because they are
@@ -22,6 +31,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const LARGE: readonly (readonly [file: string, packages: RegExp])[] = [
   ["views/source/source_editor", /codemirror|lezer/],
   ["views/chart/plotter", /^uplot/],
+  ["views/graph/layered", /^@dagrejs/],
 ];
 const MOST_LINES = 40;
 

@@ -26,7 +26,7 @@ from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
 from tb_debugger_plugin.analysis.curves.curve import OF_VARIABLE, Curve, Wanted, curve, curve_at
 from tb_debugger_plugin.analysis.curves.extremes import ExtremesJson, extremes
 from tb_debugger_plugin.analysis.curves.flow import gradient_flow
-from tb_debugger_plugin.analysis.graph import graphs, neighbours, search, source_ops
+from tb_debugger_plugin.analysis.graph import graphs, neighbours, overview, search, source_ops
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.export import FORMATS, MOST_ROWS, write_rows
 from tb_debugger_plugin.analysis.lists.groups import GROUPED, row_groups
@@ -368,6 +368,18 @@ def _neighbours(snapshot: Snapshot, query: Query) -> Answer:
     )
 
 
+def _graph_overview(snapshot: Snapshot, query: Query) -> Answer:
+    return overview.overview(
+        snapshot,
+        query.text("graph_id"),
+        by=query.optional_choice("by", tuple(overview.PATHS)) or "layer",
+        opened=query.texts("open") if query.optional_text("open") else (),
+        most=query.bounded("most", 1, overview.MAX_PARTS, 40),
+        ops=query.texts("ops") if query.optional_text("ops") else (),
+        at=query.optional_integer("at"),
+    )
+
+
 def _find(snapshot: Snapshot, query: Query) -> Answer:
     limit = query.bounded("limit", 1, search.MAX_FOUND, 50)
     return search.find(snapshot, query.text("text"), limit, query.choices("kinds", search.KINDS))
@@ -470,6 +482,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/groups": _heavy("/groups", _groups),
     "/export": _of_run(_export),
     "/graphs/ops": _of_run(_ops),
+    "/graphs/overview": _heavy("/graphs/overview", _graph_overview),
     "/source_files/ops": _heavy("/source_files/ops", _source_ops),
     "/source_files/counts": _heavy("/source_files/counts", _source_counts),
     "/session_runs": _of_run(_session_runs),

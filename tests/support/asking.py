@@ -63,7 +63,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most", "number", "of"),
-    *("file", "stack", "with", "by", "format", "call"),
+    *("file", "stack", "with", "by", "format", "call", "open", "ops"),
 )
 
 
@@ -111,6 +111,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/groups": lambda facts: {"list": "graph_executions", "by": "layer"},
     "/export": lambda facts: {"list": "executions", "format": "parquet", "columns": "index,op_type,line"},
     "/graphs/ops": lambda facts: {},
+    "/graphs/overview": lambda facts: {"graph_id": facts.graph_id, "by": "scope", "ops": facts.op_name},
     "/source_files/ops": lambda facts: {"index": 0},
     "/source_files/counts": lambda facts: {},
     "/session_runs": lambda facts: {},

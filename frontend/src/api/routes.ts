@@ -38,6 +38,27 @@ export type DiagnosisSubject =
       readonly at: ids.GraphExecutionIndex | undefined;
     };
 
+/** Which ops around an op are asked for. */
+export interface NearOf {
+  readonly graph: ids.GraphId;
+  readonly opName: string;
+  readonly at: ids.GraphExecutionIndex | undefined;
+  readonly hops: number;
+  readonly limit: number;
+}
+
+/** How a whole graph is asked for. */
+export interface OverviewOf {
+  readonly graph: ids.GraphId;
+  readonly by: "layer" | "scope";
+  /** The names of the parts that are open. */
+  readonly opened: readonly string[];
+  /** The names of ops whose parts are asked for. */
+  readonly ops: readonly string[];
+  /** Tensors after it do not count. */
+  readonly at: ids.GraphExecutionIndex | undefined;
+}
+
 /** The name of one of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
@@ -50,6 +71,7 @@ export function makeApi(client: Client) {
     ...tableRoutes(client),
     ...locateRoutes(client),
     ...detailRoutes(client),
+    ...sourceRoutes(client),
     ...valueRoutes(client),
     ...liveRoutes(client),
     ...ruleRoutes(client),
@@ -186,7 +208,7 @@ function locateRoutes(client: Client) {
   };
 }
 
-/** One execution, op, graph, stack or source file. */
+/** One execution, op or graph. */
 function detailRoutes(client: Client) {
   return {
     execution: async (run: ids.RunName, i: ids.ExecutionIndex, signal?: AbortSignal) => {
@@ -202,8 +224,23 @@ function detailRoutes(client: Client) {
       at: ids.GraphExecutionIndex | undefined,
       signal?: AbortSignal,
     ) => client.json("graphs/op_info", { run, graph_id: graphId, op_name: name, at }, answers.opInfo, signal),
+    /** The ops some hops around an op, up to a limit. */
+    neighbours: (run: ids.RunName, { graph, opName, at, hops, limit }: NearOf, signal?: AbortSignal) => {
+      const asked = { run, graph_id: graph, op_name: opName, at, hops, limit };
+      return client.json("neighbours", asked, answers.neighbours, signal);
+    },
+    graphOverview: (run: ids.RunName, { graph, by, opened, ops, at }: OverviewOf, signal?: AbortSignal) => {
+      const asked = { run, graph_id: graph, by, open: opened.join(","), ops: ops.join(","), at };
+      return client.json("graphs/overview", asked, answers.graphOverview, signal);
+    },
     graph: (run: ids.RunName, graphId: ids.GraphId, signal?: AbortSignal) =>
       client.json("graphs/graph_info", { run, graph_id: graphId }, answers.graphInfo, signal),
+  };
+}
+
+/** Stacks and source files. */
+function sourceRoutes(client: Client) {
+  return {
     frames: (run: ids.RunName, frameIds: readonly ids.FrameId[], signal?: AbortSignal) => {
       const params = { run, stack_frame_ids: frameIds.join(",") };
       return client.json("stack_frames/stack_frames", params, answers.frames, signal);

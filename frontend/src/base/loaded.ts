@@ -11,6 +11,13 @@ export function shown<T>(loaded: Loaded<T> | undefined): T | undefined {
   return loaded.kind === "ready" ? loaded.value : loaded.stale;
 }
 
+/** The same with another value. */
+export function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {
+  if (loaded === undefined || loaded.kind === "failed") return loaded;
+  if (loaded.kind === "ready") return { kind: "ready", value: make(loaded.value) };
+  return { kind: "loading", stale: loaded.stale === undefined ? undefined : make(loaded.stale) };
+}
+
 /** The sentence of a failure, for any thrown value. */
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

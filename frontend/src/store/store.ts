@@ -4,7 +4,7 @@ import type { Runs, Status } from "../api/answers";
 import type { Api } from "../api/routes";
 import { executionIndex } from "../base/ids";
 import type { Link } from "../model/link";
-import { createDiagnoses, createOrigins } from "./alerts/derived";
+import { createDiagnoses, createOrigins, type OriginValues } from "./alerts/derived";
 import { createAlertGroups, createRules } from "./alerts/rules";
 import {
   createAlertFacts,
@@ -23,6 +23,7 @@ import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./fo
 import { createGraphs, createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
 import { createGlance, openGlance } from "./glance/glance";
+import { createGraphView } from "./graph/graph";
 import { createAccess } from "./link/access";
 import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus } from "./link/link";
 import { applyStatus, retryFailed } from "./lists/lists";
@@ -61,8 +62,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
-    alertGroups: createAlertGroups(deps, derived.verdict),
-    rules: createRules(deps, timer),
+    ...createRuleSlices(deps, derived.verdict, timer),
     ...createRuns({ ...derived, ...live, ...verbs, ...comparison, ...deps, timer }),
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
@@ -82,6 +82,10 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
       return together([...own, ...ask({ ...verbDeps, timer, live, livePanel, verbs }, link), leave]);
     },
   };
+}
+
+function createRuleSlices(deps: Deps<Facts>, verdict: OriginValues["verdict"], timer: Timer) {
+  return { alertGroups: createAlertGroups(deps, verdict), rules: createRules(deps, timer) };
 }
 
 interface AskDeps extends AllDeps {
@@ -149,6 +153,7 @@ function createDerived(deps: Deps<Facts>, dock: Dock) {
     ...values,
     ...createCurves(deps, byKey, values.valueView, dock),
     glance: createGlance(deps, dock),
+    graph: createGraphView(deps, byKey, { ...structure, ...origins }, dock),
   };
 }
 

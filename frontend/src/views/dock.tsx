@@ -33,6 +33,12 @@ const PANELS: readonly DockPanel[] = [
     View: lazy(async () => (await import("./glance")).GlancePanel),
   },
   {
+    name: "graph",
+    title: "Graph",
+    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    View: lazy<With>(async () => (await import("./graph/graph_panel")).GraphPanel),
+  },
+  {
     name: "gradients",
     title: "Gradients",
     isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,

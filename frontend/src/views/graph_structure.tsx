@@ -5,13 +5,13 @@ import { canMove } from "../model/history";
 import { displayName, isFunctionName } from "../model/names";
 import { ChainStrip } from "./chain";
 import { NO_SIZE } from "./hooks";
-import { Failure, Hint, IconButton, Panel } from "./panel";
+import { Button, Failure, Hint, IconButton, Panel } from "./panel";
 import { Picture } from "./picture";
 import type { Of, Takes, With } from "./props";
 
 type Uses = Takes<
   "breadcrumb" | "execution" | "executionData" | "history" | "neighbourhood" | "op" | "subject",
-  "back" | "forward",
+  "back" | "dock.show" | "forward",
   typeof ChainStrip | typeof Picture
 >;
 
@@ -24,7 +24,7 @@ export function GraphStructure({ store }: With<Uses>) {
       title="Graph structure"
       className="structure"
       note={<Breadcrumb store={store} />}
-      tools={<HistoryButtons store={store} />}
+      tools={<Tools store={store} />}
     >
       <ChainStrip store={store} />
       {loaded?.kind === "failed" ? (
@@ -63,10 +63,20 @@ function Breadcrumb({ store }: With<Uses>) {
   return <span title={text}>{text}</span>;
 }
 
-function HistoryButtons({ store }: With<Uses>) {
+function Tools({ store }: With<Uses>) {
   const history = store.history.value;
+  const isInGraph = store.subject.value === "op" && store.op.value !== undefined;
   return (
     <div class="tools">
+      {isInGraph && (
+        <Button
+          class="small"
+          title="Show the graph around the op, some hops in both directions"
+          testId="graph-structure-graph"
+          act={() => store.dock.show("graph")}
+          text="Graph"
+        />
+      )}
       <IconButton label="Back to the op before" text="←" off={!canMove(history, -1)} act={store.back} />
       <IconButton label="Forward again" text="→" off={!canMove(history, 1)} act={store.forward} />
     </div>

@@ -44,6 +44,8 @@ export function Picture({ store, op, size }: PictureProps) {
         ref={frame}
         role="group"
         aria-label="Inputs, op and consumers"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls.
+        tabIndex={0}
         onContextMenu={menu.open}
       >
         <div class="picture-inner" style={{ height: `${layout.height}px` }}>

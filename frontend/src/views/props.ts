@@ -9,6 +9,7 @@ type Slice =
   | "dock"
   | "files"
   | "glance"
+  | "graph"
   | "live"
   | "livePanel"
   | "rules"

@@ -217,6 +217,33 @@ def attributes_of(snapshot: Snapshot, op: Op) -> list[tuple[str, str]]:
     return snapshot.rows(query, [snapshot.catalog.graphs[op.graph].host, op.attributes])
 
 
+def graphs_run_by(snapshot: Snapshot, op: int) -> list[Json]:
+    """Return the graphs that an op runs."""
+    numbers = [graph for graph, _ in graph_calls(snapshot).graphs.get(op, ())]
+    graphs = [snapshot.catalog.graphs[number] for number in numbers]
+    return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
+
+
+def dtype_and_shape(
+    snapshot: Snapshot, op: int, slot: int, health: Json | None
+) -> tuple[str | None, list[int | None] | None]:
+    """Return the dtype and the shape of an output: those of the graph, otherwise as measured.
+
+    Args:
+      snapshot: The run.
+      op: The number of the op.
+      slot: The output.
+      health: What was measured of it, if anything was.
+    """
+    static = snapshot.catalog.statics.get((op, slot))
+    dtype = dtype_name(static.dtype) if static else None
+    shape = snapshot.catalog.dims(static.shape) if static else None
+    return (
+        dtype or (health["dtype"] if health else None),
+        shape if shape is not None or health is None else health["shape"],
+    )
+
+
 class _Neighbourhood:
     """An op, its inputs and its consumers at one position; lives for one query."""
 
@@ -259,7 +286,7 @@ class _Neighbourhood:
             "input_names": [
                 f"{edge['op_name']}:{edge['output_slot']}" for _, edge in self._inputs_of(number)
             ],
-            "runs": self._runs(self._op),
+            "runs": graphs_run_by(self._snapshot, number),
             "forward": self._forward(),
             "inputs": [
                 {**self._with_data(edge), "same": self._same(edge[0])} for edge in self._inputs_of(number)
@@ -375,19 +402,12 @@ class _Neighbourhood:
             "graph_execution_index": nearest_traces(self._snapshot, [key], self._at).get(key),
         }
 
-    def _runs(self, op: Op) -> list[Json]:
-        numbers = [graph for graph, _ in graph_calls(self._snapshot).graphs.get(op.number, ())]
-        graphs = [self._snapshot.catalog.graphs[number] for number in numbers]
-        return [{"graph_id": graph.graph_id, "graph_name": graph.name} for graph in graphs]
-
     def _output(self, op: Op, slot: int) -> Json:
-        static = self._snapshot.catalog.statics.get((op.number, slot))
         health = self._health.get((op.number, slot))
-        dtype = dtype_name(static.dtype) if static else None
-        shape = self._snapshot.catalog.dims(static.shape) if static else None
+        dtype, shape = dtype_and_shape(self._snapshot, op.number, slot, health)
         return {
-            "dtype": dtype or (health["dtype"] if health else None),
-            "shape": shape if shape is not None or health is None else health["shape"],
+            "dtype": dtype,
+            "shape": shape,
             "gradient_of": self._snapshot.catalog.gradients.get((op.number, slot), []),
             "health": health,
         }

@@ -7,12 +7,14 @@ call's result gets it from the ops at the end of the function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Annotated, Final, TypedDict
 
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency, after_calls, before_calls, given_to
-from tb_debugger_plugin.analysis.graph.graphs import find_op
+from tb_debugger_plugin.analysis.graph.graphs import CalledGraphJson, dtype_and_shape, find_op, graphs_run_by
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Snapshot, check_index
 from tb_debugger_plugin.analysis.values.health import HealthJson
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -43,8 +45,18 @@ class Edge(JsonObject):
 class NearOutput(JsonObject):
     """An output of an op."""
 
+    dtype: str | None  #: by the graph, otherwise as measured
+    shape: list[int | None] | None  #: by the graph, otherwise as measured
     gradient_of: list[str]  #: see [Names](#names)
     health: Annotated[Json, HealthJson] | None  #: its [health](#health)
+
+
+@dataclass(frozen=True)
+class ControlEdge(JsonObject):
+    """Two ops of which one waits for the other without taking a tensor."""
+
+    source: int  #: the op that runs first, as its position in ``ops``
+    target: int  #: the op that waits for it, in the same way
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,10 @@ class NearOp(JsonObject):
     layer: str | None  #: see [Names](#names)
     variable: str | None
     distance: int  #: hops from the op; below 0 on the side of the inputs
+    #: the [graphs that the op runs](#graphs-that-an-op-runs): `graph_id` and `graph_name`
+    runs: list[Annotated[Json, CalledGraphJson]]
+    inputs_left_out: int  #: how many ops it takes tensors from that are not in the answer
+    consumers_left_out: int  #: how many ops take tensors of it that are not in the answer
     outputs: list[NearOutput]  #: for each of the first 32 slots
 
 
@@ -66,8 +82,9 @@ class NeighboursJson(TypedDict):
     """The ops around an op."""
 
     ops: list[NearOp]  #: the ops, the op itself first
-    edges: list[Edge]  #: the tensors between these ops
-    truncated: bool  #: whether ops were left out
+    edges: list[Edge]  #: all tensors between these ops
+    control_edges: list[ControlEdge]  #: which of these ops wait for each other
+    truncated: bool  #: whether ops within these hops were left out
 
 
 @dataclass(frozen=True)
@@ -76,13 +93,17 @@ class _Walk:
 
     Attributes:
       distances: The number of hops to each op, in the order in which they were found.
-      edges: The tensors on the way, also those to ops that were left out.
       is_cut: Whether ops were left out.
     """
 
     distances: dict[int, int]
-    edges: list[Edge]
     is_cut: bool
+
+    def nearest(self, most: int) -> _Walk:
+        """Return the walk with so many ops at most."""
+        if len(self.distances) <= most:
+            return self
+        return _Walk(dict(islice(self.distances.items(), most)), True)
 
 
 def neighbours(
@@ -106,12 +127,18 @@ def neighbours(
         check_index(at, snapshot.num_graph_executions, "graph execution")
     start = find_op(snapshot, graph_id, op_name).number
     before = _walk(snapshot, start, hops, limit, backward=True)
-    room = max(1, limit - len(before.distances) + 1)
-    after = _walk(snapshot, start, hops, room, backward=False)
+    after = _walk(snapshot, start, hops, limit, backward=False)
+    # A side gets half of the room, and what the other one leaves; the op itself is on both.
+    before = before.nearest(max((limit + 1) // 2, limit + 1 - len(after.distances)))
+    after = after.nearest(limit + 1 - len(before.distances))
     distances = _signed_distances(before, after)
+    ops = list(distances)
+    taken, given = _inputs(snapshot, ops), _consumers(snapshot, ops)
+    left_out = _left_out(distances, taken, given)
     return {
-        "ops": _op_objects(snapshot, distances, at),
-        "edges": _edges_between([*before.edges, *after.edges], list(distances)),
+        "ops": _op_objects(snapshot, distances, left_out, at),
+        "edges": _edges_between([*taken, *given], ops),
+        "control_edges": _control_edges(snapshot, ops),
         "truncated": before.is_cut or after.is_cut,
     }
 
@@ -124,6 +151,27 @@ def _signed_distances(before: _Walk, after: _Walk) -> dict[int, int]:
     return distances
 
 
+def _left_out(
+    shown: Container[int], taken: Iterable[Edge], given: Iterable[Edge]
+) -> tuple[Counter[int], Counter[int]]:
+    """Return for each op the number of ops before it, and of those after it, that are not shown."""
+    before = {(edge.target, edge.source) for edge in taken if edge.source not in shown}
+    after = {(edge.source, edge.target) for edge in given if edge.target not in shown}
+    return Counter(op for op, _ in before), Counter(op for op, _ in after)
+
+
+def _control_edges(snapshot: Snapshot, ops: Sequence[int]) -> list[ControlEdge]:
+    """Return which of some ops wait for each other, by their positions."""
+    index_of = {op: index for index, op in enumerate(ops)}
+    edges = adjacency(snapshot)
+    return [
+        ControlEdge(index_of[one.op], index)
+        for op, index in index_of.items()
+        for one in edges.control_inputs(op)
+        if one.op in index_of
+    ]
+
+
 def _edges_between(edges: Iterable[Edge], ops: Sequence[int]) -> list[Edge]:
     """Return the edges between some ops by their positions, each once and in order."""
     index_of = {op: index for index, op in enumerate(ops)}
@@ -134,20 +182,18 @@ def _edges_between(edges: Iterable[Edge], ops: Sequence[int]) -> list[Edge]:
 
 def _walk(snapshot: Snapshot, start: int, hops: int, limit: int, *, backward: bool) -> _Walk:
     distances = {start: 0}
-    edges: list[Edge] = []
     front = [start]
     for steps in range(1, hops + 1):
         if not front:
             break
         step = _inputs(snapshot, front) if backward else _consumers(snapshot, front)
-        edges += step
         next_ops = dict.fromkeys(edge.source if backward else edge.target for edge in step)
         front = [op for op in next_ops if op not in distances]
         room = limit - len(distances)
         distances.update(dict.fromkeys(front[:room], steps))
         if len(front) > room:
-            return _Walk(distances, edges, True)
-    return _Walk(distances, edges, False)
+            return _Walk(distances, True)
+    return _Walk(distances, False)
 
 
 def _inputs(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
@@ -174,7 +220,12 @@ def _consumers(snapshot: Snapshot, ops: list[int]) -> list[Edge]:
     return direct + inside + [Edge(op, 0, one.op, 0, "out") for op, one in callers]
 
 
-def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) -> list[NearOp]:
+def _op_objects(
+    snapshot: Snapshot,
+    distance: dict[int, int],
+    left_out: tuple[Counter[int], Counter[int]],
+    at: int | None,
+) -> list[NearOp]:
     slots = {op: _slots(snapshot, op) for op in distance}
     tensors = [
         (op, slot, Side.NEAREST if not steps else Side.BEFORE if steps < 0 else Side.AFTER)
@@ -186,15 +237,20 @@ def _op_objects(snapshot: Snapshot, distance: dict[int, int], at: int | None) ->
     health = {(op, slot): healths.get(index) for (op, slot, _), index in traces.items()}
     outputs = {
         op: [
-            NearOutput(snapshot.catalog.gradients.get((op, slot), []), health.get((op, slot)))
+            NearOutput(
+                *dtype_and_shape(snapshot, op, slot, health.get((op, slot))),
+                *(snapshot.catalog.gradients.get((op, slot), []), health.get((op, slot))),
+            )
             for slot in slots[op]
         ]
         for op in distance
     }
+    inputs, consumers = left_out
     return [
         NearOp(
             *(graph.graph_id, graph.name, op.name, op.type, op.device, op.layer, op.variable),
-            *(steps, outputs[op.number]),
+            *(steps, graphs_run_by(snapshot, op.number), inputs[op.number], consumers[op.number]),
+            outputs=outputs[op.number],
         )
         for op, steps in ((snapshot.catalog.ops[number], steps) for number, steps in distance.items())
         for graph in [snapshot.catalog.graphs[op.graph]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 #: What is said of several values: a bad one says more than a good one, which says more than one not measured.
 WorstHealth: TypeAlias = Literal["bad", "good", "unmeasured"]
+#: After every position.
+_NONE: Final = 2**62
 
 
 def worst_health(values: int, bad: int, good: int) -> WorstHealth | None:
@@ -32,11 +34,13 @@ class TensorCounts:
       tensors: How many tensors of it are on record.
       bad: How many of them are bad.
       good: How many of them were measured and are not bad.
+      first_bad: The position of the first bad one; -1 when none is.
     """
 
     tensors: npt.NDArray[np.int64]
     bad: npt.NDArray[np.int64]
     good: npt.NDArray[np.int64]
+    first_bad: npt.NDArray[np.int64]
 
 
 class GroupCounts(NamedTuple):
@@ -50,16 +54,27 @@ class GroupCounts(NamedTuple):
 @remembered(Snapshot.remember)
 def tensor_counts(snapshot: Snapshot) -> TensorCounts:
     """Return the counts of all ops."""
+    return tensor_counts_until(snapshot, snapshot.num_graph_executions)
+
+
+def tensor_counts_until(snapshot: Snapshot, at: int) -> TensorCounts:
+    """Return the counts of all ops up to a position in the list of graph executions."""
     rows = snapshot.columns(
         f"SELECT site, count(*) AS tensors, count(*) FILTER (health = {BAD}) AS bad,"
-        f" count(*) FILTER (health = {GOOD}) AS good FROM graph_executions GROUP BY site"
+        f" count(*) FILTER (health = {GOOD}) AS good,"
+        f" coalesce(min(idx) FILTER (health = {BAD}), {_NONE}) AS first"
+        " FROM graph_executions WHERE idx <= $at GROUP BY site",
+        {"at": at},
     )
     ops = np.array([site.op for site in snapshot.catalog.sites], np.int64)
     counts = np.zeros((3, len(snapshot.catalog.ops)), np.int64)
+    first = np.full(len(snapshot.catalog.ops), _NONE)
     if len(ops):
         for number, name in enumerate(("tensors", "bad", "good")):
             np.add.at(counts[number], ops[rows["site"]], rows[name])
-    return TensorCounts(*counts)
+        np.minimum.at(first, ops[rows["site"]], rows["first"])
+    first[first == _NONE] = -1
+    return TensorCounts(counts[0], counts[1], counts[2], first)
 
 
 def counts_by(

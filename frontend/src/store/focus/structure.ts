@@ -3,7 +3,7 @@ import { computed, type ReadonlySignal } from "@preact/signals";
 import type { ExecutionData, OpInfo } from "../../api/answers";
 import type { Api } from "../../api/routes";
 import type { GraphId, RunName } from "../../base/ids";
-import { type Loaded, shown } from "../../base/loaded";
+import { type Loaded, mapLoaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
 import { isChosen, rowParams } from "../lists/run_lists";
@@ -101,12 +101,6 @@ function neighbourhood(
   if (facts.subject.value === "execution") return mapLoaded(execution, ofExecution);
   if (op === undefined) return undefined;
   return mapLoaded(opInfo, (info) => ofGraphOp(info, info.graph_ids.at(-1) ?? op.graph, op.owner));
-}
-
-function mapLoaded<A, B>(loaded: Loaded<A> | undefined, make: (value: A) => B): Loaded<B> | undefined {
-  if (loaded === undefined || loaded.kind === "failed") return loaded;
-  if (loaded.kind === "ready") return { kind: "ready", value: make(loaded.value) };
-  return { kind: "loading", stale: loaded.stale === undefined ? undefined : make(loaded.stale) };
 }
 
 /** Only earlier rows: a later one was not an input of the op in focus. */

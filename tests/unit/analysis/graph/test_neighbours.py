@@ -110,6 +110,41 @@ def test_a_call_that_could_be_of_two_graphs_is_not_followed(tmp_path):
         assert _hops(neighbours(snapshot, "s", "x", hops=3, limit=100)) == {"x": 0, "call": 1}
 
 
+def test_ops_that_are_left_out_are_counted_where_they_would_be(snapshot):
+    answer = neighbours(snapshot, "f", "Mul", hops=1, limit=100)
+    beyond = {op.op_name: (op.inputs_left_out, op.consumers_left_out) for op in answer["ops"]}
+    # `a` gets its value from `Exp`, `b` from `w`, and `Out` gives its own to `call`.
+    assert beyond == {"Mul": (0, 0), "a": (1, 0), "b": (1, 0), "Out": (0, 1)}
+    cut = neighbours(snapshot, "f", "Mul", hops=1, limit=3)
+    assert cut["truncated"] and (cut["ops"][0].inputs_left_out, cut["ops"][0].consumers_left_out) == (1, 0)
+
+
+def test_a_limit_leaves_room_for_both_sides(snapshot):
+    answer = neighbours(snapshot, "f", "Mul", hops=3, limit=3)
+    assert _hops(answer) == {"Mul": 0, "a": -1, "Out": 1}
+    assert _hops(neighbours(snapshot, "f", "Mul", hops=3, limit=1)) == {"Mul": 0}
+
+
+def test_all_tensors_between_the_ops_are_there_also_those_beside_the_way(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "step")
+    recording.op("g", "x", "Placeholder")
+    recording.op("g", "y", "Exp", ["x:0"], outputs=[(1, [2, 3])])
+    recording.op("g", "z", "AddV2", ["y:0", "x:0"], control_input_names=["x"])
+    with snapshot_of(recording.close()) as snapshot:
+        answer = neighbours(snapshot, "g", "y", hops=1, limit=100)
+        assert _edges(answer) == {("x", "y", None), ("y", "z", None), ("x", "z", None)}
+        names = [op.op_name for op in answer["ops"]]
+        waiting = [(names[edge.source], names[edge.target]) for edge in answer["control_edges"]]
+        assert waiting == [("x", "z")]
+        assert (answer["ops"][0].outputs[0].dtype, answer["ops"][0].outputs[0].shape) == ("float32", [2, 3])
+
+
+def test_an_op_names_the_functions_that_it_runs(snapshot):
+    ops = {op.op_name: op for op in neighbours(snapshot, "s", "Exp", hops=1, limit=100)["ops"]}
+    assert ops["call"].runs == [{"graph_id": "f", "graph_name": "inner"}]
+
+
 def test_neighbours_carry_their_health(snapshot):
     answer = neighbours(snapshot, "f", "Out", hops=3, limit=100)
     bad = {op.op_name: [slot.health and slot.health["bad"] for slot in op.outputs] for op in answer["ops"]}
