@@ -62,13 +62,12 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
-    ...createRuleSlices(deps, derived.verdict, timer),
+    ...createOwnSlices({ ...deps, ...derived, timer, verbs }),
     ...createRuns({ ...derived, ...live, ...verbs, ...comparison, ...deps, timer }),
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
     comparison,
     dock,
-    files: createFiles({ ...deps, ...derived, timer, verbs }, createByKey(deps)),
     live,
     livePanel,
     ...activity,
@@ -84,8 +83,15 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   };
 }
 
-function createRuleSlices(deps: Deps<Facts>, verdict: OriginValues["verdict"], timer: Timer) {
-  return { alertGroups: createAlertGroups(deps, verdict), rules: createRules(deps, timer) };
+type SliceDeps = Parameters<typeof createFiles>[0] & Deps<Facts> & Pick<OriginValues, "verdict">;
+
+/** Slices that no other one knows. */
+function createOwnSlices(deps: SliceDeps) {
+  return {
+    alertGroups: createAlertGroups(deps, deps.verdict),
+    files: createFiles(deps, createByKey(deps)),
+    rules: createRules(deps, deps.timer),
+  };
 }
 
 interface AskDeps extends AllDeps {
