@@ -106,8 +106,11 @@ def _host_steps(snapshot: Snapshot, host: int) -> HostSteps:
     )
     if len(runs["run"]):
         # Runs that are not on record have numbers too; those of several sessions are counted together.
-        has_one = len(np.unique(runs["session"])) == 1 and (np.diff(runs["run"]) > 0).all()
-        numbers = runs["run"] - 1 if has_one else np.arange(len(runs["run"]))
+        counted = runs["run"]
+        has_one = len(np.unique(runs["session"])) == 1 and (counted[1:] > counted[:-1]).all()
+        # Damaged files may count from anywhere.
+        is_sane = 1 <= counted[0] <= counted[-1] < 1 << _STEP_BITS
+        numbers = counted - 1 if has_one and is_sane else np.arange(len(counted))
         return HostSteps("runs", runs["end_time"], _and_next(numbers))
     calls = host_calls(snapshot).get(host)
     ends = np.empty(0) if calls is None else calls.times

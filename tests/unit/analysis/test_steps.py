@@ -175,3 +175,15 @@ def test_steps_are_a_number_or_a_range(text: str, expected: tuple[int, int]) -> 
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(BadQueryError, match="step must be like"):
         parse_range("step", text)
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**62), 0])
+def test_runs_with_numbers_that_no_session_has_are_counted(tmp_path: Path, number: int) -> None:
+    with Recording(tmp_path) as recording:
+        recording.graph("g1", "loss")
+        recording.op("g1", "Log", "Log", ids=[11])
+        for more in range(2):
+            recording.trace("g1", "Log", full_health([1.0], 11))
+            recording.session_run(number + more)
+    with open_run(tmp_path) as run:
+        assert [row.step for row in run.graph_executions()] == [0, 1]
