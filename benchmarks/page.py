@@ -51,6 +51,8 @@ _WINDOW: Final[ViewportSize] = {"width": 1440, "height": 900}
 _LINK: Final = "&p.debugger.trace=0&p.debugger.subject=op"
 #: Milliseconds until the built-in plugin has surely shown rows.
 _BUILTIN_MS: Final = 120_000
+#: What of the memory of a page the browser tells; older ones do not tell all.
+_HEAPS: Final = ("usedSize", "embedderHeapUsedSize", "backingStorageSize")
 #: How figures of some units are written; others are whole numbers.
 _FORMS: Final = {"s": ".2f", "MB": ",.1f"}
 #: What memory may differ by after a collection of garbage: nothing that grows with time.
@@ -190,9 +192,9 @@ class Row(NamedTuple):
         return far >= self.bound if self.is_rate else far <= self.bound
 
 
-def table(title: str, rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Row]) -> Table:
     """Returns the rows as a table; a bound that is not kept is red and has a mark."""
-    lines = Table(title=title, title_justify="left")
+    lines = Table()
     for heading in ("what", "unit", "median", "p95 (frames: p5)", "bound", f"built-in, {_BUILTIN:,}"):
         lines.add_column(heading, justify="left" if heading in ("what", "unit") else "right")
     for row in rows:
@@ -356,7 +358,7 @@ class Bench:
         """Returns the megabytes in use after a collection of garbage: objects, elements and arrays."""
         self._cdp.send("HeapProfiler.collectGarbage")
         usage = self._cdp.send("Runtime.getHeapUsage")
-        return float(usage["usedSize"] + usage["embedderHeapUsedSize"] + usage["backingStorageSize"]) / 1e6
+        return float(sum(usage.get(part, 0) for part in _HEAPS)) / 1e6
 
     def scripts(self, run: str) -> list[bytes]:
         """Returns the modules of the page that the first view of a run loads."""
@@ -485,8 +487,10 @@ def measure_page(
     ]
 
 
-def measure(logdir: Path, count: int, rounds: int, scroll_seconds: float, cache: Path | None) -> Table:
-    """Returns the table.
+def measure(
+    logdir: Path, count: int, rounds: int, scroll_seconds: float, cache: Path | None
+) -> tuple[str, list[Row]]:
+    """Returns where it was measured, and the rows.
 
     Args:
       logdir: Where the runs are, or are made.
@@ -507,11 +511,11 @@ def measure(logdir: Path, count: int, rounds: int, scroll_seconds: float, cache:
         long, curves = (warm_up(address, run) for run in ("long", "curves"))
         rows = measure_page(browser, address, rounds, scroll_seconds, builtin)
         version = browser.version
-    title = (
+    place = (
         f"{date.today()}, {platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.0f}, "
         f"Chromium {version}, {long:,} graph executions, {curves:,} in the other run"
     )
-    return table(title, rows)
+    return place, rows
 
 
 def main() -> None:
@@ -531,11 +535,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="tb_debugger_bench_") as folder:
         given = (args.graph_executions, args.rounds, args.scroll_seconds)
         if args.logdir is not None:
-            found = measure(args.logdir, *given, None)
+            place, rows = measure(args.logdir, *given, None)
         else:
-            found = measure(Path(folder) / "logdir", *given, Path(folder) / "cache")
+            place, rows = measure(Path(folder) / "logdir", *given, Path(folder) / "cache")
     # Output into a file has a fixed width, so that no cell is cut at the width of a terminal.
-    Console(width=None if sys.stdout.isatty() else 150).print(found)
+    Console(width=None if sys.stdout.isatty() else 150).print(place, table(rows), sep="\n")
 
 
 if __name__ == "__main__":

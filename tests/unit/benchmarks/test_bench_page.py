@@ -14,7 +14,7 @@ def lines(*rows: Row, is_coloured: bool = False) -> list[str]:
     """The lines of the table that have a figure."""
     system = "standard" if is_coloured else None
     console = Console(width=140, force_terminal=is_coloured, color_system=system, file=StringIO())
-    console.print(table("", rows))
+    console.print(table(rows))
     assert isinstance(console.file, StringIO)
     return [line for line in console.file.getvalue().splitlines() if any(row.what in line for row in rows)]
 
