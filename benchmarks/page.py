@@ -270,20 +270,19 @@ class Bench:
 
     def first_view(self, run: str, *parts: str, more: str = "") -> list[float]:
         """Returns the seconds from the navigation of the frame until all these parts are painted."""
-        times = []
-        for _ in range(self._rounds):
-            self.open(run, more)
-            first = self.page.frame.evaluate("bench.first")
-            times.append(max(first[part] for part in parts) / 1000)
-        return times
+        firsts = [frame.evaluate("bench.first") for frame in self._views(run, more)]
+        return [max(first[part] for part in parts) / 1000 for first in firsts]
 
     def first_view_of_window(self, run: str, part: str) -> list[float]:
         """Returns the seconds from the navigation of TensorBoard's window until a part is painted."""
-        times = []
-        for _ in range(self._rounds):
-            self.open(run)
-            times.append(self.page.frame.evaluate(_SINCE_WINDOW, part) / 1000)
-        return times
+        return [frame.evaluate(_SINCE_WINDOW, part) / 1000 for frame in self._views(run)]
+
+    def _views(self, run: str, more: str = "") -> Iterator[Frame]:
+        """Yields the page, opened anew each time; before that it is opened once, so that all is warm."""
+        for number in range(self._rounds + 1):
+            self.open(run, more)
+            if number > 0:
+                yield self.page.frame
 
     def step(self, act: Callable[[], object], what: str = "all") -> float:
         """Returns the milliseconds from the click or key of an act until all, or new `rows`, are painted."""
