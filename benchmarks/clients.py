@@ -281,9 +281,9 @@ def print_table(measured: Measured) -> None:
     kinds, numbers = ("cold", "warm"), ("p50", "p95", "max")
     heads = [f"{kind} {number}" for kind in kinds for number in numbers]
     table = Table("route, ms", *heads, title=measured.name, title_justify="left")
-    routes = sorted(measured.times["cold"], key=lambda name: -_percentiles(measured.times["cold"][name])[1])
+    routes = sorted(measured.times["cold"], key=lambda name: -percentiles(measured.times["cold"][name])[1])
     for name in routes:
-        cells = [value for kind in kinds for value in _percentiles(measured.times[kind][name])]
+        cells = [value for kind in kinds for value in percentiles(measured.times[kind][name])]
         table.add_row(name, *("" if math.isnan(value) else f"{value * 1000:,.0f}" for value in cells))
     console = Console(width=None if sys.stdout.isatty() else 130)
     console.print(table)
@@ -291,7 +291,7 @@ def print_table(measured: Measured) -> None:
         console.print(f"resident {name}: {statistics.median(megabytes):,.0f} MB")
 
 
-def _percentiles(times: Sequence[float]) -> tuple[float, float, float]:
+def percentiles(times: Sequence[float]) -> tuple[float, float, float]:
     """Return the median, the 95th percentile and the largest."""
     if len(times) < 2:
         return (math.nan,) * 3
