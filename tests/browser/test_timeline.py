@@ -55,6 +55,7 @@ def test_the_only_bad_tensor_is_found_and_opened_by_keys(opened):
 def test_zooming_shows_single_rows_by_name_and_a_click_focuses_them(opened):
     plot, words = opened.part("timeline-canvas"), opened.part("timeline-words")
     opened.part("timeline-axis").select_option("sequence")
+    expect(opened.part("run-timeline")).not_to_contain_text("Loading")
     plot.focus()
     plot.press("b")
     for _ in range(12):

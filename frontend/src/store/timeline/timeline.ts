@@ -41,33 +41,52 @@ function createFacts() {
   };
 }
 
-/** Its answers are asked for while it is open. */
+/** What is asked for while the timeline is open. */
+function createAnswers({ api, facts: run, dock }: TimelineDeps, { axis, bins, rested }: Facts, byKey: ByKey) {
+  const asked = (rest: () => { bins: number; window: Span | undefined } | undefined, most?: number) =>
+    byKey(
+      () =>
+        dock.open.value !== "timeline"
+          ? undefined
+          : both(run.run.value, both(rest(), { axis: axis.value, at: run.status.value?.generation })),
+      async ([name, [{ bins, window }, { axis }]], signal) => ({
+        axis,
+        answer: await api.timeline(name, axis, bins, window, signal),
+      }),
+      most,
+    );
+  return {
+    whole: asked(() => ({ bins: WHOLE_PARTS, window: undefined }), 2),
+    seen: asked(() => (bins.value > 0 ? { bins: bins.value, window: rested.value } : undefined)),
+  };
+}
+
 export function createTimeline(deps: TimelineDeps, byKey: ByKey) {
-  const { api, facts: run, dock } = deps;
   const facts = createFacts();
-  const { axis, bins, rested, wished } = facts;
-  const key = (rest: () => { bins: number; window: Span | undefined } | undefined) => () =>
-    dock.open.value !== "timeline"
-      ? undefined
-      : both(run.run.value, both(rest(), { axis: axis.value, at: run.status.value?.generation }));
-  const whole = byKey(
-    key(() => ({ bins: WHOLE_PARTS, window: undefined })),
-    ([name, [asked, { axis }]], signal) => api.timeline(name, axis, asked.bins, undefined, signal),
-    2,
-  );
-  const seen = byKey(
-    key(() => (bins.value > 0 ? { bins: bins.value, window: rested.value } : undefined)),
-    ([name, [asked, { axis }]], signal) => api.timeline(name, axis, asked.bins, asked.window, signal),
-  );
+  const { axis, wished } = facts;
+  const { whole, seen } = createAnswers(deps, facts, byKey);
+  // An older answer may be of the other axis.
+  const onAxis = (loaded: typeof seen) =>
+    computed(() => {
+      const found = shown(loaded.value);
+      return found?.axis === axis.value ? found.answer : undefined;
+    });
+  const wholeAnswer = onAxis(whole);
   const extent = computed((): Span | undefined => {
-    const answer = shown(whole.value);
+    const answer = wholeAnswer.value;
     return answer && { begin: answer.first, end: answer.last };
   });
   return {
     ...facts,
-    whole,
+    /** What ran in the whole run, in few parts. */
+    whole: wholeAnswer,
     /** What ran in the window, or in an earlier one until it is there. */
-    seen,
+    seen: onAxis(seen),
+    failure: computed(() =>
+      [seen.value, whole.value]
+        .flatMap((loaded) => (loaded?.kind === "failed" ? [loaded.message] : []))
+        .at(0),
+    ),
     /** The whole run on the axis. */
     extent,
     /** The window that is seen. */

@@ -1,7 +1,6 @@
 /** What ran in each thread, on a canvas: a ruler, a track for each thread, and the whole run below. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { shown } from "../../base/loaded";
 import {
   type Mark,
   markAt,
@@ -41,12 +40,11 @@ const PARTS = 400;
 const AXES = optionsOf<TimelineAxis>({ time: "Real time", sequence: "Sequence" });
 
 export function TimelinePanel({ store }: With<Uses>) {
-  const { timeline } = store;
-  const failed = [timeline.seen.value, timeline.whole.value].find((loaded) => loaded?.kind === "failed");
+  const failure = store.timeline.failure.value;
   return (
     <div class="run-timeline slim short pile grow" data-testid="run-timeline">
       <Tools store={store} />
-      {failed?.kind === "failed" && <Failure message={failed.message} />}
+      {failure !== undefined && <Failure message={failure} />}
       <Plot store={store} />
     </div>
   );
@@ -119,7 +117,7 @@ function Plot({ store }: With<Uses>) {
   const { width } = useSize(frame);
   const [pointed, point] = useState<Pointed>();
   const [drawn, setRange] = useState<Span>();
-  const answer = shown(timeline.seen.value);
+  const answer = timeline.seen.value;
   const window = timeline.window.value;
   const picture = useMemo(
     () => answer && window && pictureOf(answer, window, width),
@@ -225,7 +223,7 @@ function useDrawing(
 ): void {
   const inks = usePalette();
   const window = timeline.window.value;
-  const borders = shown(timeline.seen.value)?.steps;
+  const borders = timeline.seen.value?.steps;
   const focused = { executions: execution.value, graph_executions: graphExecution.value };
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
@@ -400,7 +398,7 @@ function wordsOf({ timeline }: Of<Uses>, mark: Mark): readonly string[] {
 /** The whole run, and the part of it that is seen. */
 function Whole({ store, width }: With<Uses, { width: number }>) {
   const { timeline } = store;
-  const answer = shown(timeline.whole.value);
+  const answer = timeline.whole.value;
   const overview = useMemo(() => answer && overviewOf(answer, PARTS), [answer]);
   const [seen, whole] = [timeline.window.value, timeline.extent.value];
   if (seen === undefined || whole === undefined) return null;
