@@ -33,6 +33,7 @@ from tb_debugger_plugin.analysis.lists.groups import GROUPED, row_groups
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
+from tb_debugger_plugin.analysis.lists.timeline import AXES, TimelineJson, timeline
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import dated_origins
 from tb_debugger_plugin.analysis.precision.precision import precision
@@ -336,6 +337,16 @@ def _steps(snapshot: Snapshot, query: Query) -> steps.StepsJson:
     return steps.steps(snapshot, query.bounded("bins", 1, _MAX_BUCKETS))
 
 
+def _timeline(snapshot: Snapshot, query: Query) -> TimelineJson:
+    return timeline(
+        snapshot,
+        query.optional_choice("axis", AXES) or "time",
+        query.bounded("bins", 1, _MAX_BUCKETS),
+        query.optional_number("begin"),
+        query.optional_number("end"),
+    )
+
+
 def _extremes(snapshot: Snapshot, query: Query) -> ExtremesJson:
     return extremes(snapshot, query.bounded("most", 1, _MAX_EXTREMES, _EXTREMES))
 
@@ -488,6 +499,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/session_runs": _of_run(_session_runs),
     "/overview": _of_run(_overview),
     "/steps": _heavy("/steps", _steps),
+    "/timeline": _heavy("/timeline", _timeline),
     "/extremes": _heavy("/extremes", _extremes),
     "/locate": _of_run(_locate),
     "/inputs_of": _of_run(_inputs_of),

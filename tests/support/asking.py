@@ -63,7 +63,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most", "number", "of"),
-    *("file", "stack", "with", "by", "format", "call", "open", "ops"),
+    *("file", "stack", "with", "by", "format", "call", "open", "ops", "axis"),
 )
 
 
@@ -116,6 +116,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/source_files/counts": lambda facts: {},
     "/session_runs": lambda facts: {},
     "/steps": lambda facts: {"bins": 3},
+    "/timeline": lambda facts: {"bins": 5},
     "/extremes": lambda facts: {"most": 2},
     "/overview": lambda facts: {"list": "executions", "buckets": 7},
     "/locate": lambda facts: {"graph_execution": facts.trace},
@@ -166,6 +167,7 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/groups", lambda facts: {"list": "executions", "by": "thread", "health": "nan", "limit": 1}),
     ("/export", lambda facts: {"list": "graph_executions", "format": "csv", "columns": "std", "sort": "max"}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
+    ("/timeline", lambda facts: {"axis": "sequence", "bins": 1, "begin": 0, "end": 2.5}),
     ("/report", lambda facts: {}),
     ("/locate", lambda facts: {"execution": facts.execution}),
     ("/graphs/op_info", lambda f: {"graph_id": f.graph_id, "op_name": f.op_name, "at": f.trace}),

@@ -29,6 +29,12 @@ export interface Order {
   readonly descending: "true";
 }
 
+/** A window of the timeline on its axis. */
+interface TimelineWindow {
+  readonly begin: number;
+  readonly end: number;
+}
+
 /** The execution or the op that is explained. */
 export type DiagnosisSubject =
   | { readonly execution: ids.ExecutionIndex }
@@ -108,6 +114,9 @@ function runRoutes(client: Client) {
       client.json("overview", { run, list: name, buckets }, answers.overview, signal),
     steps: (run: ids.RunName, bins: number, signal?: AbortSignal) =>
       client.json("steps", { run, bins }, answers.steps, signal),
+    /** What ran in each thread in a window; without one, in the whole run. */
+    timeline: (run: ids.RunName, axis: string, bins: number, window?: TimelineWindow, signal?: AbortSignal) =>
+      client.json("timeline", { run, axis, bins, ...window }, answers.timeline, signal),
     extremes: (run: ids.RunName, signal?: AbortSignal) =>
       client.json("extremes", { run }, answers.extremes, signal),
   };

@@ -37,6 +37,7 @@ import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
 import { createSteps, createStepVerbs } from "./steps/steps";
 import { createTables } from "./tables/tables";
+import { createTimeline } from "./timeline/timeline";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -62,7 +63,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
-    ...createOwnSlices({ ...deps, ...derived, timer, verbs }),
+    ...createOwnSlices({ ...deps, ...derived, timer, verbs, dock }),
     ...createRuns({ ...derived, ...live, ...verbs, ...comparison, ...deps, timer }),
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
@@ -83,7 +84,10 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   };
 }
 
-type SliceDeps = Parameters<typeof createFiles>[0] & Deps<Facts> & Pick<OriginValues, "verdict">;
+type SliceDeps = Parameters<typeof createFiles>[0] &
+  Parameters<typeof createTimeline>[0] &
+  Deps<Facts> &
+  Pick<OriginValues, "verdict">;
 
 /** Slices that no other one knows. */
 function createOwnSlices(deps: SliceDeps) {
@@ -91,6 +95,7 @@ function createOwnSlices(deps: SliceDeps) {
     alertGroups: createAlertGroups(deps, deps.verdict),
     files: createFiles(deps, createByKey(deps)),
     rules: createRules(deps, deps.timer),
+    timeline: createTimeline(deps, createByKey(deps)),
   };
 }
 

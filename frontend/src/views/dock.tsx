@@ -33,6 +33,13 @@ const PANELS: readonly DockPanel[] = [
     View: lazy(async () => (await import("./glance")).GlancePanel),
   },
   {
+    name: "timeline",
+    title: "Timeline",
+    isThere: ({ status }) =>
+      status.value !== undefined && status.value.num_executions + status.value.num_graph_executions > 0,
+    View: lazy(async () => (await import("./timeline/timeline_panel")).TimelinePanel),
+  },
+  {
     name: "graph",
     title: "Graph",
     isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,

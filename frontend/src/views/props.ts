@@ -15,7 +15,8 @@ type Slice =
   | "rules"
   | "runList"
   | "steps"
-  | "tables";
+  | "tables"
+  | "timeline";
 type NameIn<S extends Slice> = keyof Store[S] & string;
 type Name = keyof Store | { [S in Slice]: `${S}.${NameIn<S>}` }[Slice];
 

@@ -5,6 +5,7 @@ import { setter } from "../common/activity";
 /** The panels that can be opened. */
 export type DockName =
   | "glance"
+  | "timeline"
   | "graph"
   | "gradients"
   | "comparison"

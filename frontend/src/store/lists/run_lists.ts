@@ -258,12 +258,19 @@ export function createFilterVerbs(facts: ListedFacts) {
       if (value === "") wish({ filter: withoutTerm(wishes.graph_executions.peek().filter, term) });
       else addTerm(term);
     },
-    ...createForgetVerbs(facts),
+    ...createAllListsVerbs(facts),
   };
 }
 
-function createForgetVerbs({ wishes }: ListedFacts) {
+function createAllListsVerbs({ wishes }: ListedFacts) {
   return {
+    /** Filters all lists by the values of some words. */
+    filterAllLists(values: Readonly<Record<string, string>>): void {
+      for (const of of Object.values(wishes)) {
+        const terms = Object.entries(values).map(([word, value]): Term => ({ word, sign: ":", value }));
+        of.value = { ...of.peek(), filter: terms.reduce(withTerm, of.peek().filter) };
+      }
+    },
     /** Removes the terms of a word from all lists. */
     forgetWord(word: string): void {
       for (const of of Object.values(wishes)) {

@@ -14,6 +14,12 @@ const COLOURS = {
   dim: "--dim",
   bad: "--bad",
   changed: "--input-tag",
+  panel: "--panel",
+  raised: "--raised",
+  badFill: "--bad-fill",
+  call: "--function",
+  callText: "--function-text",
+  op: "--op",
 } as const;
 
 const LINES = ["--line-0", "--line-1", "--line-2", "--line-3", "--line-4", "--line-5"] as const;

@@ -1,0 +1,204 @@
+/** Where the rows of a timeline are drawn: threads below each other, calls over what ran inside them. */
+import type { Timeline, TimelineLane, TimelineTrack } from "../../api/answers";
+import { counted, grouped } from "../../base/text";
+import { displayName } from "../names";
+import { pixelOf, placeWords, type Span, secondsWords, type TimelineAxis } from "./window";
+
+export type TimelineList = "session_runs" | "executions" | "graph_executions";
+
+/** A rectangle in pixels. */
+export interface Place {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A row of a list. */
+export interface RowMark extends Place, Span {
+  readonly kind: "row";
+  readonly list: TimelineList;
+  readonly lane: number;
+  readonly position: number;
+  readonly name: string;
+  readonly type: string;
+  readonly bad: boolean;
+}
+
+/** Rows that have no room of their own. */
+export interface BinMark extends Place, Span {
+  readonly kind: "bin";
+  readonly list: TimelineList;
+  readonly lane: number;
+  readonly count: number;
+  readonly bad: number;
+  /** The position of the first bad one. */
+  readonly firstBad: number | undefined;
+  /** The share of the height that is filled. */
+  readonly share: number;
+}
+
+export type Mark = RowMark | BinMark;
+
+/** A thread. */
+export interface TrackPlace {
+  readonly title: string;
+  readonly host: string;
+  readonly y: number;
+  readonly height: number;
+}
+
+export interface TimelinePicture {
+  readonly tracks: readonly TrackPlace[];
+  /** By lane, in order. */
+  readonly marks: readonly (readonly Mark[])[];
+  readonly height: number;
+}
+
+const SIZES = { title: 20, lane: 24, gap: 2, below: 10 } as const;
+/** The narrowest mark that can be seen. */
+const NARROWEST = 1.5;
+/** A bad mark is at least as wide as its triangle. */
+const REACH = 4;
+
+/** The picture of an answer, as a window of some width shows it. */
+export function pictureOf(answer: Timeline, window: Span, width: number): TimelinePicture {
+  const tracks: TrackPlace[] = [];
+  const marks: Mark[][] = [];
+  let y = 0;
+  for (const track of answer.tracks) {
+    const top = y;
+    y += SIZES.title;
+    for (const lane of track.lanes) {
+      const place = { y, lane: marks.length, window, width };
+      marks.push([...binsOf(answer, lane, place), ...rowsOf(lane, place)]);
+      y += SIZES.lane + SIZES.gap;
+    }
+    tracks.push({ title: titleOf(track), host: track.host, y: top, height: y - top });
+    y += SIZES.below;
+  }
+  return { tracks, marks, height: y };
+}
+
+function titleOf({ host, thread }: TimelineTrack): string {
+  return `${host} · ${thread ?? "thread not recorded"}`;
+}
+
+interface LanePlace {
+  readonly y: number;
+  readonly lane: number;
+  readonly window: Span;
+  readonly width: number;
+}
+
+function placed({ begin, end }: Span, { y, window, width }: LanePlace): Place {
+  const x = pixelOf(begin, window, width);
+  return { x, y, width: Math.max(NARROWEST, pixelOf(end, window, width) - x), height: SIZES.lane };
+}
+
+function rowsOf({ list, rows }: TimelineLane, place: LanePlace): readonly RowMark[] {
+  return rows.position.map((position, i) => {
+    const span = { begin: rows.begin[i] ?? 0, end: rows.end[i] ?? 0 };
+    return {
+      kind: "row" as const,
+      ...{ ...span, ...placed(span, place), list: list as TimelineList, lane: place.lane, position },
+      ...{ name: rows.name[i] ?? "", type: rows.type[i] ?? "", bad: rows.bad[i] ?? false },
+    };
+  });
+}
+
+function binsOf(answer: Timeline, { list, bins }: TimelineLane, place: LanePlace): readonly BinMark[] {
+  if (bins === undefined) return [];
+  const step = (answer.end - answer.begin) / answer.num_bins;
+  const most = Math.log1p(Math.max(1, ...bins.count));
+  return bins.bin.map((bin, i) => {
+    const begin = answer.begin + bin * step;
+    const span = { begin, end: begin + step };
+    const count = bins.count[i] ?? 0;
+    return {
+      kind: "bin" as const,
+      ...{ ...span, ...placed(span, place), list: list as TimelineList, lane: place.lane, count },
+      ...{ bad: bins.bad[i] ?? 0, firstBad: bins.first_bad[i], share: Math.log1p(count) / most },
+    };
+  });
+}
+
+export function isBad(mark: Mark): boolean {
+  return mark.kind === "row" ? mark.bad : mark.bad > 0;
+}
+
+/** What is at a point: the nearest bad mark within reach, else what is drawn over the others. */
+export function markAt({ marks }: TimelinePicture, x: number, y: number): Mark | undefined {
+  const lane = marks.find(([first]) => first !== undefined && y >= first.y && y < first.y + first.height);
+  const distance = (mark: Mark) => Math.max(mark.x - x, x - mark.x - mark.width, 0);
+  const near = (lane ?? []).filter((mark) => distance(mark) <= REACH);
+  const bad = near.filter((mark) => isBad(mark) && mark.width < 2 * REACH);
+  const at = bad.length > 0 ? bad : near;
+  // Later ones are drawn over earlier ones.
+  return at.reduce<Mark | undefined>(
+    (best, mark) => (best === undefined || distance(mark) <= distance(best) ? mark : best),
+    undefined,
+  );
+}
+
+/** The mark beside another one, or in the lane above or below it; the first one without any. */
+export function markBeside(
+  { marks }: TimelinePicture,
+  from: Mark | undefined,
+  { across = 0, down = 0, onlyBad = false }: { across?: 1 | -1 | 0; down?: 1 | -1 | 0; onlyBad?: boolean },
+): Mark | undefined {
+  const lanes = marks.map((lane) =>
+    lane.filter((mark) => !onlyBad || isBad(mark)).sort((a, b) => a.begin - b.begin || a.end - b.end),
+  );
+  const filled = lanes.flatMap((lane, number) => (lane.length > 0 ? [number] : []));
+  if (from === undefined) return lanes[filled[0] ?? 0]?.[0];
+  if (down === 0) return besideInLane(lanes[from.lane] ?? [], from, across) ?? from;
+  const next = filled.filter((number) => (number - from.lane) * down > 0).at(down > 0 ? 0 : -1);
+  return next === undefined ? from : besideInLane(lanes[next] ?? [], from, 0);
+}
+
+function besideInLane(lane: readonly Mark[], { begin }: Span, across: number): Mark | undefined {
+  if (across > 0) return lane.find((mark) => mark.begin > begin);
+  if (across < 0) return lane.findLast((mark) => mark.begin < begin);
+  return lane.find((mark) => mark.begin >= begin) ?? lane.at(-1);
+}
+
+const NOUNS: Readonly<Record<TimelineList, readonly [one: string, many: string, bad: string]>> = {
+  session_runs: ["run of a session", "runs of sessions", ""],
+  executions: ["call", "calls", "NaN or ∞ in or out of it"],
+  graph_executions: ["tensor", "tensors", "NaN or ∞ in it"],
+};
+
+/** What a mark is in words, a part a line. */
+export function markWords(mark: Mark, axis: TimelineAxis, zero: number): readonly string[] {
+  const [one, many, bad] = NOUNS[mark.list];
+  const at = placeWords(mark.begin, axis, zero);
+  if (mark.kind === "bin") {
+    const first = mark.firstBad === undefined ? [] : [`the first bad one is #${grouped(mark.firstBad)}`];
+    const words = mark.bad === 0 ? "none of them bad" : `${grouped(mark.bad)} of them bad`;
+    return [counted(mark.count, one, many), words, ...first, `at ${at}`];
+  }
+  const isPoint = axis === "sequence" || mark.end === mark.begin;
+  return [
+    mark.list === "session_runs" ? mark.name : `#${grouped(mark.position)} ${displayName(mark.name)}`,
+    mark.list === "graph_executions" ? `${one} of the op type ${mark.type}` : one,
+    ...(mark.list === "session_runs" && mark.type !== "" ? [`ended by ${mark.type}`] : []),
+    ...(mark.bad ? [bad] : []),
+    isPoint ? `at ${at}` : `at ${at}, for at most ${secondsWords(mark.end - mark.begin)}`,
+  ];
+}
+
+/** Bad and measured rows of equal parts of the whole run, for a minimap. */
+export function overviewOf(answer: Timeline, parts: number) {
+  const bad = new Array<number>(parts).fill(0);
+  const measured = new Array<number>(parts).fill(0);
+  for (const mark of pictureOf(answer, answer, parts).marks.flat()) {
+    const part = Math.max(
+      0,
+      Math.min(parts - 1, Math.floor(mark.kind === "row" ? mark.x + mark.width : mark.x)),
+    );
+    measured[part] = (measured[part] ?? 0) + (mark.kind === "row" ? 1 : mark.count);
+    bad[part] = (bad[part] ?? 0) + (mark.kind === "row" ? Number(mark.bad) : mark.bad);
+  }
+  return { total: parts, bad, measured };
+}
