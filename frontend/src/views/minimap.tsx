@@ -82,7 +82,9 @@ function Position({ axis, length, total, begin, end, focus }: MinimapProps) {
   const from = minimapPixel(begin, total, length);
   const size = Math.max(4, minimapPixel(end - begin, total, length));
   const at = (pixel: number, extent: number) =>
-    axis === "x" ? { left: pixel, width: extent } : { top: pixel, height: extent };
+    axis === "x"
+      ? { left: `${pixel}px`, width: `${extent}px` }
+      : { top: `${pixel}px`, height: `${extent}px` };
   return (
     <>
       <i class="minimap-window" style={at(Math.min(from, length - size), size)} />

@@ -156,7 +156,7 @@ function Ruler({ store, width }: With<Uses, { width: number }>) {
     const pen = canvas.current && prepared(canvas.current, width, RULER_HEIGHT);
     if (pen && seen) drawRuler({ pen, inks, width, window: seen }, ticks(seen, width, axis.value, zero));
   }, [seen, zero, axis.value, width, inks]);
-  return <canvas class="fixed" ref={canvas} style={{ height: RULER_HEIGHT }} />;
+  return <canvas class="fixed" ref={canvas} style={{ height: `${RULER_HEIGHT}px` }} />;
 }
 
 /** The pen of a canvas that has this size on the page. */
@@ -193,7 +193,7 @@ function Canvas({ store, width, range, ...props }: With<Uses, DrawnProps>) {
     <canvas
       ref={canvas}
       class="run-timeline-canvas"
-      style={{ height }}
+      style={{ height: `${height}px` }}
       role="application"
       aria-label="Timeline. W and S zoom, A and D move, arrow keys go from row to row."
       aria-describedby="run-timeline-words"
@@ -363,7 +363,10 @@ function Card({ store, mark, x, y, width }: With<Uses, CardProps>) {
   return (
     <div
       class={`run-timeline-card ${mark.kind === "row" && mark.bad ? "is-bad" : ""}`}
-      style={{ top: y + 14, ...(x > width / 2 ? { right: width - x + 8 } : { left: x + 8 }) }}
+      style={{
+        top: `${y + 14}px`,
+        ...(x > width / 2 ? { right: `${width - x + 8}px` } : { left: `${x + 8}px` }),
+      }}
       aria-hidden="true"
       data-testid="timeline-card"
     >
