@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
-from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot
+from tb_debugger_plugin.analysis.snapshot import JsonObject, Snapshot, remembered
 from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 MAX_FOUND: Final = 1000
@@ -211,31 +211,56 @@ def _files(snapshot: Snapshot, text: str, limit: int) -> list[FoundFile]:
     return [FoundFile(*row) for row in rows]
 
 
+@remembered(Snapshot.remember_of_graphs)
+def _libraries(snapshot: Snapshot) -> list[int]:
+    """Return the source files of libraries."""
+    rows = snapshot.rows("SELECT source, path, origin FROM sources")
+    return [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
+
+
+#: SQL that is true of a line ``l`` of a file ``s`` that has the text, or that the text names.
+_LINE_FITS: Final = (
+    "(contains(lower(l.text), lower($text))"
+    " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path))))"
+)
+
+
+#: Lines around stack frames, which some files have in place of their text.
+_AROUND_FRAMES: Final = (
+    "SELECT s.source, s.path, l.line, any_value(l.text) AS text"
+    " FROM frame_lines l JOIN sources s USING (host, file_index)"
+)
+_HAS_NO_TEXT: Final = "s.source NOT IN (SELECT source FROM source_lines)"
+
+
+@remembered(Snapshot.remember_of_graphs)
+def _framed(snapshot: Snapshot) -> bool:
+    """Return whether some file has only lines around frames."""
+    rows = snapshot.rows(
+        f"SELECT 1 FROM frame_lines l JOIN sources s USING (host, file_index) WHERE {_HAS_NO_TEXT} LIMIT 1"
+    )
+    return bool(rows)
+
+
 def _lines(snapshot: Snapshot, text: str, limit: int) -> list[FoundLine]:
     """Return lines, those of the program's own files first; of a file, whole or the lines around frames."""
     match = _SOURCE_LINE.match(text)
-    libraries = [
-        source
-        for source, path, recorded in snapshot.rows("SELECT source, path, origin FROM sources")
-        if whose_code(path, recorded) == LIBRARY
-    ]
+    found = (
+        "SELECT l.source, s.path, l.line, l.text FROM source_lines l JOIN sources s USING (source)"
+        f" WHERE {_LINE_FITS}"
+    )
+    if _framed(snapshot):
+        found += f" UNION ALL {_AROUND_FRAMES} WHERE {_LINE_FITS} AND {_HAS_NO_TEXT} GROUP BY ALL"
     rows = snapshot.rows(
-        "WITH lines AS ("
-        " SELECT source, line, text FROM source_lines UNION ALL"
-        " SELECT s.source, f.line, any_value(f.text)"
-        " FROM frame_lines f JOIN sources s USING (host, file_index)"
-        " WHERE s.source NOT IN (SELECT source FROM source_lines) GROUP BY s.source, f.line)"
-        " SELECT l.source, s.path, l.line, l.text FROM lines l JOIN sources s USING (source)"
-        " WHERE contains(lower(l.text), lower($text))"
-        " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path)))"
-        " ORDER BY contains(lower(l.text), lower($text)), l.source IN (SELECT unnest($libraries::INTEGER[])),"
+        f"SELECT * FROM ({found}) l"
+        " ORDER BY contains(lower(l.text), lower($text)), list_contains($libraries::INTEGER[], l.source),"
         " l.source, l.line LIMIT $limit",
         {
             "text": text,
             "limit": limit,
             "path": match[1] if match else None,
             "line": int(match[2]) if match else 0,
-            "libraries": libraries,
+            "libraries": _libraries(snapshot),
         },
     )
     return [FoundLine(*(*place, content[:_MAX_LINE])) for *place, content in rows]
