@@ -253,7 +253,7 @@ def _lines(snapshot: Snapshot, text: str, limit: int) -> list[FoundLine]:
         found += f" UNION ALL {_AROUND_FRAMES} WHERE {_LINE_FITS} AND {_HAS_NO_TEXT} GROUP BY ALL"
     rows = snapshot.rows(
         f"SELECT * FROM ({found}) l"
-        " ORDER BY contains(lower(l.text), lower($text)), list_contains($libraries::INTEGER[], l.source),"
+        " ORDER BY contains(lower(l.text), lower($text)), l.source IN (SELECT unnest($libraries::INTEGER[])),"
         " l.source, l.line LIMIT $limit",
         {
             "text": text,
