@@ -1,5 +1,6 @@
 /** `store/timeline/timeline.ts`: what is asked for the timeline and when, and the range that filters the lists. */
 import { describe, expect } from "vitest";
+import { runName } from "../src/base/ids";
 import { valueIn } from "../src/model/filters";
 import type { Answer } from "./fixture/answer";
 import { makeFixture } from "./fixture/fixture";
@@ -46,6 +47,20 @@ describe("the timeline", () => {
       expect(queries.at(-1)).toMatchObject({ axis: "sequence" });
     },
   );
+
+  testIt("keeps no window and no range for another run", async ({ store, settled }) => {
+    store.timeline.setWidth(800);
+    store.dock.show("timeline");
+    await settled();
+    store.timeline.look({ begin: 11, end: 12 });
+    await settled(store.timeline.choose({ begin: 12, end: 14 }));
+    expect(store.timeline.chosen.value).toEqual({ begin: 12, end: 14 });
+    store.selectRun(runName("another"));
+    expect([store.timeline.chosen.value, store.timeline.window.value?.begin === 11]).toEqual([
+      undefined,
+      false,
+    ]);
+  });
 
   testIt(
     "filters both lists by the times of a range, until all rows are shown",

@@ -1,6 +1,6 @@
 /** The timeline of the run: the window that is seen, what ran in it, and the range that filters the lists. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import { executionIndex, graphExecutionIndex } from "../../base/ids";
+import { executionIndex, graphExecutionIndex, type RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import type { Mark } from "../../model/timeline/layout";
 import { type Span, type TimelineAxis, within, zoomed } from "../../model/timeline/window";
@@ -25,20 +25,30 @@ interface TimelineDeps extends Deps<RunFacts> {
     Pick<FilterVerbs, "filterAllLists" | "forgetWord">;
 }
 
+/** A part of the timeline of a run; another run has nothing of it. */
+interface Placed extends Span {
+  readonly of: RunName | undefined;
+}
+
 type Facts = ReturnType<typeof createFacts>;
 
 function createFacts() {
   return {
     axis: signal<TimelineAxis>("time"),
     /** The window that is seen; undefined for the whole run. */
-    wished: signal<Span | undefined>(undefined),
+    wished: signal<Placed | undefined>(undefined),
     /** The window that is asked for. */
-    rested: signal<Span | undefined>(undefined),
+    rested: signal<Placed | undefined>(undefined),
     /** The number of parts of a window. */
     bins: signal(0),
     /** The range that filters the lists, on the axis that is shown. */
-    chosen: signal<Span | undefined>(undefined),
+    chosen: signal<Placed | undefined>(undefined),
   };
+}
+
+/** A part of the run in focus; undefined for one of another run. */
+function ownPart(run: RunFacts, { value: part }: ReadonlySignal<Placed | undefined>): Span | undefined {
+  return part === undefined || part.of !== run.run.value ? undefined : { begin: part.begin, end: part.end };
 }
 
 /** What is asked for while the timeline is open. */
@@ -57,7 +67,7 @@ function createAnswers({ api, facts: run, dock }: TimelineDeps, { axis, bins, re
     );
   return {
     whole: asked(() => ({ bins: WHOLE_PARTS, window: undefined }), 2),
-    seen: asked(() => (bins.value > 0 ? { bins: bins.value, window: rested.value } : undefined)),
+    seen: asked(() => (bins.value > 0 ? { bins: bins.value, window: ownPart(run, rested) } : undefined)),
   };
 }
 
@@ -90,14 +100,16 @@ export function createTimeline(deps: TimelineDeps, byKey: ByKey) {
     /** The whole run on the axis. */
     extent,
     /** The window that is seen. */
-    window: computed(() => wished.value ?? extent.value),
+    window: computed(() => ownPart(deps.facts, wished) ?? extent.value),
+    /** The range that filters the lists. */
+    chosen: computed(() => ownPart(deps.facts, facts.chosen)),
     ...createTimelineVerbs(deps, facts, extent),
     ...createRangeVerbs(deps, facts),
   };
 }
 
 function createTimelineVerbs(
-  { timer, verbs }: TimelineDeps,
+  { timer, verbs, facts: run }: TimelineDeps,
   { axis, wished, rested, bins, chosen }: Facts,
   extent: ReadonlySignal<Span | undefined>,
 ) {
@@ -105,7 +117,7 @@ function createTimelineVerbs(
   /** Shows a part of the run; without one, all of it. */
   function look(window: Span | undefined): void {
     const whole = extent.peek();
-    wished.value = window && whole && within(window, whole, axis.peek());
+    wished.value = window && whole && { ...within(window, whole, axis.peek()), of: run.run.peek() };
     stopWaiting();
     stopWaiting = timer.after(REST_S, () => {
       rested.value = wished.peek();
@@ -125,7 +137,7 @@ function createTimelineVerbs(
       const position = mark.kind === "row" ? mark.position : mark.firstBad;
       const whole = extent.peek();
       if (position === undefined) {
-        const window = wished.peek() ?? whole;
+        const window = ownPart(run, wished) ?? whole;
         if (window === undefined || whole === undefined) return;
         const share = (mark.begin - window.begin) / (window.end - window.begin);
         look(zoomed(window, NEARER, share, whole, axis.peek()));
@@ -142,9 +154,10 @@ function createRangeVerbs({ api, facts: run, activity, verbs }: TimelineDeps, { 
     async choose(range: Span): Promise<void> {
       const name = run.run.peek();
       if (name === undefined) return;
-      chosen.value = range;
+      const placed = { ...range, of: name };
+      chosen.value = placed;
       const { since, until } = await activity.track(api.timeline(name, axis.peek(), 1, range));
-      if (chosen.peek() !== range) return;
+      if (chosen.peek() !== placed) return;
       if (since === undefined || until === undefined) chosen.value = undefined;
       else verbs.filterAllLists({ since: String(since), before: String(until) });
     },
