@@ -38,6 +38,8 @@ const COMMANDS: readonly Command[] = [
     isThere: hasRows,
     act: ({ dock }) => dock.show("glance"),
   },
+  { title: "Show the timeline", note: "tab", isThere: hasRows, act: ({ dock }) => dock.show("timeline") },
+  { title: "Show the graph", note: "tab", isThere: hasRows, act: ({ dock }) => dock.show("graph") },
   {
     title: "Show gradients by step",
     note: "tab",

@@ -23,32 +23,33 @@ export interface DockPanel {
   readonly View: FunctionComponent<With>;
 }
 
+const hasTensors = ({ status }: Store) => (status.value?.num_graph_executions ?? 0) > 0;
+const hasRows = (store: Store) => hasTensors(store) || (store.status.value?.num_executions ?? 0) > 0;
+
 /** All panels, in the order of their tabs. */
 const PANELS: readonly DockPanel[] = [
   {
     name: "glance",
     title: "At a glance",
-    isThere: ({ status }) =>
-      status.value !== undefined && status.value.num_executions + status.value.num_graph_executions > 0,
+    isThere: hasRows,
     View: lazy(async () => (await import("./glance")).GlancePanel),
   },
   {
     name: "timeline",
     title: "Timeline",
-    isThere: ({ status }) =>
-      status.value !== undefined && status.value.num_executions + status.value.num_graph_executions > 0,
+    isThere: hasRows,
     View: lazy(async () => (await import("./timeline/timeline_panel")).TimelinePanel),
   },
   {
     name: "graph",
     title: "Graph",
-    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    isThere: hasTensors,
     View: lazy<With>(async () => (await import("./graph/graph_panel")).GraphPanel),
   },
   {
     name: "gradients",
     title: "Gradients",
-    isThere: ({ status }) => (status.value?.num_graph_executions ?? 0) > 0,
+    isThere: hasTensors,
     View: lazy(async () => (await import("./curves/gradients")).GradientsPanel),
   },
   ...PROGRAM_PANELS,

@@ -9,6 +9,7 @@ import { counted, duration, grouped, shortNumber } from "../base/text";
 import { gapsOf } from "../model/gaps";
 import { checksOf, recordedFacts, timesWords } from "../model/glance";
 import { displayName, tensorName } from "../model/names";
+import { lineName } from "../model/origin";
 import { markOf } from "../model/verdict";
 import { GradientsPanel } from "./curves/gradients";
 import { GapList } from "./gap_list";
@@ -136,8 +137,7 @@ function Found({ store, rules }: With<Uses, { rules: readonly Rule[] }>) {
 
 function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; title: string }>) {
   const { op_name: name, op_type: type, measured, severity, num_tensors: tensors, source, step } = finding;
-  const file = source?.path.replaceAll("\\", "/").split("/").pop();
-  const place = source === undefined ? "" : `${file}:${source.line}`;
+  const place = source === undefined ? "" : lineName(source);
   const more = tensors > 1 ? `and ${counted(tensors - 1, "more tensor")}` : "";
   return (
     <li data-testid="glance-finding">

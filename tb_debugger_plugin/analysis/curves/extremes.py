@@ -16,7 +16,7 @@ import numpy as np
 from tb_debugger_plugin.analysis.alerts.search import INTEGERS, LARGEST
 from tb_debugger_plugin.analysis.calls.steps import step_ends
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.user_lines import user_lines
+from tb_debugger_plugin.analysis.source.user_lines import user_line
 
 #: What is looked for, as SQL on the columns of a tensor, and which tensors have it.
 _KINDS: Final = {
@@ -116,7 +116,7 @@ def _eager(
 
 
 def _line(snapshot: Snapshot, stack: int) -> str | None:
-    line = user_lines(snapshot, [stack]).get(stack)
+    line = user_line(snapshot, stack)
     return None if line is None else line.name
 
 

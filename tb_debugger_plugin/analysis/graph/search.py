@@ -17,6 +17,17 @@ from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 MAX_FOUND: Final = 1000
 _TENSOR: Final = re.compile(r"^(.+):([0-9]{1,9})$", re.DOTALL)
 _SOURCE_LINE: Final = re.compile(r"^(.*?):([0-9]{1,9})$", re.DOTALL)
+#: SQL that is true of a line ``l`` of a file ``s`` that has the text, or that the text names.
+_LINE_FITS: Final = (
+    "(contains(lower(l.text), lower($text))"
+    " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path))))"
+)
+#: Lines around stack frames, which some files have in place of their text.
+_AROUND_FRAMES: Final = (
+    "SELECT s.source, s.path, l.line, any_value(l.text) AS text"
+    " FROM frame_lines l JOIN sources s USING (host, file_index)"
+)
+_HAS_NO_TEXT: Final = "s.source NOT IN (SELECT source FROM source_lines)"
 _MAX_LINE: Final = 500
 
 
@@ -216,21 +227,6 @@ def _libraries(snapshot: Snapshot) -> list[int]:
     """Return the source files of libraries."""
     rows = snapshot.rows("SELECT source, path, origin FROM sources")
     return [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
-
-
-#: SQL that is true of a line ``l`` of a file ``s`` that has the text, or that the text names.
-_LINE_FITS: Final = (
-    "(contains(lower(l.text), lower($text))"
-    " OR ($path IS NOT NULL AND l.line = $line AND ends_with(lower(s.path), lower($path))))"
-)
-
-
-#: Lines around stack frames, which some files have in place of their text.
-_AROUND_FRAMES: Final = (
-    "SELECT s.source, s.path, l.line, any_value(l.text) AS text"
-    " FROM frame_lines l JOIN sources s USING (host, file_index)"
-)
-_HAS_NO_TEXT: Final = "s.source NOT IN (SELECT source FROM source_lines)"
 
 
 @remembered(Snapshot.remember_of_graphs)
