@@ -2,14 +2,14 @@
  * The page: six sections with bars between them that can be dragged, and the value view over the lower ones.
  * The page as a whole does not scroll.
  */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { remember, remembered } from "../base/host";
 import { shown } from "../base/loaded";
 import type { Store } from "../store/store";
 import { Alerts } from "./alerts";
 import { Dock } from "./dock";
 import { Empty } from "./empty";
 import { GraphStructure } from "./graph_structure";
-import { Hints } from "./hints";
 import { isInField } from "./hooks";
 import { KeyPrompt } from "./key_prompt";
 import { lazy } from "./lazy";
@@ -18,7 +18,7 @@ import { takeLiveKey } from "./live/keys";
 import { LiveBar } from "./live/live_bar";
 import { LiveButton, StartCard } from "./live/start_card";
 import { Toasts } from "./live/toasts";
-import { restoreSizes, Splitter } from "./panel";
+import { Button, IconButton, restoreSizes, Splitter } from "./panel";
 import type { With } from "./props";
 import { SourceCode } from "./source_code";
 import { StackTrace } from "./stack_trace";
@@ -105,6 +105,34 @@ function Sections({ store }: With) {
         </div>
       </main>
     </>
+  );
+}
+
+const HINTS = [
+  "The page opens on the first bad value, or at a glance where none is bad. n and p go on to the next alert.",
+  "/ finds ops, layers, lines and functions by name; > runs a command; ? shows all keys.",
+  "[ and ] show the same op in the step before and after; v shows its value, or its curve.",
+];
+const HINTS_SEEN = "hints";
+
+/** Three hints for the first visit; the browser keeps that they were seen. */
+function Hints() {
+  const [at, setAt] = useState(remembered(HINTS_SEEN) === "seen" ? HINTS.length : 0);
+  const goTo = (next: number) => {
+    setAt(next);
+    if (next >= HINTS.length) remember(HINTS_SEEN, "seen");
+  };
+  if (at >= HINTS.length) return null;
+  const isLast = at === HINTS.length - 1;
+  return (
+    <aside class="hints line" aria-label="Hints" data-testid="hints">
+      <span class="dim nowrap">
+        {at + 1} of {HINTS.length}
+      </span>
+      <span>{HINTS[at]}</span>
+      <Button class="small" testId="hint-next" act={() => goTo(at + 1)} text={isLast ? "Done" : "Next"} />
+      <IconButton label="Close the hints" text="×" act={() => goTo(HINTS.length)} />
+    </aside>
   );
 }
 

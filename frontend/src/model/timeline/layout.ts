@@ -189,7 +189,8 @@ export function markWords(mark: Mark, axis: TimelineAxis, zero: number): readonl
 }
 
 /** Bad and measured rows of equal parts of the whole run, for a minimap. */
-export function overviewOf(answer: Timeline, parts: number) {
+export function overviewOf(answer: Timeline) {
+  const parts = answer.num_bins;
   const bad = new Array<number>(parts).fill(0);
   const measured = new Array<number>(parts).fill(0);
   for (const mark of pictureOf(answer, answer, parts).marks.flat()) {

@@ -6,6 +6,7 @@ import { compact, counted } from "../../base/text";
 import { fileName, filesWith, madeWords, SIGNS, signOf } from "../../model/source_files";
 import { Button, Failure, Hint } from "../panel";
 import type { Takes, With } from "../props";
+import { FindField } from "./find_bar";
 import { moveInList } from "./move_in_list";
 
 type Uses = Takes<
@@ -45,17 +46,13 @@ function Field({ store }: With<"files.text" | "files.type">) {
   useEffect(() => field.current?.select(), []);
   return (
     <search class="find-bar line raised fixed ruled">
-      <input
-        ref={field}
-        class="framed grow slim"
-        aria-label="Find a file, or a text in all files"
+      <FindField
+        field={field}
+        label="Find a file, or a text in all files"
         placeholder="Name of a file, or a text in any of them"
-        data-testid="find-in-files"
-        maxLength={200}
-        autocomplete="off"
-        spellcheck={false}
-        value={store.files.text.value}
-        onInput={(event) => store.files.type(event.currentTarget.value)}
+        testId="find-in-files"
+        text={store.files.text.value}
+        type={store.files.type}
       />
     </search>
   );

@@ -1,4 +1,5 @@
 /** The search in the file that is shown: each occurrence is marked, and Enter goes from one to the next. */
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { grouped } from "../../base/text";
 import type { ShownLine } from "../../model/source";
@@ -32,17 +33,12 @@ export function FindBar({ lines, from, times, show, close }: Props) {
   const go = (by: 1 | -1) => found.length > 0 && setActive((active + by + found.length) % found.length);
   return (
     <search class="find-bar line raised fixed ruled">
-      <input
-        ref={field}
-        class="framed grow slim"
-        aria-label="Find in this file"
-        placeholder="Find in this file"
-        data-testid="find-in-file"
-        maxLength={200}
-        autocomplete="off"
-        spellcheck={false}
-        value={text}
-        onInput={(event) => type(event.currentTarget.value)}
+      <FindField
+        field={field}
+        label="Find in this file"
+        testId="find-in-file"
+        text={text}
+        type={type}
         onKeyDown={(event) => takeKey(event, go, close)}
       />
       <span class="dim nowrap num" role="status" data-testid="find-count">
@@ -52,6 +48,35 @@ export function FindBar({ lines, from, times, show, close }: Props) {
       <IconButton label="Next (Enter)" text="↓" off={found.length === 0} act={() => go(1)} />
       <IconButton label="Close (Escape)" text="×" act={close} />
     </search>
+  );
+}
+
+interface FieldProps {
+  readonly field: RefObject<HTMLInputElement | null>;
+  readonly label: string;
+  readonly placeholder?: string;
+  readonly testId: string;
+  readonly text: string;
+  readonly type: (text: string) => void;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+}
+
+/** Where a text to find is written. */
+export function FindField({ field, label, placeholder = label, testId, text, type, onKeyDown }: FieldProps) {
+  return (
+    <input
+      ref={field}
+      class="framed grow slim"
+      aria-label={label}
+      placeholder={placeholder}
+      data-testid={testId}
+      maxLength={200}
+      autocomplete="off"
+      spellcheck={false}
+      value={text}
+      onInput={(event) => type(event.currentTarget.value)}
+      onKeyDown={onKeyDown}
+    />
   );
 }
 

@@ -35,8 +35,6 @@ type Slice = Of<Uses>["timeline"];
 const CLICK = 4;
 const ZOOM = 1.6;
 const PAN = 0.15;
-/** Parts of the minimap. */
-const PARTS = 400;
 const AXES = optionsOf<TimelineAxis>({ time: "Real time", sequence: "Sequence" });
 
 export function TimelinePanel({ store }: With<Uses>) {
@@ -402,21 +400,22 @@ function wordsOf({ timeline }: Of<Uses>, mark: Mark): readonly string[] {
 function Whole({ store, width }: With<Uses, { width: number }>) {
   const { timeline } = store;
   const answer = timeline.whole.value;
-  const overview = useMemo(() => answer && overviewOf(answer, PARTS), [answer]);
+  const overview = useMemo(() => answer && overviewOf(answer), [answer]);
   const [seen, whole] = [timeline.window.value, timeline.extent.value];
-  if (seen === undefined || whole === undefined) return null;
+  if (answer === undefined || seen === undefined || whole === undefined) return null;
+  const parts = answer.num_bins;
   return (
     <Minimap
       label="Part of the run that is seen"
       axis="x"
       length={width}
       overview={overview}
-      total={PARTS}
-      begin={pixelOf(seen.begin, whole, PARTS)}
-      end={pixelOf(seen.end, whole, PARTS)}
+      total={parts}
+      begin={pixelOf(seen.begin, whole, parts)}
+      end={pixelOf(seen.end, whole, parts)}
       focus={undefined}
       onSeek={(part) => {
-        const by = placeOf(part, whole, PARTS) - (seen.begin + seen.end) / 2;
+        const by = placeOf(part, whole, parts) - (seen.begin + seen.end) / 2;
         timeline.look({ begin: seen.begin + by, end: seen.end + by });
       }}
     />
