@@ -21,12 +21,14 @@ import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
-from tb_debugger_plugin.analysis.alerts.search import sites_condition, sites_of
+from tb_debugger_plugin.analysis.alerts.search import RMS, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
+from tb_debugger_plugin.analysis.calls.steps import steps_of
 from tb_debugger_plugin.analysis.lists.filters import NORM
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
+from tb_debugger_plugin.index.tensors import GOOD
 
 #: Rows of the list that are looked at at once.
 _PART: Final = 1_000_000
@@ -135,6 +137,8 @@ _PARTS: Final = 3
 _STARTS_AT_ZERO: Final = 0.01
 #: A matrix changes much in this many steps at most while the optimizer warms up.
 _WARM_UP: Final = 20
+#: Turns of a loop from which on they show where a gradient goes.
+_TURNS: Final = 8
 #: Added to the norm of a variable before a division by it.
 _EPSILON: Final = 1e-9
 #: The columns that must be alike for two values to be called equal.
@@ -312,6 +316,36 @@ class _Reads:
         read = self.before(part)[part.last(1)]
         mask[read[read >= 0]] = True
         return mask
+
+
+def lost_in_loops(snapshot: Snapshot, values: Values) -> list[RuleHit]:
+    """Return the gradients that vanish while loops carry them back, in more than half of the steps."""
+    only, chosen = sites_condition(snapshot, [Role.CARRIED_GRADIENT])
+    rows = snapshot.columns(
+        f"SELECT site, host, step, wall_time, idx, {RMS} AS rms FROM graph_executions JOIN"
+        f" (SELECT site, host FROM sites) USING (site) WHERE {only} AND variance IS NOT NULL"
+        f" AND health = {GOOD} ORDER BY site, idx",
+        chosen,
+    )
+    site, idx, rms = rows["site"], rows["idx"], rows["rms"]
+    if not len(site):
+        return []
+    step = steps_of(snapshot, rows["host"], rows["wall_time"], rows["step"])
+    begin = np.flatnonzero(np.append(True, (np.diff(site) != 0) | (np.diff(step) != 0)))
+    turns, peak = np.diff(begin, append=len(site)), np.maximum.reduceat(rms, begin)
+    end = begin + turns - 1
+    shows = (turns >= _TURNS) & (peak > 0)
+    share = rms[end] / np.where(shows, peak, 1)
+    is_lost = shows & (share < float(values["limit"]))
+    hits = []
+    for one in np.unique(site[begin[is_lost]]):
+        own = site[begin] == one
+        lost = np.flatnonzero(own & is_lost)
+        if 2 * len(lost) > np.count_nonzero(own & shows):
+            first, last = (int(idx[end[at]]) for at in (lost[0], lost[-1]))
+            detail = f"after {turns[lost[0]]:,} turns"
+            hits.append(RuleHit(first, IN_GRAPH, len(lost), last, float(share[lost[0]]), detail))
+    return hits
 
 
 def uneven_starts(snapshot: Snapshot, values: Values) -> list[RuleHit]:

@@ -17,6 +17,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.catalog import Op, Site
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, given_to
+from tb_debugger_plugin.analysis.graph.op_kinds import LOOPS
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 
@@ -37,6 +38,7 @@ class Role(enum.Enum):
 
     GRADIENT = "gradients of variables"
     SCALED_GRADIENT = "gradients of a loss that is scaled"
+    CARRIED_GRADIENT = "gradients that a loop carries back"
     WEIGHT = "trained variables that are read"
     UPDATE = "updates of variables"
     ACTIVATION = "activations other than ReLUs"
@@ -102,6 +104,19 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
                 yield role, site.number, None
     for op in catalog.ops:
         yield from _around(snapshot, op, trained)
+        if op.type in LOOPS and is_gradient(op.name):
+            for number in _carried(snapshot, op):
+                yield Role.CARRIED_GRADIENT, number, None
+
+
+def _carried(snapshot: Snapshot, loop: Op) -> Iterator[int]:
+    """Yield the sites of what a loop gives to its body at each turn."""
+    edges = adjacency(snapshot)
+    for position in range(len(edges.inputs(loop.number))):
+        for argument in given_to(snapshot, loop.number, position):
+            # The condition gets all of it, too, and uses the counters only.
+            if edges.has_consumers(argument):
+                yield from (site.number for site in snapshot.catalog.op_sites.get(argument, ()))
 
 
 def _unscaled(snapshot: Snapshot) -> dict[tuple[int, int], list[int]]:

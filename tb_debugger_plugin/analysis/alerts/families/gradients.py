@@ -6,6 +6,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.excuses import came_down, converged, excused, seldom
 from tb_debugger_plugin.analysis.alerts.flows import cancelled
+from tb_debugger_plugin.analysis.alerts.history import lost_in_loops
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Parameter,
@@ -62,4 +63,28 @@ LARGE: Final = AlertRule(
     " usually help. Look for outliers in the batch.",
 )
 
-RULES: Final = (VANISHING, LARGE)
+LOST_IN_LOOP: Final = AlertRule(
+    id="LostInLoopAlert",
+    title="Gradient lost in a loop",
+    # So it is in many networks that learn well: what is late in their sequences is enough for them.
+    severity=Severity.LOW,
+    description="What a loop carries back of a gradient becomes, turn by turn, too small beside its largest"
+    " to change a sum in float32.",
+    find=lost_in_loops,
+    words=lambda numbers, hit, values: "lost" if hit is None else f"× {magnitude_of(hit)} {hit.detail}",
+    explain=lambda subject, hit, values: explanation(
+        *(subject, "goes back through the turns of a loop; of its largest magnitude there is left"),
+        f"{magnitude_of(hit)} {hit.detail if hit else ''}".rstrip(),
+        "The variables of the loop add up the gradients of all turns. What the first elements of a sequence"
+        " tell is not seen in the sum, so they are hardly learned from.",
+    ),
+    # 2 ** -24: what is smaller changes no sum of float32.
+    parameters=(Parameter("limit", 6e-8, 1e-38, 1.0, scale="log", source="this plugin"),),
+    columns=("variance",),
+    roles=(Role.CARRIED_GRADIENT,),
+    recommends=(Role.CARRIED_GRADIENT,),
+    advice="If what is early in a sequence matters: an LSTM or GRU in place of a simple RNN, an orthogonal"
+    " recurrent initialiser, shorter sequences, attention, or a mask for padding (`mask_zero=True`).",
+)
+
+RULES: Final = (VANISHING, LARGE, LOST_IN_LOOP)

@@ -274,6 +274,8 @@ def test_rules_that_the_user_must_set_are_never_on_by_default(tmp_path):
         "LargeGradientAlert",
         "VarianceAlert",
         "ShapeChangeAlert",
+        # This one is off because no loop was trained here.
+        "LostInLoopAlert",
     }
 
 
@@ -301,3 +303,49 @@ def test_a_wrong_setting_is_refused_with_a_sentence(given, sentence):
     with pytest.raises(UsageError) as error:
         make_settings([given])
     assert sentence in str(error.value)
+
+
+def _carries_back(folder: Path, steps: Sequence[Sequence[float]]) -> list[tuple[str, int, str, str]]:
+    """What is found where a loop carried gradients of these magnitudes, at each turn of each step."""
+    recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
+    recording.device(1)
+    recording.graph("s", "step")
+    for graph, part in (("b", "body"), ("c", "cond")):
+        recording.graph(graph, f"gradient_tape_while_{part}_3", "s")
+    for graph, name, kind, inputs in (
+        *(("s", "x", "Placeholder", []), ("s", "gradient_tape/while", "While", ["x:0"])),
+        *(("b", "carried", "Placeholder", []), ("b", "gradient_tape/while/AddN", "AddN", ["carried:0"])),
+        *(("c", "given", "Placeholder", []), ("c", "Less", "Less", [])),
+    ):
+        recording.op(graph, name, kind, inputs, ids=[1])
+    for turns in steps:
+        for magnitude in turns:
+            recording.trace("b", "carried", numerics(_KERNEL * magnitude))
+        recording.execution("__inference_step_7", graph_id="s")
+    recording.close()
+    _, alerts, _ = judged(folder, "LostInLoopAlert")
+    return [(one["op_name"], one["count"], one["measured"], one["severity"]) for one in alerts]
+
+
+_FADING = [0.0, *(2.0**-n for n in range(30))]
+_LASTING = [0.0, *(0.7**n for n in range(30))]
+
+
+def test_a_gradient_that_vanishes_in_a_loop_is_found_at_the_turn_before_the_loop_ends(tmp_path):
+    found = _carries_back(tmp_path, [_FADING, _LASTING, _FADING])
+    assert found == [("carried", 2, f"× {2.0**-29:.3g} after 31 turns", "low")]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [_LASTING] * 3,
+        [_FADING, _LASTING],
+        [_FADING[:8], [*_FADING[:5], 1e-30, 1e-40]],
+        [[0.0] * 30],
+        [[1.0, *[1e-9] * 20, 1.0]],
+    ],
+    ids=["lasts", "in half of the steps", "few turns", "no gradient", "comes back"],
+)
+def test_a_gradient_that_reaches_the_first_element_of_a_sequence_is_not_lost(tmp_path, steps):
+    assert _carries_back(tmp_path, steps) == []
