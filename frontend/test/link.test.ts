@@ -36,6 +36,9 @@ const LINK: Link = {
   swapped: true,
   tab: "table",
   part: "imag",
+  panel: "timeline",
+  axis: "sequence",
+  window: { begin: 1764150000.25, end: 1764150001.125 },
 };
 
 test("a link restores its parts, with any characters in the names", () => {
@@ -64,6 +67,12 @@ test("a slice without a value, and a value that is none, are ignored", () => {
   expect(readLink("#debugger&p.debugger.value=t12&p.debugger.part=half&p.debugger.tab=other")).toEqual({
     value: { kind: "graph_execution", index: 12 },
   });
+});
+
+test("a panel of a program that runs, and a window that is none, are ignored", () => {
+  const link = "#debugger&p.debugger.panel=breakpoints&p.debugger.axis=time&p.debugger.window=";
+  for (const window of ["", "1", "2..1", "1..1", "a..b", "1..2..3", "1..Infinity", "-1e999..1"])
+    expect(readLink(link + window)).toEqual({});
 });
 
 test("only our tab's address is ours", () => {

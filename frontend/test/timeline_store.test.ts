@@ -62,6 +62,16 @@ describe("the timeline", () => {
     ]);
   });
 
+  testIt("is in the link, with its axis and its window", async ({ store, settled, queries }) => {
+    store.timeline.setWidth(800);
+    await settled(store.open({ panel: "timeline", axis: "sequence", window: { begin: 11, end: 13 } }));
+    expect(store.dock.open.value).toBe("timeline");
+    expect(queries.at(-1)).toMatchObject({ axis: "sequence", begin: "11", end: "13" });
+    expect(store.link.value).toMatchObject({ axis: "sequence", window: { begin: 11, end: 13 } });
+    store.dock.show("breakpoints");
+    expect([store.link.value.panel, store.link.value.window]).toEqual([undefined, undefined]);
+  });
+
   testIt(
     "filters both lists by the times of a range, until all rows are shown",
     async ({ store, settled }) => {

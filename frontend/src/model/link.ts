@@ -6,6 +6,7 @@
 import { PARTS, type ValueRef } from "../api/values";
 import * as ids from "../base/ids";
 import { type Filter, type RowOrder, readFilter, readOrder, writeFilter, writeOrder } from "./filters";
+import { readSpan, type Span, writeSpan } from "./timeline/window";
 import { readRef, writeRef } from "./values/value_ref";
 
 const PLUGIN = "debugger";
@@ -20,6 +21,9 @@ const at =
   <T>(brand: (n: number) => T) =>
   (text: string): T | undefined =>
     map(position(text), brand);
+
+/** The panels that a link opens. */
+export const PANELS = ["glance", "timeline", "graph", "gradients"] as const;
 
 /** How each part is read; one that cannot be read is left out. */
 const READERS = {
@@ -57,6 +61,11 @@ const READERS = {
   /** The number that is drawn of its tensor. */
   number: String,
   part: oneOf(...PARTS),
+  /** What is shown in place of the recording. */
+  panel: oneOf(...PANELS),
+  /** The axis of the timeline, when it is not time, and the part that is seen. */
+  axis: oneOf("sequence"),
+  window: readSpan,
 };
 
 export type Link = {
@@ -108,8 +117,9 @@ export function withoutKey(hash: string): string {
   return `#${parts.filter((part) => split(part)[0] !== KEY).join("&")}`;
 }
 
-function textOf(value: string | number | true | ValueRef | Filter | RowOrder): string {
+function textOf(value: string | number | true | ValueRef | Filter | RowOrder | Span): string {
   if (typeof value !== "object") return String(value);
+  if ("begin" in value) return writeSpan(value);
   if ("column" in value) return writeOrder(value);
   return "kind" in value ? writeRef(value) : writeFilter(value);
 }

@@ -25,7 +25,7 @@ import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
 import { createGlance, openGlance } from "./glance/glance";
 import { createGraphView } from "./graph/graph";
 import { createAccess } from "./link/access";
-import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus } from "./link/link";
+import { chooseRun, createLink, createRunVerbs, type Facts, hasFocus, type Panels } from "./link/link";
 import { applyStatus, retryFailed } from "./lists/lists";
 import { createOverviews, createSessionRuns } from "./lists/overviews";
 import { createFilterVerbs, createListFacts, createRunLists } from "./lists/run_lists";
@@ -37,7 +37,7 @@ import { createSearch, createSearchVerbs } from "./search/search";
 import { createSource, createSourceVerbs } from "./source/source";
 import { createSteps, createStepVerbs } from "./steps/steps";
 import { createTables } from "./tables/tables";
-import { createTimeline } from "./timeline/timeline";
+import { createTimeline, createTimelineFacts } from "./timeline/timeline";
 import { createValues } from "./values/values";
 import { createValueFacts, createValueVerbs } from "./values/verbs";
 
@@ -52,7 +52,8 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
   const derived = createDerived(deps, dock);
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
-  const verbs = createVerbs(verbDeps, choice);
+  const panels = { dock, timeline: createTimelineFacts() };
+  const verbs = createVerbs(verbDeps, panels, choice);
   const steps = createSteps(deps, createByKey(deps), lists.lists);
   const live = createLive({ ...verbDeps, ...derived, timer, choice, dock, verbs });
   const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock });
@@ -63,7 +64,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     ...lists,
     ...verbs,
     ...createSearch(api, facts, timer, activity),
-    ...createOwnSlices({ ...deps, ...derived, timer, verbs, dock }),
+    ...createOwnSlices({ ...deps, ...derived, ...panels, timer, verbs }),
     ...createRuns({ ...derived, ...live, ...verbs, ...comparison, ...deps, timer }),
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
@@ -73,7 +74,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     livePanel,
     ...activity,
     ...createTabVerbs(facts),
-    link: createLink(facts, derived.op),
+    link: createLink(facts, panels, derived.op),
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
       const leave = () => setter(facts.run)(undefined);
@@ -172,7 +173,7 @@ type Verbs = ReturnType<typeof createVerbs>;
 
 type AllDeps = VerbDeps & Deps<Facts>;
 
-function createVerbs(deps: AllDeps, choice: Choice) {
+function createVerbs(deps: AllDeps, panels: Panels, choice: Choice) {
   const { facts } = deps;
   const focus = { ...createFocusVerbs(deps, choice), ...createSourceVerbs(facts, choice) };
   const filters = createFilterVerbs(facts);
@@ -189,7 +190,7 @@ function createVerbs(deps: AllDeps, choice: Choice) {
     ...createFindingVerbs(focus),
     setAlertType,
     ...createSearchVerbs(deps, choice, focus, filters),
-    ...createRunVerbs(facts, choice, focus, filters, { restoreAlert, ...values }),
+    ...createRunVerbs(facts, panels, choice, focus, filters, { restoreAlert, ...values }),
   };
 }
 

@@ -20,6 +20,14 @@ const LEAST: Readonly<Record<TimelineAxis, number>> = { time: 2e-6, sequence: 2 
 /** Pixels between two marks of the ruler, at least. */
 const TICK = 90;
 
+/** A part of an axis as a link has it, such as `1764150000.25..1764150001`; undefined when the text is none. */
+export function readSpan(text: string): Span | undefined {
+  const [begin = Number.NaN, end = Number.NaN, ...more] = text.split("..").map(Number);
+  return begin < end && Number.isFinite(end - begin) && more.length === 0 ? { begin, end } : undefined;
+}
+
+export const writeSpan = ({ begin, end }: Span) => `${begin}..${end}`;
+
 /** The window, moved and shortened so that it lies within the whole. */
 export function within({ begin, end }: Span, whole: Span, axis: TimelineAxis): Span {
   const most = whole.end - whole.begin;

@@ -26,6 +26,8 @@ export function createDock() {
   return {
     /** The panel that is open; undefined shows the recording alone. */
     open: computed(() => (chosen.value === undefined ? first.value : chosen.value.panel)),
+    /** The panel that was chosen; undefined for the recording, and before any was. */
+    chosen: computed(() => chosen.value?.panel),
     /** Opens a panel; without a name, the recording. */
     show(panel: DockName | undefined): void {
       chosen.value = { panel };

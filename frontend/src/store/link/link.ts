@@ -4,21 +4,30 @@ import type { Runs } from "../../api/answers";
 import type { AlertIndex, RunName } from "../../base/ids";
 import { NO_FILTER, withTerm } from "../../model/filters";
 import { NO_HISTORY } from "../../model/history";
-import type { Link } from "../../model/link";
+import { type Link, PANELS } from "../../model/link";
 import { runToOpen } from "../../model/runs";
 import type { AlertFacts } from "../alerts/verbs";
 import type { CurveFacts } from "../curves/facts";
+import type { Dock } from "../dock/dock";
 import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
 import type { FilterVerbs } from "../lists/run_lists";
 import type { SourceVerbs } from "../source/source";
+import type { TimelineFacts } from "../timeline/timeline";
 import type { ValueFacts, ValueVerbs } from "../values/verbs";
 
 export type Facts = FocusedFacts & AlertFacts & ValueFacts & CurveFacts;
 
+/** What decides which panel is open, and what it shows. */
+export interface Panels {
+  readonly dock: Dock;
+  readonly timeline: TimelineFacts;
+}
+
 /** The link that leads back to what is shown now. */
 export function createLink(
   facts: Facts,
+  panels: Panels,
   opInFocus: ReadonlySignal<OpFocus | undefined>,
 ): ReadonlySignal<Link> {
   return computed(() => {
@@ -26,6 +35,7 @@ export function createLink(
     const isOp = facts.subject.value === "op";
     return {
       ...valueLink(facts),
+      ...panelLink(facts, panels),
       run: facts.run.value,
       other: facts.other.value,
       execution: facts.execution.value,
@@ -43,6 +53,27 @@ export function createLink(
       alert: facts.alert.value,
     };
   });
+}
+
+/** The part of the link about the panel that the reader opened; those of programs that run are in no link. */
+function panelLink({ run }: Facts, { dock, timeline }: Panels): Link {
+  const panel = PANELS.find((name) => name === dock.chosen.value);
+  if (panel !== "timeline") return { panel };
+  const window = timeline.wished.value;
+  return {
+    panel,
+    axis: timeline.axis.value === "time" ? undefined : timeline.axis.value,
+    window: window?.of === run.value && window ? { begin: window.begin, end: window.end } : undefined,
+  };
+}
+
+/** Opens the panel of a link; without one, all stays as it is. */
+function openPanel({ run }: Facts, { dock, timeline }: Panels, { panel, axis, window }: Link): void {
+  if (panel === undefined) return;
+  dock.show(panel);
+  if (panel !== "timeline") return;
+  timeline.axis.value = axis ?? "time";
+  timeline.wished.value = timeline.rested.value = window && { ...window, of: run.peek() };
 }
 
 /** The part of the link about the list below the timeline. */
@@ -86,8 +117,15 @@ function valueLink(facts: Facts): Link {
   };
 }
 
-/** Whether a link leads to more than runs. */
-export function hasFocus({ run: _, other: __, ...rest }: Link): boolean {
+/** Whether a link leads to more than runs and panels. */
+export function hasFocus({
+  run: _,
+  other: __,
+  panel: ___,
+  axis: ____,
+  window: _____,
+  ...rest
+}: Link): boolean {
   return Object.values(rest).some((part) => part !== undefined);
 }
 
@@ -109,6 +147,7 @@ export type RunVerbs = ReturnType<typeof createRunVerbs>;
 
 export function createRunVerbs(
   facts: Facts,
+  panels: Panels,
   choice: Choice,
   { focusGraphExecution, focusExecution, focusOp, focusLine }: FocusVerbs & SourceVerbs,
   { setOnlyBad, forgetWishes }: FilterVerbs,
@@ -129,6 +168,7 @@ export function createRunVerbs(
     async open(link: Link): Promise<void> {
       facts.other.value = link.other === facts.run.peek() ? undefined : link.other;
       openList(facts, link);
+      openPanel(facts, panels, link);
       setOnlyBad(link.onlyBad === true);
       facts.alertType.value = link.alertType;
       if (link.trace !== undefined && link.subject !== "execution") await focusGraphExecution(link.trace);

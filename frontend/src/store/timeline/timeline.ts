@@ -21,6 +21,7 @@ const MOST_BINS = 4096;
 interface TimelineDeps extends Deps<RunFacts> {
   readonly timer: Timer;
   readonly dock: Dock;
+  readonly timeline: TimelineFacts;
   readonly verbs: Pick<FocusVerbs, "focusExecution" | "focusGraphExecution"> &
     Pick<FilterVerbs, "filterAllLists" | "forgetWord">;
 }
@@ -30,9 +31,9 @@ interface Placed extends Span {
   readonly of: RunName | undefined;
 }
 
-type Facts = ReturnType<typeof createFacts>;
+export type TimelineFacts = ReturnType<typeof createTimelineFacts>;
 
-function createFacts() {
+export function createTimelineFacts() {
   return {
     axis: signal<TimelineAxis>("time"),
     /** The window that is seen; undefined for the whole run. */
@@ -52,7 +53,11 @@ function ownPart(run: RunFacts, { value: part }: ReadonlySignal<Placed | undefin
 }
 
 /** What is asked for while the timeline is open. */
-function createAnswers({ api, facts: run, dock }: TimelineDeps, { axis, bins, rested }: Facts, byKey: ByKey) {
+function createAnswers(
+  { api, facts: run, dock }: TimelineDeps,
+  { axis, bins, rested }: TimelineFacts,
+  byKey: ByKey,
+) {
   const asked = (rest: () => { bins: number; window: Span | undefined } | undefined, most?: number) =>
     byKey(
       () =>
@@ -72,7 +77,7 @@ function createAnswers({ api, facts: run, dock }: TimelineDeps, { axis, bins, re
 }
 
 export function createTimeline(deps: TimelineDeps, byKey: ByKey) {
-  const facts = createFacts();
+  const { timeline: facts } = deps;
   const { axis, wished } = facts;
   const { whole, seen } = createAnswers(deps, facts, byKey);
   // An older answer may be of the other axis.
@@ -110,7 +115,7 @@ export function createTimeline(deps: TimelineDeps, byKey: ByKey) {
 
 function createTimelineVerbs(
   { timer, verbs, facts: run }: TimelineDeps,
-  { axis, wished, rested, bins, chosen }: Facts,
+  { axis, wished, rested, bins, chosen }: TimelineFacts,
   extent: ReadonlySignal<Span | undefined>,
 ) {
   let stopWaiting = () => {};
@@ -148,7 +153,10 @@ function createTimelineVerbs(
   };
 }
 
-function createRangeVerbs({ api, facts: run, activity, verbs }: TimelineDeps, { axis, chosen }: Facts) {
+function createRangeVerbs(
+  { api, facts: run, activity, verbs }: TimelineDeps,
+  { axis, chosen }: TimelineFacts,
+) {
   return {
     /** Lists only the rows of a range. */
     async choose(range: Span): Promise<void> {
