@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2
 
 from tb_debugger_plugin.capture import api
+from tb_debugger_plugin.capture.graph.attributes import constant_value
 from tb_debugger_plugin.capture.keep_values import KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlert, make_on_alert
 from tb_debugger_plugin.capture.options import Options, make_options
@@ -173,7 +173,7 @@ def kept_values(recording: Recording) -> KeptValues:
         if trace.tensor_debug_mode == TensorDebugMode.FULL_TENSOR:
             tensor = KeptTensor(trace.op_name, trace.output_slot)
             proto = tensor_pb2.TensorProto.FromString(trace.tensor_proto.SerializeToString())
-            kept.values.setdefault(tensor, []).append(tf.make_ndarray(proto))
+            kept.values.setdefault(tensor, []).append(constant_value(proto))
             kept.in_layer.setdefault(layers[trace.tfdbg_context_id, trace.op_name], []).append(tensor)
     return kept
 

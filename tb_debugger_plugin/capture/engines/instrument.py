@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 
+from tb_debugger_plugin.capture.graph.attributes import constant_value
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.graph.definitions import (
@@ -195,7 +196,7 @@ def record_constants(plan: Plan, known: KnownGraph, sink: Sink) -> None:
     for item in plan.tensors:
         if item.attachment is Attachment.CONSTANT and item.op.name not in known.recorded_constants:
             known.recorded_constants.add(item.op.name)
-            value = tf.make_ndarray(item.op.get_attr("value"))
+            value = constant_value(item.op.get_attr("value"))
             sink.constant(watched_tensor(item, known), value, item.op.device)
 
 

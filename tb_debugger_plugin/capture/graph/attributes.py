@@ -15,8 +15,9 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, tensor_pb2, tensor_shape_pb2
-from tensorflow.python.framework import tensor_util
 
 from tb_debugger_plugin.capture.tf_types import AttrValue, NodeDef, TfOp
 from tb_debugger_plugin.events.dtypes import NAMES
@@ -77,6 +78,30 @@ def attribute_text(value: AttrValue) -> str:
     return _cut(_TEXTS[kind](getattr(value, kind))) if kind else ""
 
 
+def constant_value(proto: tensor_pb2.TensorProto) -> npt.NDArray[np.generic]:
+    """Return the elements of a constant.
+
+    TensorFlow sets the dtype of an array where it reads floats of 16 or 8 bits. NumPy 2.5 warns of that, and
+    a program may turn warnings into exceptions.
+
+    Args:
+      proto: The constant.
+
+    Raises:
+      TypeError: NumPy lacks the dtype, such as that of a resource.
+      ValueError: There are too many elements for the shape.
+    """
+    if not proto.half_val and not proto.float8_val:
+        return np.asarray(tf.make_ndarray(proto))
+    bits = (
+        np.array(proto.half_val, np.uint16) if proto.half_val else np.frombuffer(proto.float8_val, np.uint8)
+    )
+    dims = [dim.size for dim in proto.tensor_shape.dim]
+    # The last element stands for all that follow.
+    elements = np.pad(bits, (0, math.prod(dims) - bits.size), "edge")
+    return np.asarray(elements.view(tf.as_dtype(proto.dtype).as_numpy_dtype).reshape(dims))
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
@@ -103,7 +128,7 @@ def _tensor(proto: tensor_pb2.TensorProto) -> str:
     if proto.ByteSize() > _MOST_COPIED * 1024:
         return head
     try:
-        elements = tensor_util.MakeNdarray(proto).ravel()
+        elements = constant_value(proto).ravel()
     except (TypeError, ValueError):  # a dtype that NumPy lacks, such as a resource
         return head
     return f"{head}: {_listed(map(_element, elements), elements.size)}"

@@ -9,7 +9,12 @@ import pytest
 import tensorflow as tf
 
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.graph.attributes import MAX_TEXT, attribute_text, attributes_key
+from tb_debugger_plugin.capture.graph.attributes import (
+    MAX_TEXT,
+    attribute_text,
+    attributes_key,
+    constant_value,
+)
 from tests.support.recorded import read
 
 pytestmark = pytest.mark.tensorflow
@@ -127,3 +132,26 @@ def test_only_ops_with_equal_attributes_share_a_key() -> None:
     keys = [attributes_key(tensor.op)[0] for tensor in (one, same, other, *large)]
     assert keys[0] == keys[1] != keys[2]
     assert keys[3] == keys[4] != keys[5]  # the elements of large constants are not recorded
+
+
+_FLOAT8 = tf.dtypes.experimental.float8_e4m3fn
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, _FLOAT8, tf.float32])
+def test_a_constant_has_its_elements_however_they_are_encoded(dtype: tf.DType) -> None:
+    value = tf.cast([[1.0, 2.0], [3.0, 3.0]], dtype).numpy()
+    proto = tf.make_tensor_proto(value, dtype)
+    short = tf.make_tensor_proto([0.0], tf.float32)
+    short.CopyFrom(proto)
+    short.tensor_content = b""
+    # The last of three elements stands for the fourth.
+    three = value.ravel()[:3]
+    if dtype == _FLOAT8:
+        short.float8_val = three.tobytes()
+    elif dtype == tf.float32:
+        short.float_val.extend(three)
+    else:
+        short.half_val.extend(three.view(np.uint16))
+    for encoded in (proto, short):
+        found = constant_value(encoded)
+        assert (found.shape, found.dtype, found.tobytes()) == (value.shape, value.dtype, value.tobytes())

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-import tensorflow as tf
-
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
+from tb_debugger_plugin.capture.graph.attributes import constant_value
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.plan.plan import CALLS
 from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef
@@ -156,7 +155,7 @@ class OptimizedGraph:
 
     def _constant(self, node: NodeDef) -> str:
         if node.name not in self._constants:
-            value = tf.make_ndarray(node.attr["value"].tensor)
+            value = constant_value(node.attr["value"].tensor)
             self._constants[node.name] = f"{value.dtype}{value.shape}{hash(value.tobytes())}"
         return self._constants[node.name]
 
