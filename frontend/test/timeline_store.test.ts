@@ -85,6 +85,10 @@ describe("the timeline", () => {
         ["12", "19"],
         ["12", "19"],
       ]);
+      store.forgetWord("since");
+      expect(store.timeline.chosen.value).toBeUndefined();
+      await settled(store.timeline.choose({ begin: 12, end: 14 }));
+      expect(store.timeline.chosen.value).toEqual({ begin: 12, end: 14 });
       store.timeline.showAllRows();
       expect(since()).toEqual([
         [undefined, undefined],

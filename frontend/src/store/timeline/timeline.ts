@@ -2,12 +2,13 @@
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { executionIndex, graphExecutionIndex, type RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
+import { valueIn } from "../../model/filters";
 import type { Mark } from "../../model/timeline/layout";
 import { type Span, type TimelineAxis, within, zoomed } from "../../model/timeline/window";
 import { setter, type Timer } from "../common/activity";
 import type { Dock } from "../dock/dock";
 import type { FocusVerbs } from "../focus/verbs";
-import type { FilterVerbs } from "../lists/run_lists";
+import type { FilterVerbs, ListedFacts } from "../lists/run_lists";
 import { type ByKey, both, type Deps, type RunFacts } from "../run/run";
 
 /** Parts of the whole run in the minimap. */
@@ -18,7 +19,7 @@ const REST_S = 0.08;
 const NEARER = 1 / 8;
 const MOST_BINS = 4096;
 
-interface TimelineDeps extends Deps<RunFacts> {
+interface TimelineDeps extends Deps<ListedFacts> {
   readonly timer: Timer;
   readonly dock: Dock;
   readonly timeline: TimelineFacts;
@@ -29,6 +30,11 @@ interface TimelineDeps extends Deps<RunFacts> {
 /** A part of the timeline of a run; another run has nothing of it. */
 interface Placed extends Span {
   readonly of: RunName | undefined;
+}
+
+/** A range, and the term of the filters that it became; undefined until it is known. */
+interface Chosen extends Placed {
+  readonly since?: string;
 }
 
 export type TimelineFacts = ReturnType<typeof createTimelineFacts>;
@@ -43,7 +49,7 @@ export function createTimelineFacts() {
     /** The number of parts of a window. */
     bins: signal(0),
     /** The range that filters the lists, on the axis that is shown. */
-    chosen: signal<Placed | undefined>(undefined),
+    chosen: signal<Chosen | undefined>(undefined),
   };
 }
 
@@ -107,10 +113,18 @@ export function createTimeline(deps: TimelineDeps, byKey: ByKey) {
     /** The window that is seen. */
     window: computed(() => ownPart(deps.facts, wished) ?? extent.value),
     /** The range that filters the lists. */
-    chosen: computed(() => ownPart(deps.facts, facts.chosen)),
+    chosen: computed(() => (isInFilters(deps.facts, facts) ? ownPart(deps.facts, facts.chosen) : undefined)),
     ...createTimelineVerbs(deps, facts, extent),
     ...createRangeVerbs(deps, facts),
   };
+}
+
+/** Whether some list still has the range in its filter; the reader may have removed it there. */
+function isInFilters({ wishes }: ListedFacts, { chosen }: TimelineFacts): boolean {
+  const since = chosen.value?.since;
+  return (
+    since === undefined || Object.values(wishes).some(({ value }) => valueIn(value.filter, "since") === since)
+  );
 }
 
 function createTimelineVerbs(
@@ -167,7 +181,10 @@ function createRangeVerbs(
       const { since, until } = await activity.track(api.timeline(name, axis.peek(), 1, range));
       if (chosen.peek() !== placed) return;
       if (since === undefined || until === undefined) chosen.value = undefined;
-      else verbs.filterAllLists({ since: String(since), before: String(until) });
+      else {
+        chosen.value = { ...placed, since: String(since) };
+        verbs.filterAllLists({ since: String(since), before: String(until) });
+      }
     },
     showAllRows(): void {
       chosen.value = undefined;
