@@ -198,7 +198,9 @@ async function open() {
         });
       if (route === "note/write") {
         if (state.isRefused) return response({ json: { error: "It is full." }, status: 403 });
-        const { run, note } = JSON.parse(init.body ?? "{}");
+        const { run, note, instead_of } = JSON.parse(init.body ?? "{}");
+        if (instead_of !== (notes.get(run) ?? ""))
+          return response({ json: { error: "It was changed." }, status: 400 });
         notes.set(run, note);
         return response({ json: { file: "n.md" } });
       }
@@ -217,7 +219,7 @@ describe("the list of runs", () => {
     const close = store.runList.open();
     await settled();
     expect(store.runList.note.value).toMatchObject({ kind: "ready", value: { note: "", why_fixed: "" } });
-    await settled(store.runList.write(runName("digits/first"), "mine"));
+    await settled(store.runList.write(runName("digits/first"), "mine", ""));
     expect(store.runList.note.value).toMatchObject({ kind: "ready", value: { note: "mine" } });
     expect([...notes]).toEqual([["digits/first", "mine"]]);
     close();
@@ -228,13 +230,28 @@ describe("the list of runs", () => {
     const { store, settled, state } = await open();
     state.isRefused = true;
     store.runList.draft(runName("second"), "x");
-    await settled(store.runList.write(runName("second"), "x"));
+    await settled(store.runList.write(runName("second"), "x", ""));
     expect(store.runList.failure.value).toBe("It is full.");
     expect([...store.runList.drafts.value]).toEqual([["second", "x"]]);
     state.isRefused = false;
-    await settled(store.runList.write(runName("second"), "x"));
+    await settled(store.runList.write(runName("second"), "x", ""));
     expect(store.runList.failure.value).toBeUndefined();
     expect(store.runList.drafts.value.size).toBe(0);
+  });
+
+  test("shows what somebody else wrote before it replaces it", async () => {
+    const { store, settled, notes } = await open();
+    const run = runName("digits/first");
+    const close = store.runList.open();
+    store.runList.draft(run, "mine");
+    notes.set(run, "theirs");
+    await settled(store.runList.write(run, "mine", ""));
+    expect(store.runList.failure.value).toBe("It was changed.");
+    expect(store.runList.note.value).toMatchObject({ kind: "ready", value: { note: "theirs" } });
+    expect(store.runList.drafts.value.get(run)).toBe("mine");
+    await settled(store.runList.write(run, "mine", "theirs"));
+    expect(notes.get(run)).toBe("mine");
+    close();
   });
 
   test("compares the ticked run with the one in focus", async () => {

@@ -91,11 +91,16 @@ def _content(path: Path) -> bytes:
         return file.read(_MAX_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
-def keep_note(run: FoundRun, note: str) -> str:
+def keep_note(run: FoundRun, note: str, instead_of: str | None = None) -> str:
     """Write the note on a run, and return the name of its file; an empty note deletes the file.
 
+    Args:
+      run: The run.
+      note: The note.
+      instead_of: The note that the writer has seen; None = whichever there is.
+
     Raises:
-      UsageError: The note is too long, or is not Unicode.
+      UsageError: The note is too long, is not Unicode, or there is another one than the writer has seen.
       ForbiddenError: The run is not on this machine.
       OSError: The folder cannot be written to.
     """
@@ -107,6 +112,9 @@ def keep_note(run: FoundRun, note: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise UsageError("The note is not Unicode.") from None
+    if instead_of is not None and instead_of != (found := read_note(run)):
+        now = f"It says now: {found}" if found else "There is none now."
+        raise UsageError(f"The note was changed since this page read it, so nothing is saved yet. {now}")
     if text:
         replace_file(path, f"{text}\n")
     else:

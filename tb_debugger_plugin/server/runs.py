@@ -119,14 +119,14 @@ def write_note(viewer: Viewer, body: object) -> Json:
     """Write the note on a run into the folder of the run."""
     if (
         not isinstance(body, dict)
-        or set(body) != {"run", "note"}
+        or not {"run", "note"} <= set(body) <= {"run", "note", "instead_of"}
         or not all(isinstance(value, str) for value in body.values())
     ):
-        raise BadQueryError("The body must be an object with the texts run and note.")
+        raise BadQueryError("The body must be an object with the texts run and note, and maybe instead_of.")
     # As a query, whose texts have a largest length.
     run = viewer.run_library.found(Query(body).text("run"))
     try:
-        return {"file": keep_note(run, body["note"])}
+        return {"file": keep_note(run, body["note"], body.get("instead_of"))}
     except OSError as error:
         reason = error.strerror or "it cannot be written to"
         raise ForbiddenError(f"The note cannot be kept in the folder of the run: {reason}.") from error

@@ -93,8 +93,8 @@ function runRoutes(client: Client) {
     logdir: () => client.json("logdir", {}, answers.logdir),
     /** The note on a run, and why it cannot be changed. */
     note: (run: ids.RunName, signal?: AbortSignal) => client.json("note", { run }, answers.note, signal),
-    writeNote: (run: ids.RunName, note: string) =>
-      client.post("note/write", { run, note }, object({ file: text })),
+    writeNote: (run: ids.RunName, note: string, insteadOf: string) =>
+      client.post("note/write", { run, note, instead_of: insteadOf }, object({ file: text })),
     status: (run: ids.RunName) => client.json("status", { run }, answers.status),
     /** Asks the alert rules if no value is bad, which takes seconds in a long run. */
     verdict: (run: ids.RunName, signal?: AbortSignal) =>

@@ -120,6 +120,12 @@ def test_a_note_is_a_file_in_the_folder_of_its_run(logdir, page):
     (path,) = _notes(logdir)
     assert (path.parent.name, path.read_text("utf-8")) == ("train", f"{_NOTE}\n")
     assert page.json("/note", run="train")["note"] == _NOTE
+    # Somebody has seen no note, and does not overwrite this one.
+    answer = page.post("/note/write", {"run": "train", "note": "mine", "instead_of": ""})
+    assert (answer.status_code, _NOTE in answer.json["error"]) == (400, True)
+    assert path.read_text("utf-8") == f"{_NOTE}\n"
+    answer = page.post("/note/write", {"run": "train", "note": "mine", "instead_of": _NOTE})
+    assert (answer.status_code, path.read_text("utf-8")) == (200, "mine\n")
     assert page.post("/note/write", {"run": "train", "note": " \n"}).status_code == 200
     assert _notes(logdir) == []
 

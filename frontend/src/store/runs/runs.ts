@@ -102,10 +102,10 @@ function createNote(deps: RunsDeps, { isOpen, edition, failure, drafts }: RunLis
     draft(run: RunName, note: string): void {
       drafts.value = new Map([...drafts.peek(), [run, note]]);
     },
-    /** Saves the note on a run. */
-    async write(run: RunName, note: string): Promise<void> {
+    /** Saves the note on a run, in place of the one that the reader has seen. */
+    async write(run: RunName, note: string, insteadOf: string): Promise<void> {
       try {
-        await activity.track(api.writeNote(run, note));
+        await activity.track(api.writeNote(run, note, insteadOf));
         batch(() => {
           failure.value = undefined;
           edition.value++;
@@ -114,7 +114,11 @@ function createNote(deps: RunsDeps, { isOpen, edition, failure, drafts }: RunLis
             drafts.value = new Map([...drafts.peek()].filter(([name]) => name !== run));
         });
       } catch (error) {
-        failure.value = sentence(error);
+        batch(() => {
+          failure.value = sentence(error);
+          // Somebody else may have written one.
+          edition.value++;
+        });
       }
     },
   };

@@ -98,7 +98,7 @@ function NoteForm({ store, run, note }: With<Uses, { run: RunName; note: Note }>
       class="note pile"
       onSubmit={(event) => {
         event.preventDefault();
-        void write(run, text);
+        void write(run, text, note.note);
       }}
     >
       <textarea
