@@ -94,7 +94,8 @@ build/walk-%: $(WALKED) $(wildcard tb_debugger_plugin/index/src/*.h)
 
 TF_VENV := build/tensorflow-$(VERSION)$(addprefix -,$(notdir $(TF_PYTHON)))
 
-# TensorBoard up to 2.20 imports pkg_resources, which setuptools 82 dropped.
+# TensorBoard up to 2.20 imports pkg_resources, which setuptools 82 dropped; TensorFlow up to 2.20 calls what
+# protobuf 7 dropped.
 test-tf: $(TF_VENV)/.made ## the recorder's tests with another TensorFlow (VERSION=2.16.2, TF_PYTHON=python3.12, ARGS for pytest)
 	$(TF_VENV)/bin/python -m pytest tests/integration $(ARGS)
 
@@ -102,7 +103,7 @@ $(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing TensorFlow $(VERSION) into $(@D)"
 	@$(or $(TF_PYTHON),$(PY)) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check -e . 'tensorflow-cpu==$(VERSION)' scikit-learn \
-	    'setuptools<82' pytest pytest-timeout hypothesis
+	    'setuptools<82' 'protobuf<7' pytest pytest-timeout hypothesis
 	@touch $@
 
 # Object stores want an fsspec of their own time, clusters have no oldest version, and there is no browser.

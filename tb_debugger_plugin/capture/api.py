@@ -27,6 +27,8 @@ from tb_debugger_plugin.errors import UsageError
 
 #: The last recording; it may have ended.
 _current: Recording | None = None
+#: Whether this process was forked from one that had imported this module.
+_is_forked = False
 current_lock = threading.RLock()  # guards _current; held while a recording begins or ends
 #: Whether a debugger may stop the program at tensors of graphs in a recording that begins now.
 _interactive = ContextVar("tb_debugger_interactive", default=False)
@@ -198,6 +200,10 @@ def begin(options: Options) -> Recording:
             )
             on.close()
         _current = Recording(replace(options, is_interactive=True) if _interactive.get() else options)
+        if _is_forked:
+            # From Python 3.13 on, `multiprocessing` clears what was registered before it forked.
+            atexit.unregister(_end_at_exit)
+            atexit.register(_end_at_exit)
         return _current
 
 
@@ -274,8 +280,8 @@ def _end_at_exit() -> None:
 
 def _end_in_child() -> None:
     """Drop the recording in a forked child: it shares the files with its parent, which goes on writing."""
-    global current_lock
-    current_lock = threading.RLock()
+    global current_lock, _is_forked
+    current_lock, _is_forked = threading.RLock(), True
     if _current is not None and _current.on:
         _current.abandon()
 
