@@ -96,7 +96,7 @@ test("doubt is named, certainty is not", () => {
 });
 
 test("the moment and the count are named where there are any", () => {
-  expect(momentWords({ step: 4, count: 12 })).toBe("first in call 4 of its function, 12 times in all");
+  expect(momentWords({ step: 4, count: 12 })).toBe("first in step 4, 12 times in all");
   expect(momentWords({ step: undefined, count: 1 })).toBeUndefined();
 });
 
@@ -104,8 +104,8 @@ test("the steps of a chain lead to ops and executions, and end at the birth", ()
   const eager = { op_name: undefined, graph_id: undefined, graph_execution_index: undefined };
   const steps = chainSteps([link({ ...eager, op_type: "Mul" }), link({ relation: "result", skipped: 3 })]);
   expect(steps.map(({ title, relation, place, isBirth }) => [title, relation, place, isBirth])).toEqual([
-    ["Mul", "seen here", "train.py:68, call 4", false],
-    ["loss/Log:0", "from inside the call", "train.py:68, call 4", true],
+    ["Mul", "seen here", "train.py:68, step 4", false],
+    ["loss/Log:0", "from inside the call", "train.py:68, step 4", true],
   ]);
   expect(steps.map(({ target }) => target.kind)).toEqual(["execution", "op"]);
   expect([...chainKeys(steps)]).toEqual(["execution 9", "op g loss/Log"]);

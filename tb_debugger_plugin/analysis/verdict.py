@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.alerts.own_files import NO_FILES, own_files, ve
 from tb_debugger_plugin.analysis.alerts.pages import by_urgency, findings_json, headline_of
 from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.analysis.alerts.settings import make_settings
+from tb_debugger_plugin.analysis.diagnosis.phrases import moment_words
 from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins, wrong_origins
@@ -233,7 +234,7 @@ def _of_nothing(*, is_loading: bool, is_ended: bool) -> RunVerdict:
 
 def _sentences_of(wrong: Origin) -> tuple[str, ...]:
     outcome = (wrong.outcome,) if wrong.category == "swallowed" and wrong.outcome else ()
-    return (*outcome, wrong.explanation)
+    return (*outcome, wrong.explanation, *filter(None, [moment_words(wrong.step)]))
 
 
 def _unmeasured(mode: str) -> str:

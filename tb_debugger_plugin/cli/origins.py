@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from tb_debugger_plugin.analysis.diagnosis.phrases import moment_words
 from tb_debugger_plugin.analysis.origins.origin import Link, Origin
 from tb_debugger_plugin.cli.reading import add_arguments, line_words, print_each, run_each
 from tb_debugger_plugin.events.printable import printable
@@ -54,7 +55,8 @@ def _of_origin(origin: Origin) -> list[str]:
         if source is not None:
             text = f": {source.text}" if source.text else ""
             lines.append(f"    {title}: {source.path}:{source.line}{text}")
-    lines += [f"    {text}" for text in (origin.advice, origin.missing) if text]
+    told = (moment_words(origin.step), origin.advice, origin.missing)
+    lines += [f"    {text}" for text in told if text]
     if origin.category != "expected" and len(origin.chain) > 1:
         lines += ["    From the value that shows it, back:", *_chain(origin.chain)]
     return lines
@@ -67,5 +69,5 @@ def _chain(links: list[Link]) -> list[str]:
 
 
 def _link(link: Link) -> str:
-    moment = "" if link.step is None else f", call {link.step}"
+    moment = "" if link.step is None else f", step {link.step}"
     return f"{link.words}{line_words(link.source)}{moment}"

@@ -73,9 +73,9 @@ export function certaintyWords({ certainty }: Pick<Origin, "certainty">): string
   return certainty === "possible" ? "This is possible, but not proven." : undefined;
 }
 
-/** "call 3" for the fourth call of the function; and how often the op made such a value. */
+/** "first in step 3", and how often the op made such a value. */
 export function momentWords({ step, count }: Pick<Origin, "step" | "count">): string | undefined {
-  const moment = step === undefined ? [] : [`first in call ${step} of its function`];
+  const moment = step === undefined ? [] : [`first in step ${step}`];
   const often = count > 1 ? [`${count} times in all`] : [];
   return [...moment, ...often].join(", ") || undefined;
 }
@@ -122,7 +122,7 @@ export function chainSteps(chain: readonly Link[]): readonly ChainStep[] {
 
 function placeWords({ source, step }: Link): string {
   const line = source === undefined ? [] : [lineName(source)];
-  return [...line, ...(step === undefined ? [] : [`call ${step}`])].join(", ");
+  return [...line, ...(step === undefined ? [] : [`step ${step}`])].join(", ");
 }
 
 /** The number of steps at each end of a long chain that are shown at first. */

@@ -9,6 +9,7 @@ from tb_debugger_plugin.analysis.alerts import alerts
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import AlertJson
 from tb_debugger_plugin.analysis.alerts.rule import AlertRule
+from tb_debugger_plugin.analysis.calls.steps import step_of
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.diagnosis.near_executions import EagerOp
 from tb_debugger_plugin.analysis.diagnosis.near_ops import GraphOp
@@ -18,6 +19,7 @@ from tb_debugger_plugin.analysis.diagnosis.phrases import (
     Phrases,
     headline,
     line_phrases,
+    moment_words,
     plain_text,
 )
 from tb_debugger_plugin.analysis.diagnosis.sentences import Explain, Subject, ValueExplanation
@@ -42,6 +44,7 @@ class Diagnosis(ValueExplanation, JsonObject):
       index: Position of the alert; None for an op or execution, and for an origin without an alert.
       alert: The alert, as the route ``alerts`` gives it; None where there is none.
       outcome: What swallowed the value, which no result shows.
+      step: The step in which it was computed; None where that is not known, or the program has only one.
     """
 
     headline: str
@@ -49,6 +52,7 @@ class Diagnosis(ValueExplanation, JsonObject):
     index: int | None = None
     alert: Annotated[Json, AlertJson] | None = None
     outcome: str | None = None
+    step: int | None = None
 
     MEMBERS = "index alert headline what why where help example certainty missing"
 
@@ -56,7 +60,7 @@ class Diagnosis(ValueExplanation, JsonObject):
     def sentences(self) -> list[str]:
         """The answer as plain text, a paragraph each."""
         paragraphs = [self.outcome or "", plain_text(self.what), plain_text(self.why)]
-        paragraphs += [self.missing or "", plain_text(self.where), self.help or ""]
+        paragraphs += [moment_words(self.step), self.missing or "", plain_text(self.where), self.help or ""]
         paragraphs.append("" if self.example is None else self.example.words)
         return list(filter(None, paragraphs))
 
@@ -108,6 +112,7 @@ def _of_origin(origin: Origin, position: int | None, alert: Json | None) -> Diag
         index=position,
         alert=alert,
         outcome=_outcome(origin),
+        step=origin.step,
     )
 
 
@@ -179,12 +184,13 @@ def _rule_of(snapshot: Snapshot, index: int, slot: int) -> AlertRule | None:
 def _of_op(snapshot: Snapshot, op: Op, slot: int, index: int, explain: Explain) -> Diagnosis:
     subject = of_graph_op(snapshot, op, slot, index).subject
     target = LinkTarget(snapshot.catalog.graphs[op.graph].graph_id, op.name, index)
+    step = step_of(snapshot, graph_execution=index)
     forward = None if subject.around is None else subject.around.forward
     if not isinstance(forward, GraphOp):
-        return _diagnosis(explain(subject), subject, user_line(snapshot, op.stack), target)
+        return _diagnosis(explain(subject), subject, step, user_line(snapshot, op.stack), target)
     target = _value_of(snapshot, forward.record, index)
     line = user_line(snapshot, forward.record.stack)
-    return _diagnosis(explain(subject), subject, line, target, Phrase("link", forward.name, target))
+    return _diagnosis(explain(subject), subject, step, line, target, Phrase("link", forward.name, target))
 
 
 def _value_of(snapshot: Snapshot, op: Op, index: int) -> LinkTarget:
@@ -197,17 +203,19 @@ def _value_of(snapshot: Snapshot, op: Op, index: int) -> LinkTarget:
 def _of_execution(snapshot: Snapshot, index: int, slot: int, explain: Explain) -> Diagnosis:
     own = EagerOp(snapshot, index)
     subject = of_execution(snapshot, own.record, slot).subject
+    step = step_of(snapshot, execution=index)
     forward = None if subject.around is None else subject.around.forward
     if not isinstance(forward, EagerOp):
-        return _diagnosis(explain(subject), subject, own.user_line, LinkTarget(execution_index=index))
+        return _diagnosis(explain(subject), subject, step, own.user_line, LinkTarget(execution_index=index))
     target = LinkTarget(execution_index=forward.index)
     link = Phrase("link", forward.type, target)
-    return _diagnosis(explain(subject), subject, forward.user_line, target, link)
+    return _diagnosis(explain(subject), subject, step, forward.user_line, target, link)
 
 
 def _diagnosis(
     explanation: ValueExplanation,
     subject: Subject,
+    step: int | None,
     line: UserLine | None,
     target: LinkTarget,
     forward: Phrase | None = None,
@@ -216,6 +224,7 @@ def _diagnosis(
         **vars(explanation),
         headline=headline(subject.op_type, line),
         where=line_phrases(line, target, forward),
+        step=step,
     )
 
 

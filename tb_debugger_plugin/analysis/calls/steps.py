@@ -180,6 +180,24 @@ def steps_of(
     return result
 
 
+def step_of(snapshot: Snapshot, *, execution: int = -1, graph_execution: int = -1) -> int | None:
+    """Return the step of one row; None where its process has a single one.
+
+    Args:
+      snapshot: The run.
+      execution: Its position, for an execution.
+      graph_execution: Its position, for a graph execution.
+    """
+    name, position = (
+        ("graph_executions", graph_execution) if graph_execution >= 0 else ("executions", execution)
+    )
+    for host, marked, time, *_ in snapshot.rows(f"SELECT * FROM ({_ROWS[name]}) WHERE idx = ?", [position]):
+        steps = host_steps(snapshot)[host]
+        if steps.kind == "marked" or len(steps.ends) > 1:
+            return int(steps.of(np.array([time]), np.array([marked], np.int32))[0])
+    return None
+
+
 def step_condition(snapshot: Snapshot, first: int, last: int, host: str) -> tuple[str, list[object]]:
     """Return an SQL condition on rows ``t`` that is true of those of some steps, and its parameters.
 

@@ -79,6 +79,11 @@ def headline(op_type: str, line: UserLine | None) -> str:
     return f"{name}{f' in {line.function}' if line.function else ''}, {line.name}"
 
 
+def moment_words(step: int | None) -> str:
+    """Return the sentence on when a value was computed; empty where the step says nothing."""
+    return "" if step is None else f"This was in step {step}."
+
+
 def line_phrases(line: UserLine | None, target: LinkTarget, forward: Phrase | None = None) -> Phrases:
     """Return a line of the program as a link, with its text.
 

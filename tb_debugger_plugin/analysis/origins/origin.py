@@ -33,7 +33,7 @@ class Link(JsonObject):
       op_type: Type of the op, or name of the function that Python called.
       op_name, output_slot, graph_id, graph_name: The tensor; name and graph are None for an eager op.
       source: The user's line.
-      step: How often the function had been called before; None when no function ran.
+      step: The step in which it was computed; None where that is not known, or the program has only one.
       execution_index, graph_execution_index: The value on record.
       kind: Of its bad elements: ``nan`` or ``inf``.
       relation: How it gave the value before it in the chain: ``input``, ``argument``, ``result``,
@@ -100,7 +100,7 @@ class Origin(JsonObject):
       layer, function, variable: What the op belongs to.
       source: The user's line; of an op of a gradient, that of the forward op.
       gradient_source: The line that asked for the gradient; None for other ops.
-      step: How often the function in which it was computed had been called before.
+      step: The step in which it was computed; None where that is not known, or the program has only one.
       execution_index, graph_execution_index: The first such value on record.
       count: How many values of the op are bad in this way.
       headline: One line, such as "Log in loss, train.py:68".

@@ -11,6 +11,7 @@ from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from tb_debugger_plugin.analysis.calls.steps import step_of
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
@@ -219,16 +220,8 @@ class Record:
         return self.traces.window(value.at).owner if value.at >= 0 else None
 
     def step(self, value: ValueRef) -> int | None:
-        """How often the function in which a value was computed had been called before."""
-        index = self.call_of(value)
-        if index is None or not self.eager.execution(index).is_function:
-            return None
-        ((count,),) = self.snapshot.rows(
-            "SELECT count(*) FROM executions WHERE idx < ? AND op_type ="
-            " (SELECT op_type FROM executions WHERE idx = ?)",
-            [index, index],
-        )
-        return int(count)
+        """Return the step in which a value was computed; None if it is not known, or the only one."""
+        return step_of(self.snapshot, execution=value.execution, graph_execution=value.at)
 
     def taken(self, execution: int) -> list[tuple[int, ValueRef | None]]:
         """Return the values that an execution took, by slot; None for one that no execution on record made.

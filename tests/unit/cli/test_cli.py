@@ -300,6 +300,7 @@ def test_why_explains_the_first_bad_value_of_each_run(tmp_path, tbdbg):
         "  First bad value: Log in loss, train.py:3\n"
         "  Log (tensor Log:0 in function loss) produced 1 −∞ out of 2 values.\n"
         "  Its input x:0 held 1 zero: the logarithm of 0 is −∞.\n"
+        "  This was in step 0.\n"
         "  train.py:3 return tf.math.log(x)\n"
         "  Where the factor is 0, the product is meant to be 0, but 0 · ∞ is NaN: tf.math.xlogy gives 0"
         " there.\n"
@@ -384,10 +385,10 @@ def test_origins_prints_the_way_back_to_the_birth(small_run, tbdbg):
     lines = tbdbg("origins", small_run).splitlines()
     assert lines[1] == "  Origin of ∞: Log in loss, train.py:3"
     assert lines[-4:] == [
-        "      loss took it as an input, train.py:3, call 0",
-        "      Mean was returned by the function, train.py:3, call 0",
-        "      Mul took it as an input, train.py:3, call 0",
-        "      Log took it as an input, train.py:3, call 0",
+        "      loss took it as an input, train.py:3, step 0",
+        "      Mean was returned by the function, train.py:3, step 0",
+        "      Mul took it as an input, train.py:3, step 0",
+        "      Log took it as an input, train.py:3, step 0",
     ]
 
 
