@@ -106,10 +106,9 @@ $(TF_VENV)/.made: $(BUILT_FROM) | $(VENV)/.dev
 	    'setuptools<82' 'protobuf<7' pytest pytest-timeout hypothesis
 	@touch $@
 
-# Object stores want an fsspec of their own time, clusters have no oldest version, and there is no browser.
+# Object stores want an fsspec of their own time, and clusters have no oldest version.
 test-oldest: build/oldest/.made ## the viewer's tests with the oldest versions that pyproject.toml allows (OLDEST_PYTHON=python3.10, ARGS for pytest)
-	build/oldest/bin/python -m pytest --ignore tests/unit/events/test_buckets.py --ignore tests/unit/pipeline \
-	    --ignore tests/unit/benchmarks/test_bench_page.py tests/unit tests/viewer tests/golden tests/property $(ARGS)
+	build/oldest/bin/python -m pytest --ignore tests/unit/events/test_buckets.py --ignore tests/unit/pipeline tests/unit tests/viewer tests/golden tests/property $(ARGS)
 
 build/oldest/.made: $(BUILT_FROM) | $(VENV)/.dev
 	@echo "Installing the oldest versions into $(@D)"

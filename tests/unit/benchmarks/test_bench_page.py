@@ -7,6 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+pytest.importorskip("playwright.sync_api", reason="the page is measured by Playwright")
+
 from benchmarks.page import Row, table
 
 
