@@ -14,6 +14,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+
+pytest.importorskip("distributed", reason="a cluster needs the extra [cluster]")
 from distributed.core import Status
 
 from tb_debugger_plugin.cli.main import main
