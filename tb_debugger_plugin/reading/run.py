@@ -22,6 +22,7 @@ from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
+from tb_debugger_plugin.analysis.alerts.groups import judged_groups
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
 from tb_debugger_plugin.analysis.beside import read_note
@@ -600,7 +601,9 @@ class Run:
         settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
         return self._ask(found_alerts, self, settings)
 
-    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> Json:
+    def judged(
+        self, rules: Sequence[str] | None, files: Sequence[Path] = (), group_by: str | None = None
+    ) -> Json:
         """Evaluate rules as ``tbdbg alerts`` does.
 
         Use::
@@ -610,11 +613,15 @@ class Run:
         Args:
           rules: Such as ``"LargeGradientAlert:limit=10"``; None for the recommended ones.
           files: Files with more rules.
+          group_by: What the alerts of a group have in common, such as ``"cause"``; None for no groups.
 
         Returns:
-          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them.
+          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them;
+          with ``group_by`` also ``groups`` of them.
         """
         settings = settings_of_texts(rules, own_files(self._loader.run, files))
+        if group_by is not None:
+            return self._ask(judged_groups, settings, group_by)
         return self._ask(pages.judged_json, settings)
 
     def alert_counts(self) -> dict[str, int]:

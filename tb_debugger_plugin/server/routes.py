@@ -35,7 +35,7 @@ from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.lists.timeline import AXES, TimelineJson, timeline
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.analysis.origins.origins import dated_origins
+from tb_debugger_plugin.analysis.origins.origins import origins_with_births
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
@@ -164,8 +164,8 @@ class OriginsJson(TypedDict):
 
 
 def _origins(snapshot: Snapshot, query: Query) -> OriginsJson:
-    found = dated_origins(snapshot)
-    return {"generation": found.generation, "origins": found.value}
+    found = origins_with_births(snapshot)
+    return {"generation": found.generation, "origins": found.value.origins}
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:
