@@ -25,8 +25,8 @@ interface Size {
   readonly height: number;
 }
 
-/** Room for the words of the rows, and for those of the columns. */
-const [LEFT, BOTTOM, RIGHT] = [112, 18, 6];
+/** Room for the words of the rows and of the columns, and around the cells. */
+const [LEFT, BOTTOM, RIGHT, TOP] = [112, 18, 6, 3];
 /** Rows of bad values are apart from the others, and so is that of 0. */
 const GAP = 3;
 /** The size of texts; those of low rows are smaller. */
@@ -34,8 +34,8 @@ const [TEXT, LEAST_TEXT] = [11, 9];
 
 /** Where a row begins and ends: rows are equally high. */
 function rowBox(size: Size, rows: number, row: number): { readonly top: number; readonly height: number } {
-  const room = size.height - BOTTOM - 2 * GAP;
-  const gaps = (row >= 3 ? GAP : 0) + (row === rows - 1 ? GAP : 0);
+  const room = size.height - TOP - BOTTOM - 2 * GAP;
+  const gaps = TOP + (row >= 3 ? GAP : 0) + (row === rows - 1 ? GAP : 0);
   const [top, end] = [Math.round((room * row) / rows), Math.round((room * (row + 1)) / rows)];
   return { top: top + gaps, height: end - top };
 }
@@ -124,7 +124,7 @@ function drawRowNames(context: CanvasRenderingContext2D, { rows }: Drawn, size: 
   rows.forEach((row, i) => {
     const middle = middleOf(size, rows.length, i);
     if (i !== last && (middle - text / 2 < free || middle > bottom)) return;
-    free = middle + text / 2 - 1;
+    free = middle + text / 2 - 2;
     context.fillStyle = row.kind === "nan" || row.kind === "infinity" ? inks.bad : inks.text;
     context.fillText(row.kind === "denormal" ? `${row.title} *` : row.title, LEFT - 6, middle);
   });
