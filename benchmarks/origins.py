@@ -4,7 +4,7 @@
 
 The run is that of `benchmarks.rules`, in which half of all tensors are bad after 30 % of the program: with
 ten million values, 3.5 million are bad. It is indexed first. Then each of some processes opens it, and asks
-for the status, the origins and the first cause once.
+for the status, the origins, the first cause and the alerts by cause once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _BAD_FROM = 0.3
 def measure(logdir: Path) -> dict[str, float]:
     """Ask the only run of a logdir; returns seconds by question, and memory."""
     from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+    from tb_debugger_plugin.analysis.alerts.groups import alert_groups
+    from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS
     from tb_debugger_plugin.analysis.origins.origins import origins
     from tb_debugger_plugin.analysis.snapshot import open_snapshot
     from tb_debugger_plugin.analysis.status import status
@@ -41,6 +43,7 @@ def measure(logdir: Path) -> dict[str, float]:
                 "status": seconds(lambda: status(snapshot)),
                 "origins": seconds(lambda: origins(snapshot)),
                 "first cause": seconds(lambda: alert_list(snapshot).first_cause(snapshot)),
+                "alerts by cause": seconds(lambda: alert_groups(snapshot, DEFAULTS, "cause")),
                 "bad": float(snapshot.num_bad_graph_executions),
             }
     return {**found, "peak_mb": _memory_mb("VmHWM")}
@@ -60,7 +63,7 @@ def main() -> None:
 
 def _print(runs: list[dict[str, float]]) -> None:
     table = Table("question", "median, s", "slowest, s")
-    for name in ("status", "origins", "first cause"):
+    for name in ("status", "origins", "first cause", "alerts by cause"):
         taken = [run[name] for run in runs]
         table.add_row(name, f"{statistics.median(taken):.2f}", f"{max(taken):.2f}")
     console = Console(width=None if sys.stdout.isatty() else 110)

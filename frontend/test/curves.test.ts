@@ -117,7 +117,7 @@ function curve(rows: Readonly<Record<string, readonly number[]>>, fields: Partia
       variable: undefined,
     },
     ...{ number: "mean", numbers: ["mean", "bad"], total: length, num_bad: 0 },
-    ...{ begin: 0, end: length, is_reduced: false, is_sampled: false },
+    ...{ begin: 0, end: length, is_reduced: false, is_sampled: false, has_exponents: false },
     columns: new Map(Object.entries(all).map(([name, values]) => [name, Float64Array.from(values)])),
     ...fields,
   };

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from tb_debugger_plugin.analysis.alerts.groups import GROUPINGS, grouped
+from tb_debugger_plugin.analysis.alerts.groups import GROUPINGS
 from tb_debugger_plugin.analysis.alerts.pages import place_words
 from tb_debugger_plugin.analysis.alerts.rule import Severity
 from tb_debugger_plugin.analysis.snapshot import Json
@@ -57,11 +57,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the alerts; return the exit code."""
     given = [Path(path) for path in args.files or ()]
-    results = run_each(args, lambda run: run.judged(args.rules, given))
+    results = run_each(args, lambda run: run.judged(args.rules, given, args.group_by))
     limit = args.limit if args.json or args.limit is not None else _SHOWN
     shown = {
-        name: facts if isinstance(facts, Failure) else _shown(facts, args.group_by, limit)
-        for name, facts in results.items()
+        name: facts if isinstance(facts, Failure) else _shown(facts, limit) for name, facts in results.items()
     }
     code = print_each(args, shown, dict, _words)
     least = Severity[args.fail_on.upper()] if args.fail_on else None
@@ -70,13 +69,13 @@ def run(args: argparse.Namespace) -> int:
     return code or (NOT_ACCEPTED if least is not None and _is_broken(results, least) else 0)
 
 
-def _shown(facts: Json, group_by: str | None, limit: int | None) -> Json:
+def _shown(facts: Json, limit: int | None) -> Json:
     """Return what is printed of a run: its first alerts, or its first groups of them."""
-    alerts = facts["alerts"]
-    counted = {name: value for name, value in facts.items() if name != "alerts"} | {"num_alerts": len(alerts)}
-    if group_by is None:
+    alerts, groups = facts["alerts"], facts.get("groups")
+    counted = {name: value for name, value in facts.items() if name not in ("alerts", "groups")}
+    counted["num_alerts"] = len(alerts)
+    if groups is None:
         return {**counted, "alerts": alerts[:limit]}
-    groups = grouped(alerts, group_by)
     return {**counted, "num_groups": len(groups), "groups": groups[:limit]}
 
 

@@ -22,13 +22,15 @@ from tb_debugger_plugin.analysis.alerts import pages
 from tb_debugger_plugin.analysis.alerts.alert_rules import LISTED
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
 from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
+from tb_debugger_plugin.analysis.alerts.groups import judged_groups
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
 from tb_debugger_plugin.analysis.beside import read_note
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
-from tb_debugger_plugin.analysis.curves.curve import Curve, Wanted, curve
+from tb_debugger_plugin.analysis.curves.curve import Curve, Wanted, curve, subject_named
+from tb_debugger_plugin.analysis.curves.exponents import ExponentMap, exponent_map
 from tb_debugger_plugin.analysis.curves.flow import GradientFlow, gradient_flow
 from tb_debugger_plugin.analysis.graph.graphs import op_info
 from tb_debugger_plugin.analysis.lists.filters import RowOrder
@@ -461,6 +463,39 @@ class Run:
         places = {"of": of, "function": function, "graph_id": graph_id}
         return self._ask(curve, tensor, Wanted(number, most), **places)
 
+    def exponents(
+        self,
+        tensor: str,
+        *,
+        of: str | None = None,
+        function: str | None = None,
+        graph_id: str | None = None,
+        most: int | None = None,
+    ) -> ExponentMap:
+        """Return a histogram of the magnitudes of a tensor over its occurrences, by powers of two.
+
+        Use::
+
+            run.exponents("dense/kernel", of="gradient").columns["zero"]
+
+        Args:
+          tensor: The name of a tensor, a position or the name of a variable, as for :meth:`curve`.
+          of: What of a variable: ``"value"``, ``"gradient"`` or ``"update"``.
+          function: The name of its graph, or a regular expression; without it, all graphs are looked through.
+          graph_id: The id of its graph, instead.
+          most: How many columns there are at most; None (the default) = 300.
+
+        Raises:
+          NotFoundError: There is no such tensor and no such variable. It is a ``LookupError``.
+          UsageError: The name has no slot, and the op has several outputs. It is a ``ValueError``.
+        """
+        places = {"of": of, "function": function, "graph_id": graph_id}
+
+        def ask(snapshot: Snapshot) -> ExponentMap:
+            return exponent_map(subject_named(snapshot, tensor, **places), Wanted(most=most))
+
+        return self._ask(ask)
+
     def gradient_flow(self, *, most: int = 100) -> GradientFlow:
         """Return gradients, weights and updates of each variable over the steps of the training.
 
@@ -600,7 +635,9 @@ class Run:
         settings = make_settings([(rules[0], name, value) for name, value in parameters.items()], rules, own)
         return self._ask(found_alerts, self, settings)
 
-    def judged(self, rules: Sequence[str] | None, files: Sequence[Path] = ()) -> Json:
+    def judged(
+        self, rules: Sequence[str] | None, files: Sequence[Path] = (), group_by: str | None = None
+    ) -> Json:
         """Evaluate rules as ``tbdbg alerts`` does.
 
         Use::
@@ -610,11 +647,15 @@ class Run:
         Args:
           rules: Such as ``"LargeGradientAlert:limit=10"``; None for the recommended ones.
           files: Files with more rules.
+          group_by: What the alerts of a group have in common, such as ``"cause"``; None for no groups.
 
         Returns:
-          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them.
+          ``processes``, ``rules`` with their counts, and ``alerts`` as the route ``alerts/found`` gives them;
+          with ``group_by`` also ``groups`` of them.
         """
         settings = settings_of_texts(rules, own_files(self._loader.run, files))
+        if group_by is not None:
+            return self._ask(judged_groups, settings, group_by)
         return self._ask(pages.judged_json, settings)
 
     def alert_counts(self) -> dict[str, int]:

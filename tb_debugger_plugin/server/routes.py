@@ -23,7 +23,16 @@ from tb_debugger_plugin.analysis.calls import steps
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.histories import histories
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
-from tb_debugger_plugin.analysis.curves.curve import OF_VARIABLE, Curve, Wanted, curve, curve_at
+from tb_debugger_plugin.analysis.curves.curve import (
+    OF_VARIABLE,
+    Subject,
+    Wanted,
+    curve_of,
+    subject_at,
+    subject_named,
+)
+from tb_debugger_plugin.analysis.curves.exponents import COLUMNS as EXPONENT_COLUMNS
+from tb_debugger_plugin.analysis.curves.exponents import exponent_map
 from tb_debugger_plugin.analysis.curves.extremes import ExtremesJson, extremes
 from tb_debugger_plugin.analysis.curves.flow import gradient_flow
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, overview, search, source_ops
@@ -35,7 +44,7 @@ from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.lists.timeline import AXES, TimelineJson, timeline
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.analysis.origins.origins import dated_origins
+from tb_debugger_plugin.analysis.origins.origins import origins_with_births
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import Range, RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
@@ -61,11 +70,12 @@ _MAX_GROUPS: Final = 10_000
 #: Bytes of a file that are sent at once.
 _CHUNK: Final = 1_000_000
 _LISTS: Final = ("executions", "graph_executions")
-#: Points of a curve, and columns of a table of gradients.
+#: Points of a curve, columns of a table of gradients, and those of a map of exponents.
 _POINTS: Final = 1000
 _MAX_POINTS: Final = 10_000
 _FLOW_COLUMNS: Final = 100
 _MAX_FLOW_COLUMNS: Final = 500
+_MAX_EXPONENT_COLUMNS: Final = 2000
 
 
 def _of_run(route: Callable[[Snapshot, Query], Answer]) -> Route:
@@ -164,8 +174,8 @@ class OriginsJson(TypedDict):
 
 
 def _origins(snapshot: Snapshot, query: Query) -> OriginsJson:
-    found = dated_origins(snapshot)
-    return {"generation": found.generation, "origins": found.value}
+    found = origins_with_births(snapshot)
+    return {"generation": found.generation, "origins": found.value.origins}
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:
@@ -397,30 +407,37 @@ def _find(snapshot: Snapshot, query: Query) -> Answer:
 
 
 def _curve(snapshot: Snapshot, query: Query) -> Columnar:
-    begin, end = query.optional_integer("begin"), query.optional_integer("end")
-    wanted = Wanted(
-        query.optional_text("number") or None,
-        query.bounded("most", 1, _MAX_POINTS, _POINTS),
-        *(0 if begin is None else begin, -1 if end is None else end),
+    wanted = replace(
+        _span_of(query, query.bounded("most", 1, _MAX_POINTS, _POINTS)),
+        number=query.optional_text("number") or None,
     )
-    found = _curve_of(snapshot, query, wanted)
+    found = curve_of(_subject_of(snapshot, query), wanted)
     return Columnar({"generation": snapshot.generation, **found.to_json()}, found.columns)
 
 
-def _curve_of(snapshot: Snapshot, query: Query, wanted: Wanted) -> Curve:
+def _exponents(snapshot: Snapshot, query: Query) -> Columnar:
+    wanted = _span_of(query, query.bounded("most", 1, _MAX_EXPONENT_COLUMNS, EXPONENT_COLUMNS))
+    found = exponent_map(_subject_of(snapshot, query), wanted)
+    return Columnar({"generation": snapshot.generation, **found.to_json()}, found.columns)
+
+
+def _span_of(query: Query, most: int) -> Wanted:
+    begin, end = query.optional_integer("begin"), query.optional_integer("end")
+    return Wanted(most=most, begin=0 if begin is None else begin, end=-1 if end is None else end)
+
+
+def _subject_of(snapshot: Snapshot, query: Query) -> Subject:
     tensor = query.optional_text("tensor")
     if not tensor:
-        return curve_at(
+        return subject_at(
             snapshot,
-            wanted,
             graph_execution=query.optional_position("graph_execution"),
             execution=query.optional_position("execution"),
             slot=query.optional_position("slot") or 0,
         )
-    return curve(
+    return subject_named(
         snapshot,
         tensor,
-        wanted,
         of=query.optional_choice("of", tuple(OF_VARIABLE)),
         function=query.optional_text("function") or None,
         graph_id=query.optional_text("graph_id") or None,
@@ -506,6 +523,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/neighbours": _of_run(_neighbours),
     "/find": _of_run(_find),
     "/curve": _of_run(_curve),
+    "/exponents": _heavy("/exponents", _exponents),
     "/gradient_flow": _heavy("/gradient_flow", _gradient_flow),
     "/values": values.of_value(values.numbers),
     "/values/info": values.of_value(values.info),

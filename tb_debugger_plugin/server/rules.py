@@ -93,8 +93,7 @@ def grouped(snapshot: Snapshot, query: Query) -> Json:
     """Return a range of the groups of what breaks the rules that are asked for and is not meant."""
     settings = settings_of(snapshot, query)
     by = query.choice("by", tuple(groups.GROUPINGS))
-    every = [one for one in pages.by_urgency(findings.verdicts(snapshot, settings)) if one.allowed is None]
-    found = groups.grouped(pages.findings_json(snapshot, every), by)
+    found = groups.alert_groups(snapshot, settings, by)
     page = query.range(len(found), may_end_later=True)
     totals = {name: sum(group[name] for group in found) for name in ("num_alerts", "num_tensors", "count")}
     return {**vars(page), "num_groups": len(found), **totals, "groups": found[page.begin : page.end]}

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.debugger_page import DebuggerPage, quiet_page
-from tests.support.events import values_program
+from tests.support.events import Recording, values_program, vector
 from tests.support.numerics import training
 from tests.support.serving import tensorboard
+from tests.support.twin import summarize
 
 pytestmark = pytest.mark.browser
 
@@ -236,3 +238,87 @@ def test_a_run_without_gradients_says_what_is_missing(browser, address):
     with quiet_page(browser, f"{address}#debugger&p.debugger.run=values") as page:
         page.click("dock-tab-gradients")
         expect(page.part("dock-gradients")).to_contain_text("No number of a gradient")
+
+
+@pytest.fixture(scope="module")
+def exponents_address(tmp_path_factory):
+    """A TensorBoard on a tensor whose magnitudes sink from step to step; step 7 has NaN and +infinity."""
+    folder = tmp_path_factory.mktemp("exponents")
+    recording = Recording(folder / "logdir" / "run", mode=TensorDebugMode.EXPONENTS)
+    recording.graph("g1", "step")
+    recording.op("g1", "sinking", "Mul", ids=[1])
+    for step in range(STEPS):
+        array = np.float32([2.0**-step, -(2.0 ** -(4 * step)), 0, 1])
+        if step == BAD[0]:
+            array[:2] = np.nan, np.inf
+        recording.trace("g1", "sinking", vector(summarize(array, 1, TensorDebugMode.EXPONENTS, -1)))
+        recording.execution("__inference_step_7", graph_id="g1")
+    recording.close()
+    with tensorboard(folder / "logdir", folder / "tensorboard.txt") as address:
+        yield address
+
+
+def magnitudes(page: DebuggerPage):
+    """The heat map of the tensor in focus."""
+    page.frame.locator("body").press("v")
+    drawn(page)
+    page.part("curve-number-choice").select_option(label="histogram of magnitudes")
+    return drawn(page, "exponents-map")
+
+
+@pytest.fixture
+def sinking(browser, exponents_address):
+    """The heat map, at the third step."""
+    link = f"{exponents_address}#debugger&p.debugger.run=run&p.debugger.trace=2&p.debugger.subject=op"
+    with quiet_page(browser, link) as page:
+        yield page, magnitudes(page)
+
+
+def test_the_keyboard_moves_over_the_magnitudes_and_chooses_a_computation(sinking):
+    page, chart = sinking
+    words = page.part("exponents-words")
+    chart.focus()
+    chart.press("Home")
+    chart.press("ArrowUp")
+    expect(words).to_have_text("occurrence 1 · NaN · 0 of 4 elements, 0 %")
+    for _ in range(BAD[0]):
+        chart.press("ArrowRight")
+    expect(words).to_have_text("occurrence 8 · NaN · 1 of 4 elements, 25 %")
+    chart.press("ArrowDown")
+    expect(words).to_have_text("occurrence 8 · +∞ · 1 of 4 elements, 25 %")
+    chart.press("Enter")
+    expect(page.part("value-occurrence")).to_have_text(f"{BAD[0] + 1} of {STEPS}")
+    assert f"p.debugger.trace={BAD[0]}&" in f"{page.page.url}&"
+    chart.press("End")
+    for _ in range(40):
+        chart.press("ArrowDown")
+    expect(words).to_have_text(f"occurrence {STEPS} · 0 · 2 of 4 elements, 50 %")
+    assert "focusable" not in " ".join(one for one in page.serious_violations() if "exponents" in one)
+
+
+def test_a_click_on_a_column_of_magnitudes_brings_its_computation_into_focus(sinking):
+    page, chart = sinking
+    box = chart.bounding_box()
+    place = {"x": box["width"] - 10, "y": 30}
+    chart.hover(position=place)
+    expect(page.part("exponents-words")).to_have_text(re.compile(rf"^occurrence {STEPS} · .* of 4 elements"))
+    chart.click(position=place)
+    expect(page.part("value-occurrence")).to_have_text(f"{STEPS} of {STEPS}")
+
+
+def test_magnitudes_are_said_in_words_and_zoomed_by_keys(sinking):
+    page, chart = sinking
+    expect(chart).to_have_attribute("aria-label", re.compile("NaN or infinity first at occurrence 8"))
+    rows = [row.inner_text().split("\t") for row in page.part("exponents-table").locator("tbody tr").all()]
+    assert rows[0] == ["first", "occurrence 1", "2⁰ to 2⁸ (75 %)", "25 %", "0 %", "0 %", "0 %"]
+    assert [row[:2] for row in rows[1:]] == [["here", "occurrence 3"], ["last", f"occurrence {STEPS}"]]
+    chart.press("+")
+    expect(page.part("curve-all")).to_have_text("1–20 ×")
+    chart.press("0")
+    expect(page.part("curve-all")).to_have_count(0)
+    page.part("curve-number-choice").select_option(label="largest magnitude")
+    drawn(page)
+
+
+def test_a_recording_without_exponents_offers_no_histogram(page):
+    assert "histogram of magnitudes" not in page.part("curve-number-choice").inner_text()

@@ -98,3 +98,20 @@ def test_a_run_whose_bad_values_are_all_expected_is_not_blamed(browser, address)
         expect(box).to_contain_text("It is meant.")
         expect(page.part("first-bad")).to_have_count(0)
         assert page.serious_violations() == []
+
+
+def test_the_alerts_of_one_origin_are_one_group_and_lead_to_it(browser, address):
+    with quiet_page(browser, address) as page:
+        page.await_first_cause()
+        expect(page.part("group-totals")).to_have_text("1 cause, 4 tensors, 8 computations")
+        page.part("alert-groups").locator("summary").click()
+        groups = page.part("alert-groups").get_by_role("listitem")
+        expect(page.part("group-by")).to_have_value("cause")
+        expect(groups).to_have_count(1)
+        expect(groups).to_contain_text("Origin of ∞: Log in loss, train.py:3")
+        expect(groups).to_contain_text("critical · NaN or ∞ · 8 computations · first Log:0")
+        groups.get_by_role("button").click()
+        expect(page.part("graph-structure-op")).to_contain_text("Log")
+        page.click("alert-type-InfNanAlert")
+        expect(page.part("group-totals")).to_have_text("1 cause, 4 tensors, 8 computations")
+        assert page.serious_violations() == []

@@ -93,14 +93,16 @@ def test_what_is_called_meant_is_kept_beside_the_run(page, served):
 
 
 def test_alerts_are_grouped_by_what_the_reader_chooses(page):
+    expect(page.part("group-totals")).to_have_text("1 tensor, 1 computation")
     page.part("alert-groups").locator("summary").click()
     groups = page.part("alert-groups").get_by_role("listitem")
-    expect(page.part("group-totals")).to_contain_text("1 tensor, 1 value")
     expect(groups).to_have_count(1)
+    expect(groups).to_contain_text("in step, train.py:2")
+    expect(groups).to_contain_text("· NaN or ∞ · 1 computation · first Tanh:0")
+    page.part("group-by").select_option(label="layer")
     expect(groups).to_contain_text("out")
     page.part("group-by").select_option(label="op type")
     expect(groups).to_contain_text("Tanh")
-    expect(groups).to_contain_text("NaN or ∞ · 1 value · first Tanh:0")
     assert page.serious_violations() == []
     groups.get_by_role("button").click()
     expect(page.part("graph-structure-op")).to_contain_text("Tanh")

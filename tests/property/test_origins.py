@@ -61,9 +61,13 @@ class Evaluated:
     def has(self, tensor: int, kind: str) -> bool:
         return bool((np.isnan if kind == "nan" else np.isinf)(self.values[tensor]).any())
 
-    def needed(self) -> set[int]:
-        """The tensors that the result is made from."""
-        found, waiting = set(), [len(self.values) - 1]
+    def is_made_of(self, tensor: int, other: int) -> bool:
+        """Whether a tensor is another one, or was made of it."""
+        return other in self.needed(tensor)
+
+    def needed(self, tensor: int | None = None) -> set[int]:
+        """The tensors that a tensor, or else the result, is made from, with itself."""
+        found, waiting = set(), [len(self.values) - 1 if tensor is None else tensor]
         while waiting:
             tensor = waiting.pop()
             if tensor not in found:

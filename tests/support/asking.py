@@ -124,6 +124,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/neighbours": lambda facts: {"graph_id": facts.graph_id, "op_name": facts.op_name, "hops": 9},
     "/find": lambda facts: {"text": "l"},
     "/curve": lambda facts: {"tensor": facts.op_name, "number": "nan", "most": 3},
+    "/exponents": lambda facts: {"tensor": facts.op_name, "most": 3},
     "/gradient_flow": lambda facts: {"most": 2},
     "/values": lambda facts: {"graph_execution": facts.trace},
     "/values/info": lambda facts: {"graph_execution": facts.trace},
@@ -138,7 +139,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
 #: The status of routes where there are no elements, no program, no description of the op, or no alert.
 _OF_NOTHING: Final = {
     **dict.fromkeys(("/values", "/values/text", "/values/summary", "/values/npy"), 404),
-    **dict.fromkeys(("/live/tensors", "/live/paused", "/compare/histories", "/curve"), 404),
+    **dict.fromkeys(("/live/tensors", "/live/paused", "/compare/histories", "/curve", "/exponents"), 404),
     "/alerts/explained": 400,
 }
 #: More queries for some of the routes.
@@ -176,6 +177,7 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/find", lambda facts: {"text": "l", "kinds": "files,lines"}),
     ("/curve", lambda facts: {"graph_execution": facts.trace, "number": "[...]", "most": 2}),
     ("/curve", lambda facts: {"execution": facts.execution, "begin": 0}),
+    ("/exponents", lambda facts: {"execution": facts.execution, "begin": 0, "end": 1}),
     ("/values", lambda facts: {"execution": facts.execution, "rows": 3, "columns": 2}),
     ("/values/info", lambda facts: {"execution": facts.execution}),
     ("/values/history", lambda facts: {"execution": facts.execution, "slicing": "..."}),

@@ -5,6 +5,8 @@ import type { Client } from "./fetch";
 import {
   type Curve as CurveHeader,
   curve,
+  type ExponentMap as ExponentHeader,
+  exponentMap,
   type GradientFlow as FlowHeader,
   gradientFlow,
 } from "./generated/answers";
@@ -21,6 +23,11 @@ export type CurveSource =
 
 /** A row for each point. */
 export interface Curve extends CurveHeader {
+  readonly columns: ReadonlyMap<string, Column>;
+}
+
+/** A row for each column of the map. */
+export interface ExponentMap extends ExponentHeader {
   readonly columns: ReadonlyMap<string, Column>;
 }
 
@@ -45,12 +52,19 @@ export function curveRoutes(client: Client) {
       wanted: CurveWanted,
       signal?: AbortSignal,
     ): Promise<Curve> => {
-      const params =
-        source.kind === "variable" ? { run, tensor: source.name, of: source.of } : refParams(run, source);
-      const { header, columns } = decodeBlocks(
-        await client.bytes("curve", { ...params, ...wanted }, signal),
-        curve,
-      );
+      const body = await client.bytes("curve", { ...sourceParams(run, source), ...wanted }, signal);
+      const { header, columns } = decodeBlocks(body, curve);
+      return { ...header, columns };
+    },
+    /** The histogram of magnitudes over the occurrences. */
+    exponents: async (
+      run: ids.RunName,
+      source: CurveSource,
+      wanted: Omit<CurveWanted, "number">,
+      signal?: AbortSignal,
+    ): Promise<ExponentMap> => {
+      const body = await client.bytes("exponents", { ...sourceParams(run, source), ...wanted }, signal);
+      const { header, columns } = decodeBlocks(body, exponentMap);
       return { ...header, columns };
     },
     gradientFlow: async (run: ids.RunName, most: number, signal?: AbortSignal): Promise<GradientFlow> => {
@@ -59,4 +73,8 @@ export function curveRoutes(client: Client) {
       return { ...header, columns };
     },
   };
+}
+
+function sourceParams(run: ids.RunName, source: CurveSource) {
+  return source.kind === "variable" ? { run, tensor: source.name, of: source.of } : refParams(run, source);
 }

@@ -9,6 +9,7 @@ const SHOWN = 200;
 
 /** What the alerts of a group have in common, and how the page says it. */
 export const GROUPINGS = {
+  cause: "cause",
   layer: "layer",
   variable: "variable",
   line: "line",
@@ -33,11 +34,11 @@ export function ruleRoutes(client: Client) {
       (await client.json("alerts/rules", { run, ...query }, answers.rules, signal)).rules,
     findings: (run: ids.RunName, query: Record<string, string>, signal?: AbortSignal) =>
       client.json("alerts/found", { run, ...query, end: SHOWN }, answers.findings, signal),
-    /** What breaks the recommended rules, by what it has in common. */
-    alertGroups: (run: ids.RunName, by: Grouping, signal?: AbortSignal) =>
+    /** What breaks a rule, or the recommended rules, by what it has in common. */
+    alertGroups: (run: ids.RunName, by: Grouping, rule: string | undefined, signal?: AbortSignal) =>
       client.json(
         "alerts/groups",
-        { run, rules: "recommended", by, end: SHOWN },
+        { run, rules: rule ?? "recommended", by, end: SHOWN },
         answers.alertGroups,
         signal,
       ),

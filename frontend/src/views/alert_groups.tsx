@@ -1,4 +1,4 @@
-/** What breaks the alert rules, by layer, variable, line, op type, function, process or rule. */
+/** What breaks the alert rules, by cause, layer, variable, line, op type, function, process or rule. */
 import type { AlertGroup } from "../api/answers";
 import { GROUPINGS } from "../api/rules";
 import { shown } from "../base/loaded";
@@ -13,40 +13,40 @@ type Uses = "alertGroups" | "origins" | "focusFinding";
 export function AlertGroups({ store }: With<Uses>) {
   const { isOpen, setOpen, by, setBy } = store.alertGroups;
   return (
-    <details
-      class="rules alert-groups"
-      data-testid="alert-groups"
-      open={isOpen.value}
-      onToggle={(event) => setOpen(event.currentTarget.open)}
-    >
-      <summary>Alerts by layer, line, variable …</summary>
-      {isOpen.value && (
-        <>
-          <div class="wrap ends">
-            <Totals store={store} />
+    <>
+      <Totals store={store} />
+      <details
+        class="rules alert-groups"
+        data-testid="alert-groups"
+        open={isOpen.value}
+        onToggle={(event) => setOpen(event.currentTarget.open)}
+      >
+        <summary>Alerts by cause, layer, line …</summary>
+        {isOpen.value && (
+          <>
             <label class="line">
               by
               <Choice options={optionsOf(GROUPINGS)} value={by.value} choose={setBy} testId="group-by" />
             </label>
-          </div>
-          <GroupList store={store} />
-        </>
-      )}
-    </details>
+            <GroupList store={store} />
+          </>
+        )}
+      </details>
+    </>
   );
 }
 
-/** How much the alerts are about: "1 cause, 131 tensors, 654,035 values". */
+/** How much the alerts are about: "1 cause, 131 tensors, 654,035 computations". */
 function Totals({ store }: With<Uses>) {
   const found = shown(store.alertGroups.groups.value);
-  if (found === undefined) return <span />;
+  if (found === undefined || found.num_alerts === 0) return null;
   const { shown: origin, others } = store.origins.value;
   const causes = others.length + (origin === undefined || origin.category === "expected" ? 0 : 1);
-  const parts = [counted(found.num_tensors, "tensor"), counted(found.count, "value")];
+  const parts = [counted(found.num_tensors, "tensor"), counted(found.count, "computation")];
   return (
-    <span data-testid="group-totals">
+    <p class="dim alert-totals" data-testid="group-totals">
       {[...(causes > 0 ? [counted(causes, "cause")] : []), ...parts].join(", ")}
-    </span>
+    </p>
   );
 }
 
@@ -55,7 +55,7 @@ function GroupList({ store }: With<Uses>) {
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   const found = shown(loaded);
   if (found === undefined) return <Hint>Loading …</Hint>;
-  if (found.groups.length === 0) return <Hint>No recommended rule is broken.</Hint>;
+  if (found.groups.length === 0) return <Hint>No rule that is asked is broken.</Hint>;
   const left = found.num_groups - found.groups.length;
   return (
     <ul class="alert-group-list" aria-busy={loaded?.kind === "loading"}>
@@ -85,7 +85,12 @@ function GroupItem({ store, group }: With<Uses, { group: AlertGroup }>) {
           <b class={group.severity === "critical" ? "badge" : "badge badge-warning"}>{grouped(tensors)}</b>
         </span>
         <span class="dim ellipsis">
-          {[group.alert_types.map(wordsOf).join(", "), counted(count, "value"), `first ${name}`].join(" · ")}
+          {[
+            group.severity,
+            group.alert_types.map(wordsOf).join(", "),
+            counted(count, "computation"),
+            `first ${name}`,
+          ].join(" · ")}
         </span>
       </Button>
     </li>

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from tb_debugger_plugin.analysis.values.occurrences import Occurrences, of_sites
 from tb_debugger_plugin.analysis.values.recorded_value import find_value
 from tb_debugger_plugin.analysis.values.slicing import parse
 from tb_debugger_plugin.errors import BadQueryError, NotFoundError, UsageError
+from tb_debugger_plugin.events.modes import EXPONENTS
 from tb_debugger_plugin.events.numbers import Floats, Integers
 from tb_debugger_plugin.expressions.names import TensorName, only_slot, parse_tensor_name, suggestion
 from tb_debugger_plugin.index.tensors import BAD
@@ -56,6 +57,8 @@ OF_VARIABLE: Final[Mapping[str, Role]] = {
     "update": Role.UPDATE,
 }
 _COLUMNS: Final = ("occurrence", "index", "wall_time", "step", "count", "bad", "low", "high", "mean")
+#: On record if exponents are.
+_EXPONENT: Final = EXPONENTS[0]
 #: How many occurrences of each kind are looked at to know which numbers are on record.
 _SAMPLES: Final = 4
 
@@ -81,6 +84,18 @@ class CurveTensor(JsonObject):
     variable: str | None
 
 
+class Subject(NamedTuple):
+    """A tensor whose numbers over time are asked for.
+
+    Attributes:
+      occurrences: Each time that it was computed.
+      described: What it is.
+    """
+
+    occurrences: Occurrences
+    described: CurveTensor
+
+
 @dataclass(frozen=True)
 class Curve(JsonObject):
     """A number of a tensor over its occurrences.
@@ -100,6 +115,7 @@ class Curve(JsonObject):
       is_reduced: Whether a point stands for several occurrences.
       is_sampled: Whether ``low``, ``high`` and ``mean`` are those of the occurrence ``index`` alone: the
         elements of a stretch are not all read.
+      has_exponents: Whether the magnitudes of its elements are counted by powers of two.
       columns: One row for each point: ``occurrence`` (of the point: the first bad one of its stretch, or else
         the one with the highest number), ``index`` (its position in the list of executions or of graph
         executions), ``wall_time``, ``step`` (of the program), ``count`` (of the occurrences in the stretch),
@@ -116,9 +132,10 @@ class Curve(JsonObject):
     end: int
     is_reduced: bool
     is_sampled: bool
+    has_exponents: bool
     columns: Columns
 
-    MEMBERS = "tensor number numbers total num_bad begin end is_reduced is_sampled"
+    MEMBERS = "tensor number numbers total num_bad begin end is_reduced is_sampled has_exponents"
 
     def __len__(self) -> int:
         """Return the number of points."""
@@ -186,10 +203,18 @@ def curve_at(
     Raises:
       QueryError: There is no such value, number or range.
     """
+    found = subject_at(snapshot, graph_execution=graph_execution, execution=execution, slot=slot)
+    return curve_of(found, wanted)
+
+
+def subject_at(
+    snapshot: Snapshot, *, graph_execution: int | None = None, execution: int | None = None, slot: int = 0
+) -> Subject:
+    """Return the tensor that a value is one of; arguments and errors are those of `find_value`."""
     value = find_value(snapshot, graph_execution=graph_execution, execution=execution, slot=slot)
     occurrences = of_value(value)
     if occurrences.sites:
-        return _drawn(occurrences, _described(snapshot, occurrences.sites), wanted)
+        return Subject(occurrences, _described(snapshot, occurrences.sites))
     graph = snapshot.catalog.graphs[value.graph] if value.graph >= 0 else None
     described = CurveTensor(
         name=value.name,
@@ -199,7 +224,7 @@ def curve_at(
         layer=None,
         variable=None,
     )
-    return _drawn(occurrences, described, wanted)
+    return Subject(occurrences, described)
 
 
 def curve(
@@ -224,14 +249,26 @@ def curve(
     Raises:
       QueryError: There is no such tensor, number or range.
     """
+    return curve_of(subject_named(snapshot, tensor, of=of, function=function, graph_id=graph_id), wanted)
+
+
+def subject_named(
+    snapshot: Snapshot,
+    tensor: str,
+    *,
+    of: str | None = None,
+    function: str | None = None,
+    graph_id: str | None = None,
+) -> Subject:
+    """Return a tensor, or a tensor of a variable, by its name; arguments and errors are those of `curve`."""
     name = parse_tensor_name(tensor)
     if name.slicing:
         raise UsageError(f"{tensor} has a slice: the element of a curve is its number, such as '[0, 1]'.")
     if name.is_position:
         place = {"graph_execution": name.graph_execution, "execution": name.execution}
-        return curve_at(snapshot, wanted, **place, slot=name.slot or 0)
+        return subject_at(snapshot, **place, slot=name.slot or 0)
     sites = _sites(snapshot, name, of, function, graph_id)
-    return _drawn(of_sites(snapshot, sites), _described(snapshot, sites), wanted)
+    return Subject(of_sites(snapshot, sites), _described(snapshot, sites))
 
 
 def _sites(
@@ -267,13 +304,22 @@ def _described(snapshot: Snapshot, sites: Sequence[Site]) -> CurveTensor:
     return CurveTensor(f"{op.name}:{first.slot}", op.type, graph.graph_id, graph.name, op.layer, variable)
 
 
-def _drawn(occurrences: Occurrences, tensor: CurveTensor, wanted: Wanted) -> Curve:
-    number = wanted.number
+def curve_of(subject: Subject, wanted: Wanted) -> Curve:
+    """Return the curve of a tensor.
+
+    Args:
+      subject: The tensor.
+      wanted: What the curve shows.
+
+    Raises:
+      QueryError: There is no such number or range.
+    """
+    (occurrences, tensor), number = subject, wanted.number
     is_element = number is not None and number.startswith("[")
     if number is not None and not is_element and number not in NUMBERS:
         raise BadQueryError(f"number must be an element such as [0, 1], or {' or '.join(NUMBERS)}.")
     every = occurrences.columns({} if number is None or is_element else {"number": NUMBERS[number]})
-    known = _on_record(occurrences, every)
+    known, has_exponents = _on_record(occurrences, every)
     if number is None:
         number = next((name for name in known if name in NUMBERS), next(iter(NUMBERS)))
         every = occurrences.columns({"number": NUMBERS[number]})
@@ -288,20 +334,25 @@ def _drawn(occurrences: Occurrences, tensor: CurveTensor, wanted: Wanted) -> Cur
         rows["number"] = occurrences.elements(rows, parse(number), read)
     return Curve(
         *(tensor, number, known, total, int(np.count_nonzero(every["health"] == BAD))),
-        *(span.begin, span.end, stretches.is_reduced, is_sampled),
+        *(span.begin, span.end, stretches.is_reduced, is_sampled, has_exponents),
         stretches.points(rows, span.begin),
     )
 
 
-def _on_record(occurrences: Occurrences, every: Columns) -> list[str]:
-    """Return the numbers that are on record, judged by a few occurrences, with and without kept elements."""
+def _on_record(occurrences: Occurrences, every: Columns) -> tuple[list[str], bool]:
+    """Return the numbers that are on record, and whether exponents are.
+
+    They are judged by a few occurrences, with and without kept elements.
+    """
     kept = every["is_kept"] != 0
     some = np.unique(np.concatenate([_spread(np.flatnonzero(kept)), _spread(np.flatnonzero(~kept))]))
     if not len(some):
-        return []
-    rows = occurrences.at(every["index"][some].astype(np.int64).tolist(), NUMBERS)
+        return [], False
+    wanted = {**NUMBERS, _EXPONENT: _EXPONENT}
+    rows = occurrences.at(every["index"][some].astype(np.int64).tolist(), wanted)
     known = [name for name in NUMBERS if np.isfinite(rows[name]).any()]
-    return [*known, *(["element"] if kept.any() else [])]
+    has_exponents = bool(np.isfinite(rows[_EXPONENT]).any())
+    return [*known, *(["element"] if kept.any() else [])], has_exponents
 
 
 def _spread(rows: Integers) -> Integers:

@@ -23,6 +23,13 @@ RANKS: Final[dict[Category, int]] = {
     "swallowed": 2,
     "expected": 3,
 }
+_LABELS: Final[dict[Category, str]] = {
+    "origin": "Origin of",
+    "came_in": "Came in:",
+    "propagated": "Bad before the record begins:",
+    "swallowed": "Swallowed:",
+    "expected": "Expected:",
+}
 
 
 @dataclass(frozen=True)
@@ -141,3 +148,15 @@ class Origin(JsonObject):
     chain: list[Link]
     explanation: str
     phrases: OriginPhrases
+
+    @property
+    def label(self) -> str:
+        """Category and kind, such as "Origin of NaN:"."""
+        kind = {"nan": "NaN", "inf": "∞"}[self.kind] if self.kind_is_certain else "NaN or ∞"
+        words = _LABELS[self.category]
+        return f"{words} {kind}." if words.endswith(":") else f"{words} {kind}:"
+
+    @property
+    def title(self) -> str:
+        """The label and the headline, such as "Origin of NaN: Log in loss, train.py:68"."""
+        return f"{self.label} {self.headline}"

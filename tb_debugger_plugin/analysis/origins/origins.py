@@ -9,6 +9,8 @@ Invariant: the work does not grow with the number of bad values, only with those
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from tb_debugger_plugin.analysis.graph import op_kinds
@@ -33,6 +35,28 @@ _MAX_EXPECTED: Final = 16
 _MAX_TAKERS: Final = 64
 
 
+#: What a birth is of, and its kind; or what brought it in, and what it came in by.
+BirthKey = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The origins of a run, and what was born in each.
+
+    Attributes:
+      origins: The most important first.
+      births: The position of the origin by the key of a birth; without the kind, or without what it came in
+        by, that of the first one of all.
+    """
+
+    origins: list[Origin]
+    births: Mapping[BirthKey, int]
+
+    def position(self, *keys: BirthKey) -> int | None:
+        """Return the position of the origin of the first key that is known; None when none is."""
+        return next((self.births[key] for key in keys if key in self.births), None)
+
+
 def origins(snapshot: Snapshot) -> list[Origin]:
     """Return where the bad values of a run come from.
 
@@ -42,7 +66,7 @@ def origins(snapshot: Snapshot) -> list[Origin]:
     Returns:
       What is to be mended first; what is expected comes last.
     """
-    return dated_origins(snapshot).value
+    return origins_with_births(snapshot).value.origins
 
 
 def wrong_origins(snapshot: Snapshot) -> list[Origin]:
@@ -50,8 +74,8 @@ def wrong_origins(snapshot: Snapshot) -> list[Origin]:
     return [origin for origin in origins(snapshot) if origin.category != "expected"]
 
 
-def dated_origins(snapshot: Snapshot) -> Lasting[list[Origin]]:
-    """Return the same with the commit that it is true of."""
+def origins_with_births(snapshot: Snapshot) -> Lasting[Answer]:
+    """Return the same with what was born in each, and with the commit that it is true of."""
     return lasting(snapshot, _NAME, lambda: _find(snapshot))
 
 
@@ -60,14 +84,33 @@ def origins_generation(snapshot: Snapshot) -> int:
     return lasting_generation(snapshot, _NAME)
 
 
-def _find(snapshot: Snapshot) -> list[Origin]:
+def _find(snapshot: Snapshot) -> Answer:
     feeds = Feeds(snapshot)
     sinks = Sinks(feeds)
     if not sinks.firsts and not sinks.eager_seeds():
-        return []
+        return Answer([], {})
     search = _Search(feeds, sinks)
     telling = Telling(feeds, Lines(feeds))
-    return [telling.origin(found) for found in Ranking(feeds, search.run()).ranked()]
+    ranked = Ranking(feeds, search.run()).ranked()
+    births: dict[BirthKey, int] = {}
+    for position, found in enumerate(ranked):
+        for key in _keys(feeds, found):
+            births.setdefault(key, position)
+    return Answer([telling.origin(found) for found in ranked], births)
+
+
+def _keys(feeds: Feeds, found: Found) -> list[BirthKey]:
+    birth = found.birth
+    key = _key(feeds, birth)
+    return [key, key[:-1], *((op.number, birth.kind) for op in found.same)]
+
+
+def _key(feeds: Feeds, birth: Birth) -> BirthKey:
+    value = birth.value
+    if value.outside:
+        entry = birth.entry
+        return (value.outside, None if entry == value else feeds.what(entry))
+    return (*feeds.what(value), birth.kind)
 
 
 class _Search:
@@ -83,7 +126,7 @@ class _Search:
         self._sinks = sinks
         self._births = Births(feeds)
         self._takers = Takers(feeds)
-        self._found: dict[tuple[object, ...], Found] = {}
+        self._found: dict[BirthKey, Found] = {}
         #: Values of walks that led to what is wrong.
         self._explained: set[Node] = set()
 
@@ -103,11 +146,12 @@ class _Search:
 
     def _without_repetitions(self) -> list[Found]:
         """Return the findings, without what is expected of an op that is one for other bad values."""
-        wrong = {self._what(one.birth.value) for one in self._found.values() if one.category != "expected"}
+        what = self._feeds.what
+        wrong = {what(one.birth.value) for one in self._found.values() if one.category != "expected"}
         return [
             one
             for one in self._found.values()
-            if one.takings or one.category != "expected" or self._what(one.birth.value) not in wrong
+            if one.takings or one.category != "expected" or what(one.birth.value) not in wrong
         ]
 
     def _follow(self, sink: BadSink) -> None:
@@ -164,27 +208,13 @@ class _Search:
         return op_kinds.is_assignment(self._feeds.op_type(birth.entry))
 
     def _add(self, found: Found) -> None:
-        key = self._key(found.birth)
+        key = _key(self._feeds, found.birth)
         known = self._found.get(key)
         if known is None or RANKS[found.category] < RANKS[known.category]:
             self._found[key] = found
         elif found.category == known.category:
             takings = dict.fromkeys((*known.takings, *found.takings))
             self._found[key] = known._replace(takings=tuple(takings))
-
-    def _key(self, birth: Birth) -> tuple[object, ...]:
-        value = birth.value
-        if value.outside:
-            entry = birth.entry
-            return (value.outside, None if entry == value else self._what(entry))
-        return (self._what(value), birth.kind)
-
-    def _what(self, value: ValueRef) -> tuple[object, ...]:
-        if value.execution >= 0:
-            execution = self._feeds.eager.execution(value.execution)
-            return (execution.op_type, execution.stack)
-        op = self._feeds.op_of(value)
-        return (value.outside,) if op is None else (op.number,)
 
     def _add_unexplained(self) -> None:
         """Add the births of bad values that reach nothing that matters, or only what is meant."""
@@ -196,7 +226,7 @@ class _Search:
             is_hidden = kind == "inf" and not self._is_seen(value, kind) and self._is_hidden(value)
             for birth in self._births.of(value, kind):
                 found = self._unexplained(birth, takings, is_hidden=is_hidden)
-                if found.category == "expected" and self._key(birth) not in self._found:
+                if found.category == "expected" and _key(self._feeds, birth) not in self._found:
                     left -= 1
                 if found.category != "expected" or left >= 0:
                     self._add(found)

@@ -8,6 +8,7 @@ process, and makers are mostly near.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -207,6 +208,14 @@ class Record:
             return self.eager.execution(value.execution).op_type
         op = self.op_of(value)
         return value.outside if op is None else op.type or op.name
+
+    def what(self, value: ValueRef) -> tuple[Hashable, ...]:
+        """Return what is the same of all values of an op, or of an eager op on one line."""
+        if value.execution >= 0:
+            execution = self.eager.execution(value.execution)
+            return (execution.op_type, execution.stack)
+        op = self.op_of(value)
+        return (value.outside,) if op is None else (op.number,)
 
     def brings_in(self, value: ValueRef) -> str | None:
         """Return the words for what the op of a value brings in; None when it computes its outputs."""

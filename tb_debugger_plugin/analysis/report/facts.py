@@ -131,13 +131,6 @@ def _histories(snapshot: Snapshot, chain: list[Link]) -> list[Curve]:
     return list(found.values())
 
 
-_LABELS: Final = {
-    "origin": "Origin of",
-    "came_in": "Came in:",
-    "propagated": "Bad before the record begins:",
-    "swallowed": "Swallowed:",
-    "expected": "Expected:",
-}
 _RELATIONS: Final = {
     "input": "from its input",
     "argument": "from the caller's argument",
@@ -158,13 +151,6 @@ class ChainStep(NamedTuple):
     name: str
     how: str
     place: str
-
-
-def label(origin: Origin) -> str:
-    """Category and kind, such as "Origin of NaN:"."""
-    kind = {"nan": "NaN", "inf": "∞"}[origin.kind] if origin.kind_is_certain else "NaN or ∞"
-    words = _LABELS[origin.category]
-    return f"{words} {kind}." if words.endswith(":") else f"{words} {kind}:"
 
 
 def facts_of(report: Report) -> str:

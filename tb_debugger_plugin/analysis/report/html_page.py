@@ -18,7 +18,6 @@ from tb_debugger_plugin.analysis.report.facts import (
     Report,
     chain_of,
     facts_of,
-    label,
     listed,
     numbers_of,
     verdict_of,
@@ -116,7 +115,7 @@ def _card(report: Report) -> str:
     if not report.origins:
         return verdict
     origin = report.origins[0]
-    parts = [f"<p><b>{_text(label(origin))}</b> {_text(origin.headline)}</p>"]
+    parts = [f"<p><b>{_text(origin.label)}</b> {_text(origin.headline)}</p>"]
     parts.append(f"<p>{_text(origin.explanation)}</p>")
     if origin.source is not None and origin.source.text:
         parts.append(f"<pre>{_text(origin.source.text.strip())}</pre>")
@@ -178,7 +177,7 @@ def _others(report: Report) -> str:
     if len(report.origins) < 2:
         return ""
     rows = "".join(
-        f"<tr><td>{_text(label(one))}</td><td>{_text(one.headline)}</td><td>{_text(one.explanation)}</td></tr>"
+        f"<tr><td>{_text(one.label)}</td><td>{_text(one.headline)}</td><td>{_text(one.explanation)}</td></tr>"
         for one in report.origins[1:]
     )
     left = report.num_origins - len(report.origins)

@@ -14,7 +14,6 @@ from tb_debugger_plugin.analysis.report.facts import (
     Report,
     chain_of,
     facts_of,
-    label,
     listed,
     numbers_of,
     verdict_of,
@@ -38,7 +37,7 @@ def markdown(report: Report) -> str:
     parts += [_text(" ".join(verdict_of(report)))] if verdict_of(report) else []
     parts += _origin(report) if report.origins else []
     parts += [_excerpt(excerpt) for excerpt in report.excerpts if excerpt.lines]
-    others = [f"- {_text(label(one))} {_text(one.headline)}" for one in report.origins[1:]]
+    others = [f"- {_text(one.label)} {_text(one.headline)}" for one in report.origins[1:]]
     parts += ["\n".join(others)] if others else []
     alerts = [f"| {_text(title)} | {count:,} |" for title, count in report.alerts]
     parts += ["\n".join(["| alert rule | count |", "| -- | -- |", *alerts])] if alerts else []
@@ -53,7 +52,7 @@ def _note(report: Report) -> list[str]:
 
 def _origin(report: Report) -> list[str]:
     origin = report.origins[0]
-    parts = [f"**{_text(label(origin))}** {_text(origin.headline)}", _text(origin.explanation)]
+    parts = [f"**{_text(origin.label)}** {_text(origin.headline)}", _text(origin.explanation)]
     parts += [_text(words) for words in (origin.advice, origin.missing) if words]
     if origin.example is not None:
         lines = (origin.example.before, origin.example.after)

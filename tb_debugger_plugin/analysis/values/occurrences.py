@@ -20,6 +20,7 @@ from tb_debugger_plugin.analysis.values.slicing import Index, slicing_of
 from tb_debugger_plugin.errors import QueryError
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers, widened
+from tb_debugger_plugin.index.tensors import BAD
 
 
 class _List(NamedTuple):
@@ -50,6 +51,8 @@ _CALLS_LIKE_VALUE: Final = (
     " (SELECT (op_type, CASE WHEN graph < 0 THEN stack END, host) FROM executions WHERE idx = $index)"
 )
 _KEPT: Final = int(TensorDebugMode.FULL_TENSOR)
+#: More than the occurrences of any tensor: numbers minus this come before all others.
+_BEFORE_ALL: Final = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,52 @@ class Occurrences:
                 "count": positions.end - positions.begin,
                 "first": positions.begin,
             }
-        found = self.snapshot.columns(query, parameters)
+        return self._with_steps(self.snapshot.columns(query, parameters))
+
+    def stretches(self, sums: Mapping[str, str], where: str, span: Range, most: int) -> Columns:
+        """Return sums over stretches of the occurrences, of about equal length.
+
+        A stretch is represented by its first bad occurrence, or else by its first.
+
+        Args:
+          sums: SQL aggregates of the columns of a tensor, by the names of the columns that they become.
+          where: SQL that is true of the occurrences that are summed.
+          span: The occurrences that are looked at.
+          most: How many stretches there are at most.
+
+        Returns:
+          A row for each stretch that has any: ``occurrence``, ``index``, ``wall_time`` and ``step`` of the
+          one that represents it, ``count`` and ``bad`` of those that are summed, and the sums.
+        """
+        length = span.end - span.begin
+        row = self.where.row
+        query, parameters = self._query(
+            f"t.*, {row}.wall_time AS ended, {row}.step AS marked, {self.where.place} AS place,"
+            " row_number() OVER (ORDER BY t.idx) - 1 AS n"
+        )
+        first = f"coalesce(min(n) FILTER (health = {BAD}), min(n))"
+        chosen = {"index": "idx::DOUBLE", "wall_time": "ended", "marked": "marked", "place": "place"}
+        found = self.snapshot.columns(
+            f"SELECT {first}::DOUBLE AS occurrence, count(*)::DOUBLE AS count,"
+            f" (count(*) FILTER (health = {BAD}))::DOUBLE AS bad,"
+            # Bad ones come before all others.
+            + "".join(
+                f" arg_min({sql}, CASE WHEN health = {BAD} THEN n - {_BEFORE_ALL} ELSE n END) AS {name},"
+                for name, sql in chosen.items()
+            )
+            + ", ".join(f"({sql})::DOUBLE AS {name}" for name, sql in sums.items())
+            + f" FROM ({query}) t WHERE n >= $begin AND n < $end AND {where}"
+            " GROUP BY ((n - $begin + 1) * $parts - 1) // $length ORDER BY occurrence",
+            {
+                **parameters,
+                **{"begin": span.begin, "end": span.end},
+                **{"parts": min(most, length), "length": max(1, length)},
+            },
+        )
+        return self._with_steps(found)
+
+    def _with_steps(self, found: Columns) -> Columns:
+        """Return columns with the steps of the program in place of what they follow from."""
         hosts, marked = found.pop("place"), found.pop("marked")
         if self.where is _GRAPH_EXECUTIONS:
             hosts = self.snapshot.catalog.site_hosts[hosts] if len(hosts) else hosts

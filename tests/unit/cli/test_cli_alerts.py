@@ -122,6 +122,7 @@ def test_a_limit_holds_in_text_and_json_and_not_for_the_exit_code(logdir, tbdbg)
 @pytest.mark.parametrize(
     "key, groups",
     [
+        ("cause", [("Origin of ∞: Log in loss, train.py:3", "critical", 4, 8)]),
         ("rule", [("InfNanAlert", "critical", 4, 8)]),
         ("line", [("/home/me/train.py:3", "critical", 4, 8)]),
         ("layer", [("no layer", "critical", 4, 8)]),

@@ -5,6 +5,7 @@ import type { Grouping } from "../../api/rules";
 import { type Loaded, sentence, shown } from "../../base/loaded";
 import { queryOf, ruleQuery, type Thresholds, withThreshold } from "../../model/rules";
 import { setter, type Timer } from "../common/activity";
+import type { ListFacts } from "../lists/run_lists";
 import type { RunFacts } from "../run/run";
 import { both, createByKey, type Deps } from "../run/run";
 import type { AlertFacts } from "./verbs";
@@ -122,29 +123,32 @@ async function allow(
 
 export type Rules = ReturnType<typeof createRules>;
 
-/** Alerts by what they have in common. */
+/** Alerts by what they have in common; of one rule if the reader chose it. */
 export function createAlertGroups(
-  deps: Deps<RunFacts & AlertFacts>,
+  deps: Deps<RunFacts & AlertFacts & ListFacts>,
   verdict: ReadonlySignal<Loaded<RunVerdict> | undefined>,
 ) {
   const { api, facts } = deps;
+  const kind = computed(() => shown(verdict.value)?.kind);
   /** What the reader chose; where no value is bad, the groups are what there is to see. */
   const chosen = signal<boolean | undefined>(undefined);
-  const isOpen = computed(() => chosen.value ?? shown(verdict.value)?.kind === "rules");
-  const by = signal<Grouping>("layer");
-  const key = () =>
-    isOpen.value
-      ? both(facts.run.value, `${facts.status.value?.generation ?? ""} ${facts.meant.value}`)
-      : undefined;
+  const isOpen = computed(() => chosen.value ?? kind.value === "rules");
+  const chosenBy = signal<Grouping | undefined>(undefined);
+  const by = computed(() => chosenBy.value ?? (kind.value === "rules" ? "layer" : "cause"));
+  const key = () => {
+    const { generation, num_alerts = 0 } = facts.status.value ?? {};
+    const isWanted = isOpen.value || num_alerts > 0;
+    return isWanted ? both(facts.run.value, `${generation ?? ""} ${facts.meant.value}`) : undefined;
+  };
   return {
-    /** Whether the section is open; a closed one requests nothing. */
+    /** Whether the list of groups is open. The totals are said of each run with alerts. */
     isOpen,
     setOpen: setter(chosen),
     by,
-    setBy: setter(by),
+    setBy: setter(chosenBy),
     groups: createByKey(deps)(
-      () => both(key(), by.value),
-      ([[run], by], abort) => api.alertGroups(run, by, abort),
+      () => both(key(), { by: by.value, rule: facts.alertType.value }),
+      ([[run], { by, rule }], abort) => api.alertGroups(run, by, rule, abort),
       2,
     ),
   };

@@ -3,11 +3,18 @@
  * gradients by variable. They are asked for while they are seen, and again when the run has grown.
  */
 import { batch, computed, type ReadonlySignal } from "@preact/signals";
-import type { CurveSource, GradientFlow } from "../../api/curves";
+import type { CurveSource, ExponentMap, GradientFlow } from "../../api/curves";
 import type { ValueRef } from "../../api/values";
 import { executionIndex, type GraphExecutionIndex, graphExecutionIndex } from "../../base/ids";
-import type { Loaded } from "../../base/loaded";
-import { type AxisName, chosenNumber, type DrawnCurve, sourceKey, withoutRepeats } from "../../model/curves";
+import { type Loaded, shown } from "../../base/loaded";
+import {
+  type AxisName,
+  chosenNumber,
+  type DrawnCurve,
+  type Span,
+  sourceKey,
+  withoutRepeats,
+} from "../../model/curves";
 import type { ValueView } from "../../model/values/view";
 import { setter } from "../common/activity";
 import type { Dock } from "../dock/dock";
@@ -19,6 +26,8 @@ import type { CurveFacts } from "./facts";
 /** About as many points as a chart has pixels. */
 const POINTS = 1000;
 const FLOW_COLUMNS = 100;
+/** So that a cell is still seen. */
+const EXPONENT_COLUMNS = 300;
 const KEPT = 8;
 /** As many as have a look of their own. */
 export const MOST_BESIDE = 5;
@@ -41,8 +50,10 @@ export function createCurves(
     ({ run }, signal) => api.gradientFlow(run, FLOW_COLUMNS, signal),
     KEPT,
   );
+  const drawnCurves = createDrawn(deps, byKey, valueView);
   return {
-    drawnCurves: createDrawn(deps, byKey, valueView),
+    drawnCurves,
+    exponentMap: createExponents(deps, byKey, valueView, drawnCurves),
     gradientFlow,
     /** Whether the curve is shown in place of elements. */
     isCurveSeen: computed(() => valueView.value !== undefined && isSeen(facts, valueView.value)),
@@ -59,8 +70,7 @@ function createDrawn(
       const [run, view] = [facts.run.value, valueView.value];
       if (run === undefined || view === undefined || !isSeen(facts, view)) return undefined;
       const sources = unlike([view.historyOf, ...facts.besideCurves.value]);
-      const [number, wanted] = [facts.curveNumber.value, facts.curveSpan.value];
-      const span = wanted?.of === sourceKey(view.historyOf) ? wanted : undefined;
+      const [number, span] = [facts.curveNumber.value, spanFor(facts, view.historyOf)];
       return { run, sources, number, span, generation: facts.status.value?.generation };
     },
     async ({ run, sources, number, span }, signal) => {
@@ -80,6 +90,34 @@ function createDrawn(
   );
 }
 
+/** The histogram of the tensor that is shown, if it is wanted and there is one. */
+function createExponents(
+  { api, facts }: Deps<Facts>,
+  byKey: ByKey,
+  valueView: ReadonlySignal<ValueView | undefined>,
+  drawnCurves: ReadonlySignal<Loaded<readonly DrawnCurve[]> | undefined>,
+): ReadonlySignal<Loaded<ExponentMap> | undefined> {
+  return byKey(
+    () => {
+      const [run, view] = [facts.run.value, valueView.value];
+      const isOnRecord = shown(drawnCurves.value)?.[0]?.curve.has_exponents === true;
+      if (run === undefined || view === undefined || !isSeen(facts, view)) return undefined;
+      if (!facts.areExponentsWanted.value || !isOnRecord) return undefined;
+      const source = view.historyOf;
+      return { run, source, span: spanFor(facts, source), generation: facts.status.value?.generation };
+    },
+    ({ run, source, span }, signal) =>
+      api.exponents(run, source, { begin: span?.begin, end: span?.end, most: EXPONENT_COLUMNS }, signal),
+    KEPT,
+  );
+}
+
+/** The occurrences of a tensor that are drawn; undefined for all. */
+function spanFor(facts: CurveFacts, source: CurveSource): Span | undefined {
+  const wanted = facts.curveSpan.value;
+  return wanted?.of === sourceKey(source) ? wanted : undefined;
+}
+
 /** A value that is not kept has nothing else to show; that of a program has a history of its own. */
 function isSeen({ valueTab }: Facts, { ref, info }: ValueView): boolean {
   return ref.kind !== "live" && (!info.is_kept || valueTab.value === "curve");
@@ -94,21 +132,25 @@ export function createCurveVerbs(
   { focusGraphExecution, focusExecution }: Pick<FocusVerbs, "focusGraphExecution" | "focusExecution">,
   { showOccurrence, showValue }: Pick<ValueVerbs, "showOccurrence" | "showValue">,
 ) {
+  /** Brings a computation into focus; that of the tensor that is shown is shown, too. */
+  function goToComputation(source: CurveSource, index: number, isShown: boolean): void {
+    const ref: ValueRef =
+      source.kind === "execution"
+        ? { ...source, index: executionIndex(index) }
+        : { kind: "graph_execution", index: graphExecutionIndex(index) };
+    batch(() => {
+      if (ref.kind === "execution") focusExecution(ref.index);
+      else void focusGraphExecution(ref.index);
+      if (isShown) showOccurrence(ref);
+    });
+  }
   return {
     ...createChartVerbs(facts),
-    /** Brings a computation of a curve into focus; that of the tensor that is shown is shown, too. */
+    goToComputation,
+    /** Brings a computation of a curve into focus. */
     goToPoint({ source, curve }: DrawnCurve, point: number, isShown: boolean): void {
       const index = curve.columns.get("index")?.[point];
-      if (index === undefined) return;
-      const ref: ValueRef =
-        source.kind === "execution"
-          ? { ...source, index: executionIndex(index) }
-          : { kind: "graph_execution", index: graphExecutionIndex(index) };
-      batch(() => {
-        if (ref.kind === "execution") focusExecution(ref.index);
-        else void focusGraphExecution(ref.index);
-        if (isShown) showOccurrence(ref);
-      });
+      if (index !== undefined) goToComputation(source, index, isShown);
     },
     /** Brings a computation into focus and opens its curve. */
     openCurve(index: GraphExecutionIndex): void {
@@ -124,7 +166,16 @@ export function createCurveVerbs(
 function createChartVerbs(facts: CurveFacts) {
   const { besideCurves } = facts;
   return {
-    drawNumber: setter(facts.curveNumber),
+    drawNumber(number: string): void {
+      batch(() => {
+        facts.curveNumber.value = number;
+        facts.areExponentsWanted.value = false;
+      });
+    },
+    /** Draws magnitudes by powers of two. */
+    drawExponents(): void {
+      facts.areExponentsWanted.value = true;
+    },
     setCurveAxis: setter<AxisName>(facts.curveAxis),
     setCurveLog: setter(facts.isCurveLog),
     /** Draws a range of occurrences only; without one, all. */

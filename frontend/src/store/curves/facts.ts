@@ -11,6 +11,8 @@ export function createCurveFacts() {
     besideCurves: signal<readonly CurveSource[]>([]),
     /** The number that is drawn; undefined for the first that is on record. */
     curveNumber: signal<string | undefined>(undefined),
+    /** Whether magnitudes by powers of two are drawn in place of a number, where they are on record. */
+    areExponentsWanted: signal(false),
     curveAxis: signal<AxisName>("occurrence"),
     isCurveLog: signal(false),
     /** The occurrences that are drawn of a tensor; undefined for all. */

@@ -22,11 +22,12 @@ import { Choice } from "../choice";
 import { TensorName } from "../numbers";
 import { Button, Failure, Hint, IconButton } from "../panel";
 import type { Takes, With } from "../props";
+import { Exponents } from "./exponents";
 
 type Uses = Takes<
   "drawnCurves" | "besideCurves" | "curveAxis" | "isCurveLog" | "curveSpan" | "valueElement",
-  "drawNumber" | "setCurveAxis" | "setCurveLog" | "zoomCurve",
-  "keepCurve" | "dropCurve" | "goToPoint" | typeof Chart
+  "drawNumber" | "drawExponents" | "areExponentsWanted" | "setCurveAxis" | "setCurveLog" | "zoomCurve",
+  "keepCurve" | "dropCurve" | "goToPoint" | typeof Chart | typeof Exponents
 >;
 
 type ViewProps = With<Uses, { view: ValueView }>;
@@ -36,7 +37,20 @@ export function CurveView({ store, view }: ViewProps) {
   const curves = shown(loaded);
   if (loaded?.kind === "failed") return <Failure message={loaded.message} />;
   if (curves === undefined) return <Hint>Loading …</Hint>;
-  return <Curves store={store} view={view} curves={curves} />;
+  return (
+    <div class="curve-view pile short grow" data-testid="curve-view">
+      <Tools store={store} view={view} curves={curves} />
+      {areExponentsDrawn(store, curves) ? (
+        <Exponents store={store} source={view.historyOf} occurrence={view.info.occurrence} />
+      ) : (
+        <Curves store={store} view={view} curves={curves} />
+      )}
+    </div>
+  );
+}
+
+function areExponentsDrawn(store: ViewProps["store"], curves: readonly DrawnCurve[]): boolean {
+  return store.areExponentsWanted.value && curves[0]?.curve.has_exponents === true;
 }
 
 type CurvesProps = With<Uses, { view: ValueView; curves: readonly DrawnCurve[] }>;
@@ -54,8 +68,7 @@ function Curves({ store, view, curves }: CurvesProps) {
     if (range === undefined || span !== undefined) store.zoomCurve(span);
   };
   return (
-    <div class="curve-view pile short grow" data-testid="curve-view">
-      <Tools store={store} view={view} curves={curves} />
+    <>
       {first.curve.total === 0 ? (
         <Hint>It was never computed.</Hint>
       ) : (
@@ -74,7 +87,7 @@ function Curves({ store, view, curves }: CurvesProps) {
         />
       )}
       <Legend store={store} curves={curves} lines={lines} at={hover} />
-    </div>
+    </>
   );
 }
 
@@ -105,9 +118,13 @@ function goTo(
   if (chosen?.point !== undefined) store.goToPoint(chosen.drawn, chosen.point, chosen.i === 0);
 }
 
+/** What is chosen among the numbers for the map of magnitudes. */
+const EXPONENTS = "exponents";
+
 /** Which number, on which axes, and other tensors of the variable. */
 function Tools({ store, view, curves }: CurvesProps) {
-  const number = curves[0]?.curve.number ?? "";
+  const areExponents = areExponentsDrawn(store, curves);
+  const number = areExponents ? EXPONENTS : (curves[0]?.curve.number ?? "");
   const wanted = store.curveSpan.value;
   const span = wanted?.of === sourceKey(view.historyOf) ? wanted : undefined;
   return (
@@ -115,7 +132,7 @@ function Tools({ store, view, curves }: CurvesProps) {
       <Choice
         options={numberOptions(curves, store.valueElement.value, number)}
         value={number}
-        choose={store.drawNumber}
+        choose={(chosen) => (chosen === EXPONENTS ? store.drawExponents() : store.drawNumber(chosen))}
         label="The number that is drawn"
         testId="curve-number-choice"
       />
@@ -128,7 +145,7 @@ function Tools({ store, view, curves }: CurvesProps) {
           testId="curve-axis"
         />
       </label>
-      <LogSwitch store={store} />
+      {!areExponents && <LogSwitch store={store} />}
       {span !== undefined && (
         <Button
           class="small"
@@ -139,7 +156,7 @@ function Tools({ store, view, curves }: CurvesProps) {
         />
       )}
       <span class="grow" />
-      <More store={store} view={view} curves={curves} />
+      {!areExponents && <More store={store} view={view} curves={curves} />}
     </div>
   );
 }
@@ -162,8 +179,10 @@ function numberOptions(curves: readonly DrawnCurve[], element: string | undefine
   const names: string[] = [...recordedNumbers(curves)];
   const isKept = curves.some(({ curve }) => curve.numbers.includes("element"));
   if (isKept && element !== undefined && !names.includes(element)) names.push(element);
-  if (!names.includes(now)) names.push(now);
-  return names.map((value) => ({ value, title: numberWords(value) }));
+  if (!names.includes(now) && now !== EXPONENTS) names.push(now);
+  const numbers = names.map((value) => ({ value, title: numberWords(value) }));
+  const hasExponents = curves[0]?.curve.has_exponents === true;
+  return hasExponents ? [...numbers, { value: EXPONENTS, title: "histogram of magnitudes" }] : numbers;
 }
 
 /** Keeps the tensor in the chart, and adds the other tensors of its variable. */

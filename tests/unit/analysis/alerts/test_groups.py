@@ -11,7 +11,14 @@ from tb_debugger_plugin.analysis.alerts.groups import GROUPINGS
 from tests.support.asking import Asker
 from tests.support.numerics import training
 
+#: What Tanh took is not on record, and Tanh makes no NaN: the variable that was read before held it.
+_READ = "Swallowed: ∞. ReadVariableOp in step, train.py:2"
+_CAUSES = {
+    **{"Relu": "Swallowed: ∞. Relu in step, train.py:2", "Mul": "no NaN or ∞"},
+    **{"Tanh": _READ, "gradient_tape/out": _READ},
+}
 _SHARED = {
+    "cause": lambda one: _CAUSES[one["op_name"]],
     "rule": lambda one: one["alert_type"],
     "layer": lambda one: one["layer"] or "no layer",
     "variable": lambda one: one["variable"] or " and ".join(one["gradient_of"]) or "no variable",
