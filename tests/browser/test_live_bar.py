@@ -192,6 +192,27 @@ def test_a_breakpoint_has_a_condition_counts_its_hits_and_is_switched_off(opened
     expect(row).to_have_count(0)
 
 
+def test_a_log_point_lists_its_hits_and_the_program_runs_on(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    page.part("breakpoint-log").check()
+    _add(page, "an op", "Log")
+    page.part("breakpoint-log").uncheck()
+    expect(page.part("breakpoint")).to_contain_text("No hit is logged yet.")
+    _add(page, "an op", "Mean")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at Mean:0 in loss (call 0)")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at Mean:0 in loss (call 1)")
+    hits = page.part("logged-hit")
+    expect(hits).to_have_count(2)
+    expect(hits.first).to_contain_text("Log:0")
+    expect(hits.first.get_by_role("cell").nth(1)).to_have_text("1")
+    expect(hits.first).to_contain_text("1 −∞")
+    assert [one.log_only for one in program.state().breakpoints] == [True, False]
+    assert page.serious_violations() == []
+
+
 def test_a_click_beside_a_line_sets_a_breakpoint_and_f9_removes_it(opened):
     page, program = opened()
     gutter = page.frame.locator(".cm-break-gutter .cm-gutterElement")

@@ -434,7 +434,10 @@ class ScriptedProgram:
         if one.ignore:
             one.ignore -= 1
             return False
-        return True
+        if one.log_only:
+            name = f"{tensor.op_name}:{tensor.slot}"
+            one.logged.add(wall_time=self.clock(), call=self._call, name=name, numbers=tensor.numbers)
+        return not one.log_only
 
     def _stop(self, reason: int, sentence: str, tensor: _Computed | None = None, breakpoint: int = 0) -> None:
         self._pauses += 1

@@ -98,6 +98,18 @@ def test_breakpoints_are_set_listed_hit_and_removed(shell):
     assert "is no condition" in error_of(shell.answer("break Log --if 'nan > ;'"))
 
 
+def test_a_log_point_is_set_and_its_hits_are_listed(shell):
+    assert "only logs" in lines_of(shell.answer("break Log:0 --log"))[1]
+    assert lines_of(shell.answer("breaks 1")) == ["It was not hit yet."]
+    shell.answer("over")
+    shell.answer("over")
+    head, *hits = lines_of(shell.answer("breaks 1"))
+    assert head.split() == ["Time", "Call", "Step", "What", "Numbers"]
+    assert [line.split()[1:4] for line in hits] == [["1", "0", "Log:0"], ["0", "0", "Log:0"]]
+    assert "ninf 1" in hits[0]
+    assert "no log point 2" in error_of(shell.answer("breaks 2"))
+
+
 def test_a_value_at_hand_comes_from_the_program(shell, program):
     for _ in range(3):
         shell.answer("step")

@@ -13,6 +13,7 @@ export type {
   Call,
   CallCount,
   Evaluation,
+  LoggedHit,
   Number as Measured,
   Outcome,
   Pause,
@@ -32,6 +33,8 @@ export interface NewBreakpoint {
   readonly enabled: boolean;
   readonly label: string;
   readonly first_only: boolean;
+  /** Whether its hits are noted, in place of stopping the program. */
+  readonly log_only: boolean;
 }
 
 /** Until the first that happens; without any part, the program just runs on. */

@@ -111,6 +111,8 @@ export const breakpoint = (where: Parameters<typeof place>[0], over = {}) => ({
   problem: "",
   note: "",
   first_only: false,
+  log_only: false,
+  logged: [],
   ...over,
 });
 

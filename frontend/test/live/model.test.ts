@@ -83,6 +83,8 @@ describe("places", () => {
     expect(placeWords(place({}))).toBe("any tensor");
     expect(breakpointWords(newBreakpoint({ op_name: "Log" }, "nan > 0"))).toBe("Log if it contains NaN");
     expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
+    const logs = newBreakpoint({ op_name: "Log" }, "nan > 0", true, true);
+    expect(breakpointWords(logs)).toBe("log Log if it contains NaN");
   });
 
   test("of NaN and infinities is at the first of each origin only, unless the reader chooses otherwise", () => {
@@ -155,7 +157,7 @@ describe("places", () => {
     const { where } = before;
     expect(changed(before, { enabled: false })).toEqual({
       ...{ number: breakpointNumber(1), where, condition: "nan > 0" },
-      ...{ ignore: 0, enabled: false, label: "", first_only: false },
+      ...{ ignore: 0, enabled: false, label: "", first_only: false, log_only: false },
     });
   });
 });

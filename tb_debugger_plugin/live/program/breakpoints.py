@@ -9,7 +9,7 @@ Not thread-safe: the controller holds its lock.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -97,6 +97,9 @@ class ConditionBirths:
 
 #: Most breakpoints of a program.
 MOST: Final = 200
+#: Most log points among them, and hits of each that are kept: a state must not grow without bound.
+MOST_LOG_POINTS: Final = 20
+MAX_LOGGED: Final = 100
 _MAX_LABEL: Final = 200
 
 
@@ -121,6 +124,7 @@ class Entry:
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
       runs: When threads that run eagerly begin to run its line.
       births: Where its condition began to hold.
+      logged: Its last hits, if it is a log point.
     """
 
     number: int
@@ -139,11 +143,17 @@ class Entry:
     refused: str = ""
     runs: LineRuns = field(default_factory=LineRuns)
     births: ConditionBirths = field(default_factory=ConditionBirths)
+    logged: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_LOGGED))
 
     @property
     def enabled(self) -> bool:
-        """Whether it stops the program."""
+        """Whether it is on."""
         return bool(self.message.enabled)
+
+    @property
+    def only_logs(self) -> bool:
+        """Whether it is a log point: its hits are noted, and do not stop the program."""
+        return bool(self.message.log_only)
 
     @property
     def may_be_eager(self) -> bool:
@@ -261,7 +271,7 @@ class Entry:
             return ""
         if not has_gate:
             return "Only eager ops and calls stop: the program has no native library."
-        if any(one.is_compiled for one in self.tensors.values()):
+        if not self.only_logs and any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
         if self.tensors or self.hits:
             return ""
@@ -333,6 +343,11 @@ class BreakpointList:
         """The breakpoints that are on."""
         return [one for one in self if one.enabled]
 
+    @property
+    def has_log_points(self) -> bool:
+        """Whether a log point is on."""
+        return any(one.only_logs for one in self.enabled)
+
     def set(self, message: Message) -> int:
         """Add a breakpoint, or change the one whose number is given; return its number.
 
@@ -347,14 +362,22 @@ class BreakpointList:
         if earlier is None:
             if len(self._entries) >= MOST:
                 raise UsageError(f"A program has at most {MOST} breakpoints: remove some.")
+            self._check_log_points(message)
             self._last_number += 1
             entry.number = self._last_number
         else:
+            if not earlier.only_logs:
+                self._check_log_points(message)
             entry.number, entry.hits, entry.rule = earlier.number, earlier.hits, earlier.rule
+            entry.logged = earlier.logged
             entry.is_new = entry.message.ignore != earlier.message.ignore
             entry.ignored = 0 if entry.is_new else earlier.ignored
         self._entries[entry.number] = entry
         return entry.number
+
+    def _check_log_points(self, message: Message) -> None:
+        if message.log_only and sum(one.only_logs for one in self) >= MOST_LOG_POINTS:
+            raise UsageError(f"A program has at most {MOST_LOG_POINTS} log points: remove some.")
 
     def keep(self, message: Message) -> None:
         """Add a breakpoint that was kept from another run; one whose regular expression is none stays off.
@@ -469,9 +492,17 @@ class BreakpointList:
             one.settle(counted.get(one.number, 0), None)
 
     def isolated(self) -> frozenset[int]:
-        """Return the tensors that should have watch ops of their own."""
-        chosen = (one for one in self.enabled if one.target is not None)
-        return frozenset(number for one in chosen for number in one.tensors)
+        """Return the tensors that should have watch ops of their own.
+
+        A log point holds nothing up, so that it needs them only where there are none.
+        """
+        return frozenset(
+            number
+            for one in self.enabled
+            if one.target is not None
+            for number, tensor in one.tensors.items()
+            if not one.only_logs or not tensor.is_recorded
+        )
 
     def messages(self, counted: Mapping[int, int], *, has_gate: bool) -> list[Message]:
         """Return the breakpoints with what the program knows of them.
@@ -492,5 +523,7 @@ class BreakpointList:
             message.num_tensors = len(one.tensors)
             message.problem = one.problem(has_gate=has_gate)
             message.note = one.note
+            del message.logged[:]
+            message.logged.extend(one.logged)
             messages.append(message)
         return messages

@@ -13,7 +13,7 @@ from typing import Final
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import failing_node, user_message
 from tb_debugger_plugin.live.messages.messages import Message, Pause
-from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.aims import NO_ASKS, Why
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import after_call, before_call, failure, op_of
@@ -86,7 +86,8 @@ class CallStops:
         status = self._status
         if not status.may_stop:
             return None
-        why = status.aims.why_call(call.name, call.lines if status.aims.looks_at_lines else ())
+        asks = NO_ASKS._replace(log=lambda entry: status.log(entry, call.name, call.number, {}))
+        why = status.aims.why_call(call.name, call.lines if status.aims.looks_at_lines else (), asks)
         if why is None and not status.has_begun:
             return Why(int(Pause.BEFORE_CALL))
         return why

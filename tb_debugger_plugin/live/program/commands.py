@@ -199,7 +199,8 @@ class Commands:
         number = self._status.aims.breakpoints.set(message)
         self._status.apply()
         self._status.news()
-        return _Done(f"Breakpoint {number}: {described(message.where)}.", number)
+        kind = "Log point" if message.log_only else "Breakpoint"
+        return _Done(f"{kind} {number}: {described(message.where)}.", number)
 
     def _do_remove_breakpoint(self, number: int) -> _Done:
         self._status.aims.breakpoints.remove(number)

@@ -16,7 +16,6 @@ import threading
 from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import RunOrder, Why
-from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.sentences import (
     BESIDE_IN_SESSION,
@@ -101,11 +100,9 @@ class Pauses:
             status.news()
             return None
 
-        def passes(entry: Entry) -> bool:
-            return status.passes(entry, status.tensors.message_of_passed(hit.tensor))
-
         call = hit.tensor.call if hit.tensor.call != NO_CALL else status.tensors.call
-        why = status.aims.why_hit(hit, call, passes) if status.may_stop else None
+        asks = status.asks_of(lambda: status.tensors.message_of_passed(hit.tensor), call)
+        why = status.aims.why_hit(hit, call, asks) if status.may_stop else None
         if why is None:
             status.gate.release(hit.number)
             return None

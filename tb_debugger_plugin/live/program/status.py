@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.events.numbers import Array
-from tb_debugger_plugin.live.messages.messages import Message, Notice, State
-from tb_debugger_plugin.live.program.aims import Aims, RunOrder
+from tb_debugger_plugin.live.messages.messages import LoggedHit, Message, Notice, Number, State
+from tb_debugger_plugin.live.program.aims import Aims, Asks, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
@@ -475,6 +475,35 @@ class Status:
             self.apply()
             self.news()
         return found
+
+    def log(self, entry: Entry, name: str, call: int, numbers: Mapping[str, float]) -> None:
+        """Note a hit of a log point.
+
+        Args:
+          entry: The log point.
+          name: What was computed, or called.
+          call: The number of the call.
+          numbers: What is known of the tensor.
+        """
+        hit = LoggedHit(wall_time=self.clock.wall(), call=call, step=self.program.recording.step, name=name)
+        hit.numbers.extend(Number(name=one, value=value) for one, value in numbers.items())
+        entry.logged.append(hit)
+        self.has_news = True
+
+    def asks_of(self, tensor: Callable[[], Message], call: int) -> Asks:
+        """Return what breakpoints ask about a tensor at which they may be hit.
+
+        Args:
+          tensor: Returns it.
+          call: The number of its call.
+        """
+
+        def log(entry: Entry) -> None:
+            message = tensor()
+            numbers = {one.name: one.value for one in message.numbers}
+            self.log(entry, f"{message.op_name}:{message.slot}", call, numbers)
+
+        return Asks(lambda entry: self.passes(entry, tensor()), log)
 
     def take_up_calls(self) -> None:
         """Look at the calls that run and have passed unseen."""

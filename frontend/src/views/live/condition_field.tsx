@@ -63,14 +63,14 @@ export function ConditionField({ draft, change, mayBeAlways, testId }: Condition
   );
 }
 
-interface FirstOnlyProps {
+interface BoxProps {
   readonly isOn: boolean;
   readonly change: (isOn: boolean) => void;
   readonly testId: string;
 }
 
 /** Whether a condition stops only where it begins to hold. */
-export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
+export function FirstOnly({ isOn, change, testId }: BoxProps) {
   return (
     <label title="A value is no hit if an input of its op fulfils the condition already.">
       <input
@@ -80,6 +80,21 @@ export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
         onChange={(event) => change(event.currentTarget.checked)}
       />{" "}
       first of each origin only
+    </label>
+  );
+}
+
+/** Whether hits are noted, in place of stopping the program. */
+export function LogOnly({ isOn, change, testId }: BoxProps) {
+  return (
+    <label title="A log point: the program goes on, and its numbers are listed here.">
+      <input
+        type="checkbox"
+        checked={isOn}
+        data-testid={`${testId}-log`}
+        onChange={(event) => change(event.currentTarget.checked)}
+      />{" "}
+      only log
     </label>
   );
 }

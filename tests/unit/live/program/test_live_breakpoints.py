@@ -12,7 +12,13 @@ from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
-from tb_debugger_plugin.live.program.breakpoints import MOST, BreakpointList, ConditionBirths, place_of
+from tb_debugger_plugin.live.program.breakpoints import (
+    MOST,
+    MOST_LOG_POINTS,
+    BreakpointList,
+    ConditionBirths,
+    place_of,
+)
 from tb_debugger_plugin.live.program.places import OpPlace, described, make_target
 from tests.support.fake_gate import tensor_of_graph
 
@@ -469,3 +475,43 @@ def test_without_re2_a_breakpoint_with_a_regular_expression_is_refused_and_other
     with pytest.raises(DebuggerError, match="needs the package google-re2"):
         breakpoints.set(breakpoint_at(name_regex="Log", slot=-1))
     assert [one.num_tensors for one in breakpoints.messages({}, has_gate=True)] == [2]
+
+
+def log_point(**given):
+    message = breakpoint_at(**given)
+    message.log_only = True
+    return message
+
+
+def test_a_log_point_gives_watch_ops_only_to_tensors_that_have_none():
+    best = tensor_of_graph(4, "best", "ArgMax", is_recorded=False)
+    compiled = LOG._replace(tensor_id=5, op_name="inner", is_compiled=True)
+    breakpoints = known(LOG, best, compiled)
+    breakpoints.set(log_point(function_regex="train"))
+    assert breakpoints.has_log_points and breakpoints.isolated() == {4}
+    (message,) = breakpoints.messages({}, has_gate=True)
+    assert (message.num_tensors, message.problem) == (3, ""), "a compiled function stays compiled"
+
+
+def test_a_program_has_a_bounded_number_of_log_points():
+    breakpoints = known()
+    for _ in range(MOST_LOG_POINTS):
+        last = breakpoints.set(log_point(op_type="Log"))
+    with pytest.raises(DebuggerError, match="at most 20 log points"):
+        breakpoints.set(log_point(op_type="Log"))
+    other = breakpoints.set(breakpoint_at(op_type="Log"))
+    with pytest.raises(DebuggerError, match="at most 20 log points"):
+        breakpoints.set(log_point(op_type="Log", number=other))
+    breakpoints.set(log_point(op_type="Mul", number=last))
+
+
+def test_the_file_keeps_that_a_breakpoint_is_a_log_point(tmp_path):
+    breakpoint_file.save(str(tmp_path), "train.py", [log_point(op_type="Log"), breakpoint_at(op_type="Mul")])
+    kept = breakpoint_file.load(str(tmp_path), "train.py")
+    assert [one.log_only for one in kept] == [True, False]
+    file = tmp_path / breakpoint_file.NAME
+    content = json.loads(file.read_text())
+    for row in content["breakpoints"]:
+        del row["log_only"]
+    file.write_text(json.dumps(content))
+    assert not any(one.log_only for one in breakpoint_file.load(str(tmp_path), "train.py"))

@@ -345,6 +345,57 @@ def test_a_breakpoint_at_calls_stops_before_them(session):
     assert (pause.reason, session.controller.state().call.name) == (Pause.BREAKPOINT, "eval")
 
 
+def logged(session, at=0):
+    """The hits of a log point, as names and numbers of NaN."""
+    hits = session.controller.state().breakpoints[at].logged
+    return [(one.name, {number.name: number.value for number in one.numbers}.get("nan")) for one in hits]
+
+
+def test_a_log_point_notes_its_hits_and_the_program_goes_on(session):
+    session.recording.step = 7
+    session.stop_at("Log", log_only=True, ignore=1)
+    session.stop_at("Mul", log_only=True, condition="nan > 0")
+    session.start(
+        lambda: session.train(GOOD, BAD, GOOD), lambda: session.train(GOOD, BAD, tensor=2), lambda: None
+    )
+    assert session.finished()
+    assert (logged(session), logged(session, 1)) == ([("Log:0", 1), ("Log:0", 0)], [("Mul:0", 1)])
+    first, second = session.controller.state().breakpoints
+    assert (first.hits, second.hits) == (3, 1)
+    (hit,) = second.logged
+    assert (hit.call, hit.step, hit.wall_time) == (1, 7, session.clock.wall())
+
+
+@pytest.mark.parametrize("where", [{"op_type": "Log"}, {"op_name": "Log", "slot": -1}])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_log_point_hides_no_breakpoint_and_no_order_at_the_same_tensor(session, where, is_first):
+    def log():
+        session.do(set_breakpoint={"where": where, "enabled": True, "log_only": True})
+
+    if is_first:
+        log()
+    session.do(set_breakpoint={"condition": "nan > 0", "enabled": True, "first_only": True})
+    if not is_first:
+        log()
+    session.start(lambda: session.train(GOOD, BAD, GOOD, GOOD, GOOD))
+    pause = session.paused()
+    assert (pause.tensor.occurrence, pause.breakpoint) == (2, 2 if is_first else 1)
+    pause = session.go(STEP, pause)
+    assert pause.tensor.occurrence == 3
+    session.do(continue_={"tensor": {"op_name": "Log", "slot": -1}})
+    assert session.paused(pause.number).tensor.occurrence == 4
+    session.go_on_to_the_end()
+    assert len(logged(session, 0 if is_first else 1)) == 5
+
+
+def test_log_points_note_eager_ops_and_calls(session):
+    session.stop_at("Sqrt", log_only=True, condition="nan > 0")
+    session.do(set_breakpoint={"where": {"calls": True}, "enabled": True, "log_only": True})
+    session.start(lambda: session.call("train"), lambda: [session.op("Sqrt", one) for one in (BAD, GOOD)])
+    assert session.finished()
+    assert (logged(session), logged(session, 1)) == ([("Sqrt:0", 1)], [("train", None)])
+
+
 def test_a_function_that_is_made_later_gets_the_breakpoint(connected):
     session = connected(tensors=())
     session.do(set_breakpoint={"where": {"op_name": "Log", "slot": 0}, "enabled": True})
@@ -878,6 +929,7 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
             "ignore": 3,
             "enabled": True,
             "label": "mine",
+            "log_only": True,
         }
     )
     first.close()
@@ -885,6 +937,7 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
     (kept,) = second.controller.state().breakpoints
     assert (kept.where.op_type, kept.where.slot, kept.condition) == ("Log", 2, "nan > 0")
     assert (kept.ignore, kept.enabled, kept.label, kept.hits) == (3, True, "mine", 0)
+    assert kept.log_only
     assert "set again: 1" in second.controller.state().notices[0].sentence
 
 
