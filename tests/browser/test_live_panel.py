@@ -306,6 +306,29 @@ def test_an_expression_is_evaluated_and_its_result_opened(opened):
     expect(page.part("live-expression")).to_have_value("`nobody:0`")
 
 
+def test_watch_expressions_are_evaluated_at_each_pause_and_kept(opened):
+    page, _ = opened("evaluate", program={"ops": MOVING})
+    for expression in ("np.max(`x:0`)", "`Log:0` * 2"):
+        page.part("live-expression").fill(expression)
+        page.part("live-watch-add").click()
+    watched = page.part("watch-expression")
+    expect(watched.nth(1)).to_contain_text("There is no tensor Log:0")
+    steps(page, "x:0")
+    expect(watched.first.locator("pre")).to_have_text("11.0")
+    expect(watched.first).to_contain_text("float32 []")
+    expect(watched.first).to_contain_text("finite")
+    steps(page, "Log:0")
+    expect(watched.nth(1)).to_contain_text("−∞")
+    press(page, "F10")
+    press(page, "F11")
+    expect(watched.first.locator("pre")).to_have_text("12.0")
+    watched.nth(1).get_by_label("Forget `Log:0` * 2").click()
+    expect(watched).to_have_count(1)
+    assert page.serious_violations() == []
+    page.page.reload()
+    expect(page.part("watch-expression")).to_have_count(1)
+
+
 def test_the_value_at_a_pause_is_changed_once_and_shown_as_changed(opened):
     page, _ = opened("evaluate")
     expect(page.part("live-cannot-change")).to_contain_text("not paused at a tensor")

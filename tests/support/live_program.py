@@ -264,7 +264,9 @@ class ScriptedProgram:
             number = _RESULTS + len(self._results)
             self._results[number] = array
         dtype = NUMBER_OF.get(array.dtype.name, 0)
-        return m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
+        answer = m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
+        answer.numbers.extend(m.Number(name=name, value=one) for name, one in numbers_of(array, dtype).items())
+        return answer
 
     def close(self) -> None:
         """End the program."""

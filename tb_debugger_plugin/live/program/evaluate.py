@@ -9,6 +9,7 @@ Thread-safe. Only looking tensors up takes the lock of the controller, not compu
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import OrderedDict
 from contextlib import AbstractContextManager
@@ -30,9 +31,9 @@ from tb_debugger_plugin.expressions.names import (
     only_slot,
     parse_tensor_name,
 )
-from tb_debugger_plugin.live.messages.messages import Evaluation, Message
+from tb_debugger_plugin.live.messages.messages import Evaluation, Message, Number
 from tb_debugger_plugin.live.program.arrays import short_text
-from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue
+from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue, numbers_of
 
 #: Results have numbers from here on, which no tensor has.
 FIRST_RESULT: Final = 1 << 52
@@ -90,6 +91,9 @@ class Results:
         answer = Evaluation(done=True, dtype=dtype, shape=array.shape)
         answer.text = short_text(array) or _cut(np.array2string(array, separator=", ", threshold=100))
         answer.tensor = self._keep(HeldValue(array, dtype))
+        with contextlib.suppress(Exception):  # a dtype that has none
+            numbers = numbers_of(array, dtype)
+            answer.numbers.extend(Number(name=name, value=value) for name, value in numbers.items())
         return answer
 
     def _keep(self, value: HeldValue) -> int:

@@ -555,6 +555,10 @@ def test_expressions_take_tensors_at_hand(session):
     session.start(lambda: session.call(work=work))
     number = session.paused().tensor.number
 
+    def numbers_of_result(expression):
+        answer = session.controller.evaluate(expression)
+        return {one.name: one.value for one in answer.numbers}
+
     def text_of(expression):
         answer = session.controller.evaluate(expression)
         assert answer.done, answer.text
@@ -566,6 +570,7 @@ def test_expressions_take_tensors_at_hand(session):
     assert text_of("np.isnan(value)") == "[False, True, False]"
     assert text_of(f"np.nan_to_num(`#{number}`, nan=7.0)[:2]") == "[1.0, 7.0]"
     assert text_of("value.shape") == "[3]"
+    assert numbers_of_result("value * 2")["nan"] == 1 and not numbers_of_result("value.shape")
     answer = session.controller.evaluate("`Log:0` * 2")
     assert (answer.dtype, list(answer.shape)) == (1, [3])
     assert b"".join(session.controller.elements(answer.tensor, 1, 3)) == np.float32([8, 12]).tobytes()
