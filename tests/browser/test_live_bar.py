@@ -192,6 +192,28 @@ def test_a_breakpoint_has_a_condition_counts_its_hits_and_is_switched_off(opened
     expect(row).to_have_count(0)
 
 
+def test_a_breakpoint_may_have_a_condition_on_the_step_and_on_elements(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    _add(page, "an op", "mul")
+    page.part("breakpoint-edit").click()
+    page.part("edit-preset").select_option(label="other …")
+    page.part("edit-text").fill("call >= 3 and nan > 0")
+    page.part("edit-save").click()
+    expect(page.part("breakpoint")).to_contain_text("if call >= 3 and nan > 0")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at mul:0 in loss (call 3)")
+    page.part("breakpoint-edit").click()
+    page.part("edit-text").fill("value[0, 1] < -5")
+    page.part("edit-save").click()
+    expect(page.part("breakpoint")).to_contain_text("if value[0, 1] < -5")
+    page.part("breakpoint-edit").click()
+    page.part("edit-text").fill("value[0, 1")
+    page.part("edit-save").click()
+    expect(page.part("edit-failure")).not_to_be_empty()
+    assert program.state().breakpoints[0].condition == "value[0, 1] < -5"
+
+
 def test_a_log_point_lists_its_hits_and_the_program_runs_on(opened):
     page, program = opened()
     page.part("dock-tab-breakpoints").click()

@@ -34,7 +34,8 @@ from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages import messages as m
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.arrays import parts_of
-from tb_debugger_plugin.live.program.conditions import parse_condition
+from tb_debugger_plugin.live.program.conditions import TensorCondition, parse_condition
+from tb_debugger_plugin.live.program.evaluate import ElementCondition
 from tb_debugger_plugin.live.program.server import Server
 from tb_debugger_plugin.live.program.tensors import numbers_of
 
@@ -265,7 +266,9 @@ class ScriptedProgram:
             self._results[number] = array
         dtype = NUMBER_OF.get(array.dtype.name, 0)
         answer = m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
-        answer.numbers.extend(m.Number(name=name, value=one) for name, one in numbers_of(array, dtype).items())
+        answer.numbers.extend(
+            m.Number(name=name, value=one) for name, one in numbers_of(array, dtype).items()
+        )
         return answer
 
     def close(self) -> None:
@@ -421,7 +424,7 @@ class ScriptedProgram:
         self._hit, goal = 0, self._goal
         if goal.is_step:
             return m.Pause.STEP, f"The next tensor is {name}."
-        if goal.condition and holds(goal.condition, tensor.message):
+        if goal.condition and holds(goal.condition, tensor.message, self._call):
             return m.Pause.CONDITION, f"{goal.condition}: {name}, {_line(tensor.message)}."
         if goal.where is not None and matches(goal.where, tensor.message):
             return m.Pause.CONDITION, f"Reached {name}."
@@ -430,7 +433,7 @@ class ScriptedProgram:
         return None
 
     def _hits(self, one: Message, tensor: Message) -> bool:
-        if not (one.enabled and matches(one.where, tensor) and holds(one.condition, tensor)):
+        if not (one.enabled and matches(one.where, tensor) and holds(one.condition, tensor, self._call)):
             return False
         one.hits += 1
         if one.ignore:
@@ -519,7 +522,7 @@ class ScriptedProgram:
 
     def _set_breakpoint(self, given: Message) -> Message:
         try:
-            parse_condition(given.condition)
+            _condition(given.condition)
         except UsageError as error:
             return m.Outcome(sentence=str(error))
         one = next((old for old in self._state.breakpoints if old.number == given.number), None)
@@ -617,10 +620,24 @@ def matches(where: Message, tensor: Message) -> bool:
     return all(wanted)
 
 
-def holds(condition: str, tensor: Message) -> bool:
-    """Whether a condition holds for a tensor; one over a number that is not known does not."""
+def holds(condition: str, tensor: Message, call: int = 0) -> bool:
+    """Whether a condition holds for a tensor; one over a number that is not known does not.
+
+    One on elements never does.
+    """
     known = {one.name: one.value for one in tensor.numbers}
-    return parse_condition(condition).holds({**dict.fromkeys(NUMBERS), **known})
+    parsed = _condition(condition)
+    if parsed is None:
+        return False
+    return parsed.at({"step": 0, "call": call}).holds({**dict.fromkeys(NUMBERS), **known})
+
+
+def _condition(text: str) -> TensorCondition | None:
+    """The condition of a text; None for one on elements."""
+    if not ElementCondition.is_meant(text):
+        return parse_condition(text)
+    ElementCondition(text, dict)
+    return None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import BreakpointList, Entry, place_of
 from tb_debugger_plugin.live.program.conditions import (
+    OF_PROGRAM,
     UNTIL_CONDITION,
     UNTIL_TENSOR,
     TensorCondition,
@@ -132,6 +133,9 @@ class Aims:
         self._known: dict[int, TensorOfGraph] = {}
         self._rules: list[GateRule] = []
         self._held_bytes = 0
+        self._program: Mapping[str, float] = dict.fromkeys(OF_PROGRAM, 0)
+        #: The condition of the order, at the current step and call.
+        self._until: TensorCondition | None = None
         #: Whether tensors are noted as they are computed, and their values held.
         self.is_noting = False
 
@@ -150,7 +154,15 @@ class Aims:
           is_over: Whether the current call has ended, so that it does not count as one of several.
         """
         self.order = order
+        self._until = None if order.condition is None else order.condition.at(self._program)
         self.calls_left = order.calls + (1 if is_over and order.calls else 0)
+
+    def at(self, program: Mapping[str, float]) -> bool:
+        """Take the step and the call of the program; return whether that changes what stops it."""
+        before, self._program = self._until, program
+        if self.order.condition is not None:
+            self._until = self.order.condition.at(program)
+        return self.breakpoints.at(program) or self._until != before
 
     @property
     def looks(self) -> bool:
@@ -186,13 +198,13 @@ class Aims:
         self._gate.stop_at_next(is_on and (is_paused or self.order.at_next_tensor))
 
     def _ordered(self) -> Iterable[GateRule]:
-        if self.order.condition is not None:
-            yield gate_rule(UNTIL_CONDITION, None, self.order.condition)
-        ids = self._until()
+        if self._until is not None and not self._until.is_never:
+            yield gate_rule(UNTIL_CONDITION, None, self._until)
+        ids = self._targets()
         if ids:
             yield gate_rule(UNTIL_TENSOR, ids, _ALWAYS)
 
-    def _until(self) -> frozenset[int]:
+    def _targets(self) -> frozenset[int]:
         target = self.order.target
         if target is None:
             return frozenset()
@@ -206,7 +218,7 @@ class Aims:
 
     def isolated(self) -> frozenset[int]:
         """Return the tensors that should have watch ops of their own."""
-        return self.breakpoints.isolated() | self._until() | self.watched.unrecorded()
+        return self.breakpoints.isolated() | self._targets() | self.watched.unrecorded()
 
     def messages(self) -> list[Message]:
         """Return the breakpoints."""
@@ -272,9 +284,9 @@ class Aims:
 
     def _why_ordered(self, hit: GateHit, numbers: Mapping[str, float]) -> Why | None:
         """Why the last order stops the program at a tensor."""
-        if self.order.condition is not None and self.order.condition.holds(numbers):
+        if self._until is not None and self._until.holds(numbers):
             return self._until_condition()
-        if hit.tensor.tensor_id in self._until():
+        if hit.tensor.tensor_id in self._targets():
             return self._until_tensor()
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
@@ -318,7 +330,7 @@ class Aims:
         why = self._first_hit(self.breakpoints.enabled, is_hit, asks)
         if why is not None:
             return why
-        if self.order.condition is not None and _holds(self.order.condition, numbers):
+        if self._until is not None and _holds(self._until, numbers):
             return self._until_condition()
         target = self.order.target
         if target is not None and target.may_be_eager and target.fits(place):
@@ -335,7 +347,7 @@ class Aims:
         """
 
         def is_hit(entry: Entry) -> bool:
-            is_at = entry.target is not None and entry.target.fits_call(name)
+            is_at = entry.target is not None and entry.target.fits_call(name) and entry.condition.holds({})
             return (is_at or entry.begins_at(lines)) and not entry.ignores()
 
         why = self._first_hit(self.breakpoints.enabled, is_hit, asks)
@@ -404,6 +416,6 @@ def _why_breakpoint(entry: Entry) -> Why:
         text = f"{text}, at {entry.led_words}"
     if entry.filter is not None:
         text = f"{text}, {entry.condition.text} passes"
-    elif not entry.condition.is_always:
+    elif entry.condition.text:
         text = f"{text}, {entry.condition.text} holds"
     return Why(int(Pause.BREAKPOINT), text, entry.number)

@@ -19,7 +19,8 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
-from tb_debugger_plugin.live.program.conditions import TensorCondition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.conditions import OF_PROGRAM, TensorCondition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.evaluate import ElementCondition
 from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.lines import LineRuns, LinesOfFunctions, NearLine
 from tb_debugger_plugin.live.program.places import (
@@ -111,7 +112,8 @@ class Entry:
       number: Names it.
       message: What the user asked for.
       target: What it stops at; None for every tensor. Its line is that to which it has moved.
-      condition: What must hold of a tensor.
+      condition: What must hold of a tensor, at the current step and call.
+      given: The same at any step and call.
       tensors: The tensors of graphs that it is at: those that fit, and some of those that its line leads to.
       fitting: The tensors of graphs that its target fits.
       led_to: Those that its line leads to.
@@ -131,6 +133,7 @@ class Entry:
     message: Message
     target: BreakpointTarget | None
     condition: TensorCondition
+    given: TensorCondition
     tensors: dict[int, TensorOfGraph] = field(default_factory=dict)
     fitting: dict[int, TensorOfGraph] = field(default_factory=dict)
     led_to: dict[int, TensorOfGraph] = field(default_factory=dict)
@@ -245,7 +248,7 @@ class Entry:
 
     def wanted_rule(self) -> GateRule | None:
         """Return the rule that the gate should have for it."""
-        if not self.enabled or not self.tensors:
+        if not self.enabled or not self.tensors or self.condition.is_never:
             return None
         # To know what is carried, the values of all tensors are judged. Hits are then counted here.
         ids = None if self.target is None or self.is_first_only else frozenset(self.tensors)
@@ -273,6 +276,8 @@ class Entry:
             return "Only eager ops and calls stop: the program has no native library."
         if not self.only_logs and any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
+        if isinstance(self.filter, ElementCondition) and self.filter.failure and not self.hits:
+            return f"The condition does not hold: {self.filter.failure}"
         if self.tensors or self.hits:
             return ""
         if self.function:
@@ -330,6 +335,7 @@ class BreakpointList:
         self._known: dict[int, TensorOfGraph] = {}
         self._lines = LinesOfFunctions()
         self._last_number = 0
+        self._program: Mapping[str, float] = dict.fromkeys(OF_PROGRAM, 0)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -342,6 +348,19 @@ class BreakpointList:
     def enabled(self) -> list[Entry]:
         """The breakpoints that are on."""
         return [one for one in self if one.enabled]
+
+    def at(self, program: Mapping[str, float]) -> bool:
+        """Take the step and the call of the program; return whether that changes a condition."""
+        self._program = program
+        return any([self._settle_condition(one) for one in self])
+
+    def _settle_condition(self, entry: Entry) -> bool:
+        condition = entry.given.at(self._program)
+        if condition == entry.condition:
+            return False
+        entry.condition = condition
+        self._place(entry)
+        return True
 
     @property
     def has_log_points(self) -> bool:
@@ -392,22 +411,25 @@ class BreakpointList:
             kept.CopyFrom(message)
             kept.enabled = False
             self._last_number += 1
-            refused = Entry(self._last_number, kept, None, parse_condition(""), refused=str(error))
+            always = parse_condition("")
+            refused = Entry(self._last_number, kept, None, always, always, refused=str(error))
             self._entries[refused.number] = refused
 
     def _entry(self, message: Message) -> Entry:
         name = message.condition.strip()
         filtering = self._filters.get(name)
+        if filtering is None and ElementCondition.is_meant(name):
+            filtering = ElementCondition(name, lambda: self._program)
         condition = parse_condition(message.condition) if filtering is None else TensorCondition(name)
         where = message.where
         is_always = condition.is_always and filtering is None
-        if where.calls and not is_always:
-            raise UsageError("A breakpoint at calls has no condition: a call has no numbers.")
+        if where.calls and (filtering is not None or condition.reads_tensors):
+            raise UsageError("A call has no numbers: a condition there names only the step and the call.")
         if message.ignore < 0 or len(message.label) > _MAX_LABEL:
             raise UsageError("A breakpoint ignores 0 hits or more, and its label has at most 200 characters.")
         is_anywhere = says_nothing(where) and not is_always
         target = None if is_anywhere else make_target(where)
-        entry = Entry(0, Breakpoint(), target, condition, filter=filtering)
+        entry = Entry(0, Breakpoint(), target, condition.at(self._program), condition, filter=filtering)
         entry.message.CopyFrom(message)
         self._place(entry)
         if entry.function and not message.number:

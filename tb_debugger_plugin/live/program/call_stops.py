@@ -50,6 +50,7 @@ class CallStops:
             self._pauses.wait(call)
             if status.is_off:
                 return
+            status.take_program(call.number)
             why = self._why_before(call)
             status.count_call(call, message, stops=why is not None)
             if why is not None:

@@ -332,6 +332,11 @@ class Status:
         self.counted.add(call)
         self.has_news = True
 
+    def take_program(self, call: int) -> None:
+        """Take the current step of the program, and its call, which conditions may name."""
+        if self.aims.at({"step": self.program.recording.step, "call": call}) and not self.is_off:
+            self.apply()
+
     def show_call(self, call: ProgramCall, message: Message | None = None, *, is_over: bool = False) -> None:
         """Make a call the current one, of which the thread is known.
 

@@ -127,7 +127,7 @@ function ValueField({ draft, change, testId }: FieldProps) {
   );
 }
 
-const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range";
+const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range step call";
 
 function FreeField({ draft, change, testId }: FieldProps) {
   const id = useId();
@@ -140,13 +140,13 @@ function FreeField({ draft, change, testId }: FieldProps) {
         maxLength={500}
         aria-label="Condition as a text"
         aria-describedby={id}
-        placeholder="mean > 3 or inf > 0"
+        placeholder="step >= 120 and mean > 3"
         data-testid={`${testId}-text`}
         value={draft.text}
         onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
       />
       <span id={id} class="whole dim">
-        names: <code>{NAMES}</code>
+        names: <code>{NAMES}</code>, or elements: <code>any(value &gt; 1e4)</code>
       </span>
     </>
   );

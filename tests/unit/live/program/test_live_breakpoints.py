@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.capture.gate import Line
@@ -515,3 +516,59 @@ def test_the_file_keeps_that_a_breakpoint_is_a_log_point(tmp_path):
         del row["log_only"]
     file.write_text(json.dumps(content))
     assert not any(one.log_only for one in breakpoint_file.load(str(tmp_path), "train.py"))
+
+
+def test_a_condition_on_the_step_gives_the_gate_a_rule_only_where_it_may_hold():
+    breakpoints = known(LOG)
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="step >= 2 and nan > 0"))
+    assert breakpoints.rules({}) == []
+    assert not breakpoints.at({"step": 1, "call": 1})
+    assert breakpoints.at({"step": 2, "call": 2})
+    (rule,) = breakpoints.rules({})
+    assert (rule.tensor_ids, rule.only_bad, len(rule.condition)) == ({1}, True, 3)
+    assert not breakpoints.at({"step": 3, "call": 3}), "the rule stays, so that the gate counts on"
+    assert breakpoints.rules({number: 4})[0] is rule
+    assert breakpoints.at({"step": 0, "call": 4}) and breakpoints.rules({number: 4}) == []
+    assert breakpoints.get(number).hits == 4
+
+
+def test_a_condition_of_calls_names_only_the_step_and_the_call():
+    breakpoints = known()
+    breakpoints.set(breakpoint_at(calls=True, condition="call >= 3"))
+    for wrong in ("nan > 0", "step > nan", "any(value > 3)"):
+        with pytest.raises(DebuggerError, match="names only the step and the call"):
+            breakpoints.set(breakpoint_at(calls=True, condition=wrong))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("value[1, 0] > 5", True),
+        ("value[0, 0] > 5", False),
+        ("any(value > 6.5)", True),
+        ("step >= 120 and any(value > 6.5)", False),
+        ("step >= 5 and any(value > 6.5)", True),
+        ("np.mean(value) > 3", True),
+    ],
+)
+def test_a_condition_on_elements_is_an_expression_over_the_value(condition, expected):
+    breakpoints = known(LOG)
+    breakpoints.at({"step": 5, "call": 9})
+    entry = breakpoints.get(breakpoints.set(breakpoint_at(op_type="Log", condition=condition)))
+    assert entry.filter(None, np.float32([[1, 2], [6, 7]])) is expected
+    assert entry.counts_here and breakpoints.rules({})[0].condition == ()
+
+
+def test_a_condition_on_elements_that_cannot_be_computed_does_not_hold_and_says_why():
+    breakpoints = known(LOG)
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value[3] > 5"))
+    assert not breakpoints.get(number).filter(None, np.float32([1]))
+    assert "out of bounds" in breakpoints.messages({}, has_gate=True)[0].problem
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value > 5"))
+    assert not breakpoints.get(number).filter(None, np.float32([1, 9]))
+    assert "write any(...)" in breakpoints.messages({}, has_gate=True)[1].problem
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value > `Mul:0`"))
+    assert not breakpoints.get(number).filter(None, np.float32([1]))
+    assert "only the tensor itself" in breakpoints.messages({}, has_gate=True)[2].problem
+    with pytest.raises(DebuggerError):
+        breakpoints.set(breakpoint_at(op_type="Log", condition="any(value >"))
