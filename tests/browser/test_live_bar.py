@@ -54,7 +54,8 @@ def test_a_program_that_waits_is_stepped_by_keys_and_each_stop_is_focused_everyw
 
 def test_the_keys_are_shown_on_the_buttons_and_do_nothing_without_a_program(opened):
     page, _ = opened()
-    for name, key in {"step": "F11", "stepOver": "F10", "continue": "F8"}.items():
+    keys = {"step": "F11", "stepOver": "F10", "stepOut": "Shift+F11", "continue": "F8"}
+    for name, key in keys.items():
         button = page.part(f"live-{name}")
         expect(button.locator("kbd")).to_have_text(key)
         expect(button).to_have_attribute("aria-keyshortcuts", key)
@@ -65,6 +66,21 @@ def test_the_keys_are_shown_on_the_buttons_and_do_nothing_without_a_program(open
     expect(page.part("live-close")).to_be_visible()
     press(page, "F11")
     expect(page.part("toast")).to_have_count(0)
+
+
+def test_step_out_goes_on_to_the_end_of_the_call_of_which_all_tensors_are_there(opened):
+    page, program = opened()
+    press(page, "F11")
+    press(page, "Shift+F11")
+    expect(headline(page)).to_have_text("Live: Paused after loss (call 0)")
+    page.part("dock-tab-tensors").click()
+    expect(page.part("live-tensor")).to_have_count(4)
+    press(page, "F10")
+    page.part("live-stepOut").click()
+    expect(headline(page)).to_have_text("Live: Paused after loss (call 1)")
+    assert [one.WhichOneof("what") for one in program.commands] == [
+        *("step", "step_out", "step_over", "step_out")
+    ]
 
 
 def test_continue_goes_on_over_calls_five_by_default(opened):

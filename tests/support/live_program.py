@@ -143,6 +143,7 @@ class _Goal:
     doing: str = ""
     is_step: bool = False
     is_step_over: bool = False
+    is_step_out: bool = False
     calls_left: int = 0
     condition: str = ""
     where: Message | None = None
@@ -328,6 +329,10 @@ class ScriptedProgram:
             if reason is not None:
                 self._stop(*reason, tensor)
                 return False
+        if self._goal.is_step_out:
+            self._stop(m.Pause.AFTER_CALL, f"Paused after {self.name} (call {self._call}).")
+            self._state.call.is_over = True
+            return False
         self._end_call()
         return self._state.phase in (m.State.RUNNING, m.State.DETACHED)
 
@@ -493,7 +498,7 @@ class ScriptedProgram:
         self._goal = goal
         self._state.phase = m.State.RUNNING
         self._state.ClearField("pause")
-        if goal.is_step or goal.is_step_over:
+        if goal.is_step or goal.is_step_over or goal.is_step_out:
             # At once, so that a test knows the next state.
             while not self._advance_once():
                 pass
@@ -576,6 +581,7 @@ _Served = TypeVar("_Served")
 _COMMANDS: Final[dict[str, Callable[[ScriptedProgram, Any], Message | None]]] = {
     "step": lambda program, _: program._go_on(_Goal("step", is_step=True)),
     "step_over": lambda program, _: program._go_on(_Goal("step_over", is_step_over=True)),
+    "step_out": lambda program, _: program._go_on(_Goal("step_out", is_step_out=True)),
     "continue_": ScriptedProgram._continue,
     "pause": ScriptedProgram._pause,
     "detach": ScriptedProgram._detach,

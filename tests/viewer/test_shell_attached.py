@@ -67,6 +67,7 @@ def test_the_program_is_stepped_to_tensors_and_calls(shell):
     assert lines[3].startswith("at x:0  size 2, zero 1, pos 1, max 1") and "/home/me/train.py:3" in lines[3]
     assert "at Log:0" in "\n".join(lines_of(shell.answer("s")))
     assert lines_of(shell.answer("over"))[1:3] == ["paused in loss (call 1)", "Before loss (call 1)."]
+    assert lines_of(shell.answer("out"))[1:3] == ["paused in loss (call 1)", "Paused after loss (call 1)."]
 
 
 def test_the_program_goes_on_until_something_happens(shell, program):

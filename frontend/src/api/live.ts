@@ -52,6 +52,7 @@ type Nothing = Readonly<Record<string, never>>;
 export type Command =
   | { readonly step: Nothing }
   | { readonly step_over: Nothing }
+  | { readonly step_out: Nothing }
   | { readonly continue_: Continuation }
   | { readonly pause: Nothing }
   | { readonly detach: Nothing }

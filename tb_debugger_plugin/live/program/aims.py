@@ -58,6 +58,7 @@ class RunOrder:
       at_next_tensor: Whether the next tensor stops it.
       at_next_call: Whether the next call stops it.
       calls: How many calls it may make; 0 for any number.
+      after_calls: The numbers of calls at the end of which it stops: the first that ends.
       condition: What stops it when it holds for any tensor; None for nothing.
       target: The tensor that stops it; None for none.
       reason: Why it stops at the next tensor or call.
@@ -67,6 +68,7 @@ class RunOrder:
     at_next_tensor: bool = False
     at_next_call: bool = False
     calls: int = 0
+    after_calls: frozenset[int] = frozenset()
     condition: TensorCondition | None = None
     target: BreakpointTarget | None = None
     reason: int = int(Pause.STEP)
@@ -168,7 +170,8 @@ class Aims:
     def looks(self) -> bool:
         """Whether anything may stop the program at a tensor, or is followed."""
         order = self.order
-        is_ordered = order.looks_at_tensors or order.at_next_call or order.calls > 0
+        is_at_calls = order.at_next_call or order.calls > 0 or bool(order.after_calls)
+        is_ordered = order.looks_at_tensors or is_at_calls
         return is_ordered or bool(self.breakpoints.enabled) or bool(self.watched)
 
     def apply(self, *, is_on: bool, is_paused: bool, max_bytes: int) -> None:
@@ -360,8 +363,14 @@ class Aims:
         is_asked = self.order.reason == Pause.ASKED
         return Why(int(Pause.ASKED if is_asked else Pause.BEFORE_CALL), self._asked())
 
-    def why_after_call(self) -> Why | None:
-        """Return why the program stops after a call that returned; None if it does not."""
+    def why_after_call(self, number: int) -> Why | None:
+        """Return why the program stops after a call that returned; None if it does not.
+
+        Args:
+          number: The number of the call.
+        """
+        if number in self.order.after_calls:
+            return Why(int(Pause.AFTER_CALL))
         is_asked = self.order.at_next_call and self.order.reason == Pause.ASKED
         return Why(int(Pause.ASKED), self._asked()) if is_asked else None
 

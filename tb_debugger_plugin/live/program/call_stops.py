@@ -72,7 +72,7 @@ class CallStops:
             if not status.is_off:
                 status.follow_graphs()
                 self._pauses.wait(call)
-                why = self._why_after(error)
+                why = self._why_after(call, error)
                 if why is not None:
                     status.show_call(call, is_over=True)
                     status.tensors.call = call.number
@@ -93,13 +93,13 @@ class CallStops:
             return Why(int(Pause.BEFORE_CALL))
         return why
 
-    def _why_after(self, error: BaseException | None) -> Why | None:
+    def _why_after(self, call: ProgramCall, error: BaseException | None) -> Why | None:
         if not self._status.may_stop:
             return None
         is_mistake = isinstance(error, Exception) and type(error).__name__ not in _ORDINARY
         if error is not None and is_mistake:
             return Why(int(Pause.ERROR), failure(error, self._failed_op(error)))
-        return self._status.aims.why_after_call()
+        return self._status.aims.why_after_call(call.number)
 
     def _failed_op(self, error: BaseException) -> Message | None:
         """Return the output of the op that an error is about; None if the error does not say."""

@@ -399,6 +399,12 @@ class Status:
         self.settle()
         return self.isolated
 
+    def calls_at_hand(self) -> frozenset[int]:
+        """Return the numbers of the calls of which one is the current one; none between calls."""
+        if self.call is None or self.is_over:
+            return frozenset()
+        return frozenset((self.call.number,) if self.knows_thread else self.open_calls)
+
     def look_at(self, number: int) -> None:
         """Make a call the current one, at a tensor of which a thread stops.
 

@@ -151,6 +151,10 @@ def _over(shell: Shell, args: argparse.Namespace) -> Answer:
     return _go_on(shell, {"step_over": {}})
 
 
+def _out(shell: Shell, args: argparse.Namespace) -> Answer:
+    return _go_on(shell, {"step_out": {}})
+
+
 def _pause(shell: Shell, args: argparse.Namespace) -> Answer:
     return _go_on(shell, {"pause": {}})
 
@@ -324,6 +328,7 @@ COMMANDS: Final = (
     ),
     Command("step", ("s",), "go on to the next tensor", _step, needs=Needs.LIVE),
     Command("over", (), "go on to the next call", _over, needs=Needs.LIVE),
+    Command("out", (), "go on to the end of the call", _out, needs=Needs.LIVE),
     Command(
         *("cont", ("c",), "go on until something happens", _cont, _cont_arguments, Needs.LIVE),
         Completes.TENSOR,

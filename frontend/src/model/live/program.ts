@@ -134,7 +134,7 @@ export function pauseNotes(pause: Pause): readonly string[] {
 }
 
 /** The commands of the live bar. */
-export type Action = "step" | "stepOver" | "continue" | "pause" | "detach" | "stop";
+export type Action = "step" | "stepOver" | "stepOut" | "continue" | "pause" | "detach" | "stop";
 
 /** Why an action cannot be done now; undefined when it can. */
 export type Refusals = Readonly<Record<Action, string | undefined>>;
@@ -144,6 +144,7 @@ const ALIVE: readonly Situation[] = ["waiting", "paused", "running"];
 const TAKEN_IN: Readonly<Record<Action, readonly Situation[]>> = {
   step: HELD,
   stepOver: HELD,
+  stepOut: HELD,
   continue: HELD,
   pause: ["running"],
   detach: ALIVE,

@@ -111,6 +111,8 @@ function createStepVerbs(send: Send) {
   return {
     step: () => send({ step: {} }, "going on"),
     stepOver: () => send({ step_over: {} }, "going on"),
+    /** To the end of the current call. */
+    stepOut: () => send({ step_out: {} }, "going on"),
     /** Without a part, the program runs on until a breakpoint. */
     continueUntil: (until: Continuation = {}) => send({ continue_: until }, "going on"),
     pauseNow: () => send({ pause: {} }),

@@ -40,6 +40,7 @@ def command(**what):
 
 STEP = dict(step={})
 OVER = dict(step_over={})
+OUT = dict(step_out={})
 ON = dict(continue_={})
 
 
@@ -280,6 +281,37 @@ def test_continue_over_calls_counts_the_one_at_hand(session, calls):
     session.go_on_to_the_end()
     (row,) = session.controller.state().calls
     assert (row.name, row.count, row.last_number) == ("train", 8, 7)
+
+
+def test_step_out_stops_where_the_call_at_hand_has_ended(session):
+    pause = session.pause_in(
+        lambda: session.train(GOOD, GOOD, GOOD), lambda: session.op("Sqrt", GOOD), lambda: session.train(GOOD)
+    )
+    pause = session.go(STEP, pause)
+    assert pause.tensor.occurrence == 1
+    pause = session.go(OUT, pause)
+    state = session.controller.state()
+    assert (pause.reason, state.call.number, state.call.is_over) == (Pause.AFTER_CALL, 0, True)
+    assert len(session.controller.list_tensors(0, 0).tensors) == 3
+    assert "in no call" in session.refuse(**OUT)
+    pause = session.go(OVER, pause)
+    assert pause.reason == Pause.BEFORE_CALL
+    pause = session.go(OUT, pause)
+    assert (pause.reason, session.controller.state().call.number) == (Pause.AFTER_CALL, 1)
+    session.go_on_to_the_end()
+
+
+def test_step_out_stops_at_breakpoints_and_errors_before_the_end(session):
+    session.stop_at("Log", condition="nan > 0")
+    pause = session.pause_in(
+        lambda: session.train(GOOD, BAD), lambda: session.call("eval", error=ValueError("no"))
+    )
+    pause = session.go(OUT, pause)
+    assert pause.reason == Pause.BREAKPOINT
+    pause = session.go(OUT, pause)
+    pause = session.go(OVER, pause)
+    assert session.go(OUT, pause).reason == Pause.ERROR
+    session.go_on_to_the_end()
 
 
 def test_continue_until_a_condition_holds_for_any_tensor(session):
@@ -691,7 +723,7 @@ def test_curves_follow_graphs_and_eager_ops_while_the_program_runs(session):
     assert not session.controller.state().watched and "watched" in session.refuse(unwatch=number)
 
 
-NEEDS_A_PAUSE = (STEP, OVER, ON, dict(change_value={"expression": "0"}))
+NEEDS_A_PAUSE = (STEP, OVER, OUT, ON, dict(change_value={"expression": "0"}))
 ALWAYS = (
     dict(set_breakpoint={"where": {"op_type": "Log"}}),
     dict(watch={"op_type": "Log"}),
