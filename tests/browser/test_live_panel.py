@@ -268,6 +268,21 @@ def test_threads_are_listed_where_there_are_several(opened):
     )
 
 
+def test_the_stack_of_the_paused_thread_and_of_others_leads_to_the_source(opened):
+    page, _ = opened("calls", program={"threads": ("worker-0", "worker-1")})
+    steps(page, "x:0")
+    page.click("dock-tab-calls")
+    lines = page.part("live-stack-line")
+    expect(lines).to_have_text(["train.py:3loss", "train.py:2main"])
+    expect(page.part("live-thread").first).to_contain_text("x:0")
+    page.part("live-threads").get_by_role("button", name="worker-1").click()
+    expect(lines).to_have_text(["train.py:5work"])
+    page.part("live-threads").get_by_role("button", name="worker-0").click()
+    lines.last.get_by_role("button").click()
+    expect(page.part("source-line-focused")).to_contain_text("def loss(x):")
+    assert page.serious_violations() == []
+
+
 def test_watched_tensors_are_drawn_while_the_program_runs(opened):
     page, program = opened("tensors", program={"ops": MOVING})
     steps(page, "x:0")
@@ -326,7 +341,8 @@ def test_watch_expressions_are_evaluated_at_each_pause_and_kept(opened):
     expect(watched).to_have_count(1)
     assert page.serious_violations() == []
     page.page.reload()
-    expect(page.part("watch-expression")).to_have_count(1)
+    page.part("dock-tab-evaluate").click()
+    expect(page.part("watch-expression")).to_contain_text("np.max(`x:0`)")
 
 
 def test_the_value_at_a_pause_is_changed_once_and_shown_as_changed(opened):

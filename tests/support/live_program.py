@@ -373,6 +373,7 @@ class ScriptedProgram:
             other = m.Call(
                 number=self._call + at, kind=m.Call.FUNCTION, name=self.name, thread=thread, is_held=True
             )
+            other.stack.add(path=SOURCE, line=5, function="work")
             self._state.running.append(other)
         del self._state.calls[:]
         self._state.calls.add(
@@ -455,6 +456,8 @@ class ScriptedProgram:
         self._goal = _Goal(doing=self._goal.doing)
         pause = m.Pause(reason=reason, sentence=sentence, number=self._pauses, wall_time=self.clock())
         pause.is_recorded = True
+        for line, function in ((3, "loss"), (2, "main")):
+            pause.stack.add(path=SOURCE, line=line, function=function)
         pause.breakpoint = breakpoint
         if tensor is not None:
             pause.breakpoint = self._hit

@@ -17,6 +17,7 @@ export type {
   Number as Measured,
   Outcome,
   Pause,
+  StackLine,
   State as ProgramState,
   Tensor as LiveTensor,
   TensorList as LiveTensors,

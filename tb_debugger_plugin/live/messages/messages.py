@@ -13,6 +13,7 @@ _message = _DESCRIPTORS.message
 
 State = _message("State")
 Call = _message("Call")
+StackLine = _message("StackLine")
 CallCount = _message("CallCount")
 Pause = _message("Pause")
 Tensor = _message("Tensor")

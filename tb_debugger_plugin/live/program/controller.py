@@ -78,7 +78,7 @@ class Controller(Observer):
         has_thread: bool = True,
     ) -> None:
         eager = eager or EagerAccess()
-        self._status = Status(settings, program, clock or Clock(), eager.read)
+        self._status = Status(settings, program, clock or Clock(), eager.read, eager.lines)
         self._lock = self._status.lock
         self.unseen = self._status.unseen
         self._pauses = Pauses(self._status)

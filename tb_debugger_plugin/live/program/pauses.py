@@ -75,12 +75,22 @@ class Pauses:
             pause.tensor.CopyFrom(tensor)
             pause.sentence = sentence_of_stop(why.text, tensor)
             status.tensors.remember(tensor)
+        pause.stack.extend(status.stack_of(self._ident_at(stop)))
         if stop.hit is not None:
             pause.others_may_have_passed = stop.hit.others_may_have_passed
         pause.cannot_change = self._cannot_change(stop, pause)
         pause.can_change = not pause.cannot_change
         status.begin_pause(stop, pause)
         return stop
+
+    def _ident_at(self, stop: Stop) -> int:
+        """Return Python's number of the thread that stops; 0 if it is not known."""
+        if stop.hit is None:
+            return threading.get_ident()
+        status = self._status
+        if stop.hit.in_pipeline or status.call is None or not status.knows_thread:
+            return 0
+        return status.call.ident
 
     def _cannot_change(self, stop: Stop, pause: Message) -> str:
         if not self._status.settings.may_change_values:

@@ -9,15 +9,18 @@ program or for its files while it holds the lock. Methods want it to be held.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events.numbers import Array
-from tb_debugger_plugin.live.messages.messages import LoggedHit, Message, Notice, Number, State
+from tb_debugger_plugin.live.messages.messages import LoggedHit, Message, Notice, Number, StackLine, State
 from tb_debugger_plugin.live.program.aims import Aims, Asks, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
@@ -56,8 +59,11 @@ STOPPED: Final = (int(State.WAITING), int(State.PAUSED))
 #: Phases in which the program never stops again.
 OFF: Final = (int(State.DETACHED), int(State.ENDED))
 
-#: Calls that are listed by their threads.
+#: Calls that are listed by their threads, and lines of a stack.
 _MOST_THREADS: Final = 100
+_MOST_LINES: Final = 100
+#: Returns the lines of the program in a running stack, innermost first.
+LinesOf: TypeAlias = "Callable[[FrameType], Sequence[RunningLine]]"
 
 
 @dataclass
@@ -83,6 +89,7 @@ class Status:
       program: The program.
       clock: The time.
       read_eager: Returns the elements of an eager tensor.
+      lines_of: Returns the lines of the program in a running stack.
 
     Attributes:
       lock: Guards everything; notified at each new version.
@@ -110,11 +117,17 @@ class Status:
     """
 
     def __init__(
-        self, settings: BreakpointSettings, program: Breakpoints, clock: Clock, read_eager: ReadEager
+        self,
+        settings: BreakpointSettings,
+        program: Breakpoints,
+        clock: Clock,
+        read_eager: ReadEager,
+        lines_of: LinesOf,
     ) -> None:
         self.settings = settings
         self.program = program
         self.clock = clock
+        self._lines_of = lines_of
         self.lock = threading.Condition()
         self.gate: Gate | None = program.recording.gate
         self.aims = Aims(self.gate, settings.filters)
@@ -210,11 +223,33 @@ class Status:
 
     def _running(self, held: set[int]) -> list[Message]:
         """Return the calls of the threads that are inside of one, or stopped before or after it."""
+        if not self.is_stopped:
+            return [one.message() for _, one in sorted(self.open_calls.items())[:_MOST_THREADS]]
         calls = {**self.open_calls, **self.held_calls}
-        if self.call is not None and self.is_stopped and self.stop.eager is None:
+        if self.call is not None and self.stop.eager is None:
             calls[self.call.number] = self.call
             held = {*held, self.call.number} if self.knows_thread else held
-        return [calls[number].message(is_held=number in held) for number in sorted(calls)[:_MOST_THREADS]]
+        messages = []
+        for number in sorted(calls)[:_MOST_THREADS]:
+            message = calls[number].message(is_held=number in held)
+            message.stack.extend(self.stack_of(calls[number].ident))
+            messages.append(message)
+        return messages
+
+    def stack_of(self, ident: int) -> list[Message]:
+        """Return the lines of the program that a thread runs, innermost first; none if it has none.
+
+        Args:
+          ident: Python's number of the thread.
+        """
+        frame = sys._current_frames().get(ident)
+        if frame is None:
+            return []
+        try:
+            lines = self._lines_of(frame)[:_MOST_LINES]
+        except Exception:  # the stack of a thread that runs may change meanwhile
+            return []
+        return [StackLine(path=one.path, line=one.line, function=one.frame.f_code.co_name) for one in lines]
 
     # Debuggers come and go.
 

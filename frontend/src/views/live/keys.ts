@@ -3,7 +3,7 @@ import { type Action, readOnlyWords, refusals } from "../../model/live/program";
 import type { Of } from "../props";
 import { focusedPlace } from "./focused_place";
 
-export const KEY_OF: Readonly<Record<string, string | undefined>> = {
+export const KEY_OF: Readonly<Partial<Record<Action | "breakpoint", string>>> = {
   step: "F11",
   stepOver: "F10",
   stepOut: "Shift+F11",
@@ -30,7 +30,7 @@ export function takeLiveKey(event: KeyboardEvent, store: Of<"live" | typeof togg
     if (refusals(program, live.readOnly.value)[found.action] === undefined) void found.act(live);
     return true;
   }
-  if (key !== KEY_OF["breakpoint"]) return false;
+  if (key !== KEY_OF.breakpoint) return false;
   if (readOnlyWords(program, live.readOnly.value) === undefined) toggle(store, event);
   return true;
 }

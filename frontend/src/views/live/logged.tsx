@@ -10,8 +10,8 @@ const HEADS = ["time", "call", "step", "what", "health", "numbers"];
 export function Logged({ hits, words }: { readonly hits: readonly LoggedHit[]; readonly words: string }) {
   if (hits.length === 0) return <span class="dim breakpoint-log">No hit is logged yet.</span>;
   return (
-    <div class="breakpoint-log scroll">
-      <table class="lp-calls wide" aria-label={`Hits of ${words}, newest first`}>
+    <section class="breakpoint-log scroll" aria-label={`Hits of ${words}, newest first`} tabIndex={0}>
+      <table class="lp-calls wide">
         <thead>
           <tr>
             {HEADS.map((head) => (
@@ -27,7 +27,7 @@ export function Logged({ hits, words }: { readonly hits: readonly LoggedHit[]; r
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 

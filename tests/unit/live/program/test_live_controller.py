@@ -79,7 +79,7 @@ class Session:
         return outcome.sentence
 
     def call(self, name="train", work=lambda: None, *, error=None, kind=CallKind.FUNCTION):
-        call = ProgramCall(next(self.numbers), kind, name, thread="MainThread")
+        call = ProgramCall(next(self.numbers), kind, name, thread="MainThread", ident=threading.get_ident())
         self.controller.calls.before(call)
         try:
             work()
@@ -850,6 +850,19 @@ def test_other_threads_of_the_program_wait_while_it_is_paused(session):
     session.do(**ON, pause_number=first.number)
     assert session.finished()
     assert sorted(over) == ["log", "train"]
+
+
+def test_a_pause_has_the_stack_of_its_thread_and_of_those_that_wait(session):
+    pause = session.pause_in(lambda: session.train(GOOD))
+    (line,) = pause.stack
+    assert (line.path, line.line) == ("/home/user/train.py", 7)
+    session.start(lambda: session.train(GOOD))
+    state = session.until(lambda state: len(state.running) == 2)
+    assert [len(one.stack) for one in state.running] == [1, 1]
+    pause = session.go(STEP, pause)
+    assert pause.tensor.op_name == "Log" and len(pause.stack) == 1
+    session.do(**ON)
+    assert session.finished() and not session.controller.state().running
 
 
 def test_a_thread_at_the_gate_waits_while_a_thread_at_a_hook_is_paused(session):
