@@ -10,7 +10,8 @@ const HEADS = ["time", "call", "step", "what", "health", "numbers"];
 export function Logged({ hits, words }: { readonly hits: readonly LoggedHit[]; readonly words: string }) {
   if (hits.length === 0) return <span class="dim breakpoint-log">No hit is logged yet.</span>;
   return (
-    <section class="breakpoint-log scroll" aria-label={`Hits of ${words}, newest first`} tabIndex={0}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keys
+    <aside class="breakpoint-log scroll" aria-label={`Hits of ${words}, newest first`} tabIndex={0}>
       <table class="lp-calls wide">
         <thead>
           <tr>
@@ -27,7 +28,7 @@ export function Logged({ hits, words }: { readonly hits: readonly LoggedHit[]; r
           ))}
         </tbody>
       </table>
-    </section>
+    </aside>
   );
 }
 
