@@ -856,13 +856,13 @@ def test_a_pause_has_the_stack_of_its_thread_and_of_those_that_wait(session):
     pause = session.pause_in(lambda: session.train(GOOD))
     (line,) = pause.stack
     assert (line.path, line.line) == ("/home/user/train.py", 7)
+    pause = session.go(STEP, pause)
+    assert pause.tensor.op_name == "Log" and len(pause.stack) == 1
     session.start(lambda: session.train(GOOD))
     state = session.until(lambda state: len(state.running) == 2)
     assert [len(one.stack) for one in state.running] == [1, 1]
-    pause = session.go(STEP, pause)
-    assert pause.tensor.op_name == "Log" and len(pause.stack) == 1
-    session.do(**ON)
-    assert session.finished() and not session.controller.state().running
+    session.go_on_to_the_end()
+    assert not session.controller.state().running
 
 
 def test_a_thread_at_the_gate_waits_while_a_thread_at_a_hook_is_paused(session):
