@@ -257,6 +257,11 @@ class Recording:
             )
             self.close()
 
+    @property
+    def step(self) -> int:
+        """The number of the current step: how many the program has marked as ended."""
+        return self._steps.num_ended
+
     def end_step(self) -> None:
         """Mark the end of a step of the program: see `tb_debugger_plugin.step`."""
         self._steps.end()
@@ -569,7 +574,7 @@ class Recording:
         hours = (limit - size) / per_hour
         if hours > _DAY_HOURS:
             return
-        steps = self._steps.num_ended
+        steps = self.step
         a_step = f"{size / 1e6 / steps:,.1f} MB a step, " if steps else ""
         left = f"{hours * 60:,.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
         _log.warning(

@@ -54,7 +54,8 @@ def test_a_program_that_waits_is_stepped_by_keys_and_each_stop_is_focused_everyw
 
 def test_the_keys_are_shown_on_the_buttons_and_do_nothing_without_a_program(opened):
     page, _ = opened()
-    for name, key in {"step": "F11", "stepOver": "F10", "continue": "F8"}.items():
+    keys = {"step": "F11", "stepOver": "F10", "stepOut": "Shift+F11", "continue": "F8"}
+    for name, key in keys.items():
         button = page.part(f"live-{name}")
         expect(button.locator("kbd")).to_have_text(key)
         expect(button).to_have_attribute("aria-keyshortcuts", key)
@@ -65,6 +66,21 @@ def test_the_keys_are_shown_on_the_buttons_and_do_nothing_without_a_program(open
     expect(page.part("live-close")).to_be_visible()
     press(page, "F11")
     expect(page.part("toast")).to_have_count(0)
+
+
+def test_step_out_goes_on_to_the_end_of_the_call_of_which_all_tensors_are_there(opened):
+    page, program = opened()
+    press(page, "F11")
+    press(page, "Shift+F11")
+    expect(headline(page)).to_have_text("Live: Paused after loss (call 0)")
+    page.part("dock-tab-tensors").click()
+    expect(page.part("live-tensor")).to_have_count(4)
+    press(page, "F10")
+    page.part("live-stepOut").click()
+    expect(headline(page)).to_have_text("Live: Paused after loss (call 1)")
+    assert [one.WhichOneof("what") for one in program.commands] == [
+        *("step", "step_out", "step_over", "step_out")
+    ]
 
 
 def test_continue_goes_on_over_calls_five_by_default(opened):
@@ -190,6 +206,49 @@ def test_a_breakpoint_has_a_condition_counts_its_hits_and_is_switched_off(opened
     assert not program.state().breakpoints[0].enabled
     page.part("breakpoint-remove").click()
     expect(row).to_have_count(0)
+
+
+def test_a_breakpoint_may_have_a_condition_on_the_step_and_on_elements(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    _add(page, "an op", "mul")
+    page.part("breakpoint-edit").click()
+    page.part("edit-preset").select_option(label="other …")
+    page.part("edit-text").fill("call >= 3 and nan > 0")
+    page.part("edit-save").click()
+    expect(page.part("breakpoint")).to_contain_text("if call >= 3 and nan > 0")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at mul:0 in loss (call 3)")
+    page.part("breakpoint-edit").click()
+    page.part("edit-text").fill("value[0, 1] < -5")
+    page.part("edit-save").click()
+    expect(page.part("breakpoint")).to_contain_text("if value[0, 1] < -5")
+    page.part("breakpoint-edit").click()
+    page.part("edit-text").fill("value[0, 1")
+    page.part("edit-save").click()
+    expect(page.part("edit-failure")).not_to_be_empty()
+    assert program.state().breakpoints[0].condition == "value[0, 1] < -5"
+
+
+def test_a_log_point_lists_its_hits_and_the_program_runs_on(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    page.part("breakpoint-log").check()
+    _add(page, "an op", "Log")
+    page.part("breakpoint-log").uncheck()
+    expect(page.part("breakpoint")).to_contain_text("No hit is logged yet.")
+    _add(page, "an op", "Mean")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at Mean:0 in loss (call 0)")
+    press(page, "F8")
+    expect(headline(page)).to_have_text("Live: Paused at Mean:0 in loss (call 1)")
+    hits = page.part("logged-hit")
+    expect(hits).to_have_count(2)
+    expect(hits.first).to_contain_text("Log:0")
+    expect(hits.first.get_by_role("cell").nth(1)).to_have_text("1")
+    expect(hits.first).to_contain_text("1 −∞")
+    assert [one.log_only for one in program.state().breakpoints] == [True, False]
+    assert page.serious_violations() == []
 
 
 def test_a_click_beside_a_line_sets_a_breakpoint_and_f9_removes_it(opened):

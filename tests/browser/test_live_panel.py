@@ -268,6 +268,21 @@ def test_threads_are_listed_where_there_are_several(opened):
     )
 
 
+def test_the_stack_of_the_paused_thread_and_of_others_leads_to_the_source(opened):
+    page, _ = opened("calls", program={"threads": ("worker-0", "worker-1")})
+    steps(page, "x:0")
+    page.click("dock-tab-calls")
+    lines = page.part("live-stack-line")
+    expect(lines).to_have_text(["train.py:3loss", "train.py:2main"])
+    expect(page.part("live-thread").first).to_contain_text("x:0")
+    page.part("live-threads").get_by_role("button", name="worker-1").click()
+    expect(lines).to_have_text(["train.py:5work"])
+    page.part("live-threads").get_by_role("button", name="worker-0").click()
+    lines.last.get_by_role("button").click()
+    expect(page.part("source-line-focused")).to_contain_text("def loss(x):")
+    assert page.serious_violations() == []
+
+
 def test_watched_tensors_are_drawn_while_the_program_runs(opened):
     page, program = opened("tensors", program={"ops": MOVING})
     steps(page, "x:0")
@@ -304,6 +319,30 @@ def test_an_expression_is_evaluated_and_its_result_opened(opened):
     page.part("live-expression").press("ArrowUp")
     page.part("live-expression").press("ArrowUp")
     expect(page.part("live-expression")).to_have_value("`nobody:0`")
+
+
+def test_watch_expressions_are_evaluated_at_each_pause_and_kept(opened):
+    page, _ = opened("evaluate", program={"ops": MOVING})
+    for expression in ("np.max(`x:0`)", "`Log:0` * 2"):
+        page.part("live-expression").fill(expression)
+        page.part("live-watch-add").click()
+    watched = page.part("watch-expression")
+    expect(watched.nth(1)).to_contain_text("There is no tensor Log:0")
+    steps(page, "x:0")
+    expect(watched.first.locator("pre")).to_have_text("11.0")
+    expect(watched.first).to_contain_text("float32 []")
+    expect(watched.first).to_contain_text("finite")
+    steps(page, "Log:0")
+    expect(watched.nth(1)).to_contain_text("−∞")
+    press(page, "F10")
+    press(page, "F11")
+    expect(watched.first.locator("pre")).to_have_text("12.0")
+    watched.nth(1).get_by_label("Forget `Log:0` * 2").click()
+    expect(watched).to_have_count(1)
+    assert page.serious_violations() == []
+    page.page.reload()
+    page.part("dock-tab-evaluate").click()
+    expect(page.part("watch-expression")).to_contain_text("np.max(`x:0`)")
 
 
 def test_the_value_at_a_pause_is_changed_once_and_shown_as_changed(opened):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.program.conditions import parse_condition
-from tests.support.conditions import conditions, tensors
+from tests.support.conditions import PROGRAM, conditions, tensors
 
 
 def _python(text: str, numbers: dict[str, float]) -> bool:
@@ -24,10 +24,10 @@ def _python(text: str, numbers: dict[str, float]) -> bool:
 @given(conditions, tensors)
 def test_a_condition_holds_when_python_says_so(text, numbers):
     try:
-        condition = parse_condition(text)
+        condition = parse_condition(text).at(PROGRAM)
     except UsageError as error:
         assert "too long" in str(error)
         return
-    assert condition.holds(numbers) is _python(text, numbers)
+    assert condition.holds(numbers) is _python(text, {**numbers, **PROGRAM})
     if condition.only_bad:
         assert not condition.holds({**numbers, "ninf": 0.0, "pinf": 0.0, "nan": 0.0})

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tb_debugger_plugin.events.gate_table import NUMBERS
 from tb_debugger_plugin.live.program.conditions import NAMES
 
+#: The step and the call of the program.
+PROGRAM = {"step": 3.0, "call": 0.0}
 _numbers = st.one_of(st.sampled_from(NAMES), st.integers(0, 9).map(str), st.just("0.5"))
 
 

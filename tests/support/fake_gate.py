@@ -216,6 +216,7 @@ class FakeRecording:
     isolated: list[frozenset[int]] = field(default_factory=list)
     changed: list[tuple[str, str, int, str]] = field(default_factory=list)
     does_not_stop: str = ""
+    step: int = 0
     observer: GraphObserver | None = None
 
     def observe(self, observer: GraphObserver) -> None:

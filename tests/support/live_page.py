@@ -48,12 +48,12 @@ def press(page: DebuggerPage, key: str) -> None:
 
 def check_that_nothing_can_be_commanded(page: DebuggerPage, why: str) -> None:
     """Try the buttons, which say why they are off, the keys, and a breakpoint."""
-    for name in ("step", "stepOver", "continue", "pause", "detach", "stop"):
+    for name in ("step", "stepOver", "stepOut", "continue", "pause", "detach", "stop"):
         button = page.part(f"live-{name}")
         expect(button).to_have_attribute("aria-disabled", "true")
         expect(button).to_have_attribute("title", why)
         button.click(force=True)
-    for key in ("F8", "F9", "F10", "F11"):
+    for key in ("F8", "F9", "F10", "F11", "Shift+F11"):
         press(page, key)
     page.part("dock-tab-breakpoints").click()
     page.part("breakpoint-text").fill("Log")

@@ -34,7 +34,8 @@ from tb_debugger_plugin.live.messages import discovery
 from tb_debugger_plugin.live.messages import messages as m
 from tb_debugger_plugin.live.messages.messages import Message
 from tb_debugger_plugin.live.program.arrays import parts_of
-from tb_debugger_plugin.live.program.conditions import parse_condition
+from tb_debugger_plugin.live.program.conditions import TensorCondition, parse_condition
+from tb_debugger_plugin.live.program.evaluate import ElementCondition
 from tb_debugger_plugin.live.program.server import Server
 from tb_debugger_plugin.live.program.tensors import numbers_of
 
@@ -142,6 +143,7 @@ class _Goal:
     doing: str = ""
     is_step: bool = False
     is_step_over: bool = False
+    is_step_out: bool = False
     calls_left: int = 0
     condition: str = ""
     where: Message | None = None
@@ -264,7 +266,11 @@ class ScriptedProgram:
             number = _RESULTS + len(self._results)
             self._results[number] = array
         dtype = NUMBER_OF.get(array.dtype.name, 0)
-        return m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
+        answer = m.Evaluation(done=True, text=str(value), dtype=dtype, shape=array.shape, tensor=number)
+        answer.numbers.extend(
+            m.Number(name=name, value=one) for name, one in numbers_of(array, dtype).items()
+        )
+        return answer
 
     def close(self) -> None:
         """End the program."""
@@ -323,6 +329,10 @@ class ScriptedProgram:
             if reason is not None:
                 self._stop(*reason, tensor)
                 return False
+        if self._goal.is_step_out:
+            self._stop(m.Pause.AFTER_CALL, f"Paused after {self.name} (call {self._call}).")
+            self._state.call.is_over = True
+            return False
         self._end_call()
         return self._state.phase in (m.State.RUNNING, m.State.DETACHED)
 
@@ -363,6 +373,7 @@ class ScriptedProgram:
             other = m.Call(
                 number=self._call + at, kind=m.Call.FUNCTION, name=self.name, thread=thread, is_held=True
             )
+            other.stack.add(path=SOURCE, line=5, function="work")
             self._state.running.append(other)
         del self._state.calls[:]
         self._state.calls.add(
@@ -419,7 +430,7 @@ class ScriptedProgram:
         self._hit, goal = 0, self._goal
         if goal.is_step:
             return m.Pause.STEP, f"The next tensor is {name}."
-        if goal.condition and holds(goal.condition, tensor.message):
+        if goal.condition and holds(goal.condition, tensor.message, self._call):
             return m.Pause.CONDITION, f"{goal.condition}: {name}, {_line(tensor.message)}."
         if goal.where is not None and matches(goal.where, tensor.message):
             return m.Pause.CONDITION, f"Reached {name}."
@@ -428,13 +439,16 @@ class ScriptedProgram:
         return None
 
     def _hits(self, one: Message, tensor: Message) -> bool:
-        if not (one.enabled and matches(one.where, tensor) and holds(one.condition, tensor)):
+        if not (one.enabled and matches(one.where, tensor) and holds(one.condition, tensor, self._call)):
             return False
         one.hits += 1
         if one.ignore:
             one.ignore -= 1
             return False
-        return True
+        if one.log_only:
+            name = f"{tensor.op_name}:{tensor.slot}"
+            one.logged.add(wall_time=self.clock(), call=self._call, name=name, numbers=tensor.numbers)
+        return not one.log_only
 
     def _stop(self, reason: int, sentence: str, tensor: _Computed | None = None, breakpoint: int = 0) -> None:
         self._pauses += 1
@@ -442,6 +456,8 @@ class ScriptedProgram:
         self._goal = _Goal(doing=self._goal.doing)
         pause = m.Pause(reason=reason, sentence=sentence, number=self._pauses, wall_time=self.clock())
         pause.is_recorded = True
+        for line, function in ((3, "loss"), (2, "main")):
+            pause.stack.add(path=SOURCE, line=line, function=function)
         pause.breakpoint = breakpoint
         if tensor is not None:
             pause.breakpoint = self._hit
@@ -485,7 +501,7 @@ class ScriptedProgram:
         self._goal = goal
         self._state.phase = m.State.RUNNING
         self._state.ClearField("pause")
-        if goal.is_step or goal.is_step_over:
+        if goal.is_step or goal.is_step_over or goal.is_step_out:
             # At once, so that a test knows the next state.
             while not self._advance_once():
                 pass
@@ -514,7 +530,7 @@ class ScriptedProgram:
 
     def _set_breakpoint(self, given: Message) -> Message:
         try:
-            parse_condition(given.condition)
+            _condition(given.condition)
         except UsageError as error:
             return m.Outcome(sentence=str(error))
         one = next((old for old in self._state.breakpoints if old.number == given.number), None)
@@ -568,6 +584,7 @@ _Served = TypeVar("_Served")
 _COMMANDS: Final[dict[str, Callable[[ScriptedProgram, Any], Message | None]]] = {
     "step": lambda program, _: program._go_on(_Goal("step", is_step=True)),
     "step_over": lambda program, _: program._go_on(_Goal("step_over", is_step_over=True)),
+    "step_out": lambda program, _: program._go_on(_Goal("step_out", is_step_out=True)),
     "continue_": ScriptedProgram._continue,
     "pause": ScriptedProgram._pause,
     "detach": ScriptedProgram._detach,
@@ -612,10 +629,24 @@ def matches(where: Message, tensor: Message) -> bool:
     return all(wanted)
 
 
-def holds(condition: str, tensor: Message) -> bool:
-    """Whether a condition holds for a tensor; one over a number that is not known does not."""
+def holds(condition: str, tensor: Message, call: int = 0) -> bool:
+    """Whether a condition holds for a tensor; one over a number that is not known does not.
+
+    One on elements never does.
+    """
     known = {one.name: one.value for one in tensor.numbers}
-    return parse_condition(condition).holds({**dict.fromkeys(NUMBERS), **known})
+    parsed = _condition(condition)
+    if parsed is None:
+        return False
+    return parsed.at({"step": 0, "call": call}).holds({**dict.fromkeys(NUMBERS), **known})
+
+
+def _condition(text: str) -> TensorCondition | None:
+    """The condition of a text; None for one on elements."""
+    if not ElementCondition.is_meant(text):
+        return parse_condition(text)
+    ElementCondition(text, dict)
+    return None
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def test_the_program_is_stepped_to_tensors_and_calls(shell):
     assert lines[3].startswith("at x:0  size 2, zero 1, pos 1, max 1") and "/home/me/train.py:3" in lines[3]
     assert "at Log:0" in "\n".join(lines_of(shell.answer("s")))
     assert lines_of(shell.answer("over"))[1:3] == ["paused in loss (call 1)", "Before loss (call 1)."]
+    assert lines_of(shell.answer("out"))[1:3] == ["paused in loss (call 1)", "Paused after loss (call 1)."]
 
 
 def test_the_program_goes_on_until_something_happens(shell, program):
@@ -96,6 +97,18 @@ def test_breakpoints_are_set_listed_hit_and_removed(shell):
     assert error_of(shell.answer("unbreak 9")) == "ERROR: There is no breakpoint 9."
     assert "Say where" in error_of(shell.answer("break"))
     assert "is no condition" in error_of(shell.answer("break Log --if 'nan > ;'"))
+
+
+def test_a_log_point_is_set_and_its_hits_are_listed(shell):
+    assert "only logs" in lines_of(shell.answer("break Log:0 --log"))[1]
+    assert lines_of(shell.answer("breaks 1")) == ["It was not hit yet."]
+    shell.answer("over")
+    shell.answer("over")
+    head, *hits = lines_of(shell.answer("breaks 1"))
+    assert head.split() == ["Time", "Call", "Step", "What", "Numbers"]
+    assert [line.split()[1:4] for line in hits] == [["1", "0", "Log:0"], ["0", "0", "Log:0"]]
+    assert "ninf 1" in hits[0]
+    assert "no log point 2" in error_of(shell.answer("breaks 2"))
 
 
 def test_a_value_at_hand_comes_from_the_program(shell, program):

@@ -13,9 +13,11 @@ export type {
   Call,
   CallCount,
   Evaluation,
+  LoggedHit,
   Number as Measured,
   Outcome,
   Pause,
+  StackLine,
   State as ProgramState,
   Tensor as LiveTensor,
   TensorList as LiveTensors,
@@ -32,6 +34,8 @@ export interface NewBreakpoint {
   readonly enabled: boolean;
   readonly label: string;
   readonly first_only: boolean;
+  /** Whether its hits are noted, in place of stopping the program. */
+  readonly log_only: boolean;
 }
 
 /** Until the first that happens; without any part, the program just runs on. */
@@ -49,6 +53,7 @@ type Nothing = Readonly<Record<string, never>>;
 export type Command =
   | { readonly step: Nothing }
   | { readonly step_over: Nothing }
+  | { readonly step_out: Nothing }
   | { readonly continue_: Continuation }
   | { readonly pause: Nothing }
   | { readonly detach: Nothing }

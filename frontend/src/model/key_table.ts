@@ -10,7 +10,7 @@ export const KEY_TABLE: readonly KeyRow[] = [
   ["`[`, `]`", "not in fields", "the op in focus in the step before, in the next one"],
   ["`v`", "not in fields", "shows the value in focus, or its curve if its elements are not kept"],
   ["Escape", "everywhere", "closes the value, a menu or the list of a search"],
-  ["F11, F10", "while a program runs", "step, step over"],
+  ["F11, F10, Shift+F11", "while a program runs", "step, step over, step out"],
   ["F8", "while a program runs", "continue"],
   ["F9", "while a program runs", "sets or deletes the breakpoint at the op or the line in focus"],
   ["↑, ↓, PageUp, PageDown, Home, End", "a list", "go to a row"],

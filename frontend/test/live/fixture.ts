@@ -17,6 +17,7 @@ export const call = (over: Partial<Call> = {}): Call => ({
   thread: "MainThread",
   is_over: false,
   is_held: false,
+  stack: [],
   path: "/home/user/train.py",
   line: 71,
   ...over,
@@ -61,6 +62,7 @@ export const pause = (over: Partial<Pause> = {}): Pause => ({
   inputs: [],
   path: "",
   line: 0,
+  stack: [],
   ...over,
 });
 
@@ -111,6 +113,8 @@ export const breakpoint = (where: Parameters<typeof place>[0], over = {}) => ({
   problem: "",
   note: "",
   first_only: false,
+  log_only: false,
+  logged: [],
   ...over,
 });
 

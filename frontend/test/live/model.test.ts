@@ -83,6 +83,8 @@ describe("places", () => {
     expect(placeWords(place({}))).toBe("any tensor");
     expect(breakpointWords(newBreakpoint({ op_name: "Log" }, "nan > 0"))).toBe("Log if it contains NaN");
     expect(breakpointWords({ ...newBreakpoint({}), label: "mine" })).toBe("mine");
+    const logs = newBreakpoint({ op_name: "Log" }, "nan > 0", true, true);
+    expect(breakpointWords(logs)).toBe("log Log if it contains NaN");
   });
 
   test("of NaN and infinities is at the first of each origin only, unless the reader chooses otherwise", () => {
@@ -155,7 +157,7 @@ describe("places", () => {
     const { where } = before;
     expect(changed(before, { enabled: false })).toEqual({
       ...{ number: breakpointNumber(1), where, condition: "nan > 0" },
-      ...{ ignore: 0, enabled: false, label: "", first_only: false },
+      ...{ ignore: 0, enabled: false, label: "", first_only: false, log_only: false },
     });
   });
 });
@@ -213,8 +215,8 @@ describe("actions", () => {
       .filter(([, why]) => why === undefined)
       .map(([action]) => action);
   test.each([
-    ["paused", "step stepOver continue detach stop"],
-    ["waiting", "step stepOver continue detach stop"],
+    ["paused", "step stepOver stepOut continue detach stop"],
+    ["waiting", "step stepOver stepOut continue detach stop"],
     ["running", "pause detach stop"],
     ["detached", "stop"],
     ["ended", ""],
@@ -338,6 +340,21 @@ describe("threads", () => {
       ["worker-0", "stopped here"],
       ["worker-1", "waits"],
       ["worker-2", "runs"],
+    ]);
+  });
+
+  test("each is where the innermost line of its stack is, and the stopped one at its tensor", () => {
+    const stack = [
+      { path: "/a.py", line: 5, function: "inner" },
+      { path: "/a.py", line: 9, function: "outer" },
+    ];
+    const [first, second] = [of(3, "worker-0"), of(4, "worker-1", { stack, path: "/a.py", line: 9 })];
+    const rows = threadRows(
+      state({ call: first, running: [first, second], pause: pause({ tensor: tensor() }) }),
+    );
+    expect(rows.map(({ at, line, stack: lines }) => [at, line, lines.length])).toEqual([
+      ["Log:0", first.line, 0],
+      ["", 5, 2],
     ]);
   });
 

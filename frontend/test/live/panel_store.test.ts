@@ -3,6 +3,7 @@ import type { Fetch } from "../../src/api/fetch";
 import type { LiveTensor } from "../../src/api/live";
 import { graphId, liveTensorNumber, programId } from "../../src/base/ids";
 import { shown } from "../../src/base/loaded";
+import { expressionsOf } from "../../src/model/live/watches";
 import { readRef, writeRef } from "../../src/model/values/value_ref";
 import type { Store } from "../../src/store/store";
 import { encodeColumns } from "../encode";
@@ -226,7 +227,7 @@ describe("the value of a program's tensor", () => {
 });
 
 describe("expressions", () => {
-  const done = { done: true, text: "3.0", dtype: 1, shape: [], tensor: 2 ** 52 };
+  const done = { done: true, text: "3.0", dtype: 1, shape: [], tensor: 2 ** 52, numbers: [] };
 
   it("have results, newest first, that can be opened", async ({ store, panel, server }) => {
     server.evaluation = done;
@@ -244,6 +245,30 @@ describe("expressions", () => {
     expect(store.value.value).toEqual({ kind: "live", program: ID, tensor: 2 ** 52 });
     panel.forgetEvaluated(panel.evaluated.value[0]?.number ?? 0);
     expect(panel.evaluated.value).toHaveLength(1);
+  });
+
+  test("that are watched are evaluated anew at each pause while somebody looks", async () => {
+    const { store, panel, server, change, settled } = await open();
+    server.evaluation = done;
+    const texts = () => panel.watches.value.map((one) => shown(panel.watchResults.value.of.get(one))?.text);
+    await change(paused(2, 1, 0));
+    await settled(panel.addWatch(" `Log:0` "));
+    panel.addWatch("`Log:0`");
+    expect([panel.watches.value, texts()]).toEqual([["`Log:0`"], [undefined]]);
+    await settled(store.dock.show("evaluate"));
+    expect(texts()).toEqual(["3.0"]);
+    server.evaluation = { ...done, text: "4.0" };
+    await settled(panel.addWatch("1 + 3"));
+    expect(texts()).toEqual(["3.0", "4.0"]);
+    await change(paused(3, 2, 0));
+    expect(texts()).toEqual(["4.0", "4.0"]);
+    panel.removeWatch("`Log:0`");
+    expect(texts()).toEqual(["4.0"]);
+  });
+
+  test("that the browser kept are read again, and nothing else", () => {
+    expect(expressionsOf('["a", "b", 3]')).toEqual(["a", "b"]);
+    for (const wrong of [undefined, "{", "null", '{"a": 1}']) expect(expressionsOf(wrong)).toEqual([]);
   });
 
   it("that fail have the sentence of the failure", async ({ panel, server }) => {

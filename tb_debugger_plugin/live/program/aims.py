@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.live.messages.messages import Message, Pause
 from tb_debugger_plugin.live.program.breakpoints import BreakpointList, Entry, place_of
 from tb_debugger_plugin.live.program.conditions import (
+    OF_PROGRAM,
     UNTIL_CONDITION,
     UNTIL_TENSOR,
     TensorCondition,
@@ -30,8 +31,22 @@ from tb_debugger_plugin.live.program.watched import Watched
 from tb_debugger_plugin.native.structs import GateHit, GateRule
 
 _ALWAYS = TensorCondition("")
-#: Asks the filter of a breakpoint of the held tensor.
-Passes: TypeAlias = Callable[[Entry], bool]
+
+
+class Asks(NamedTuple):
+    """What is asked of the status about the tensor or the call at which a breakpoint may be hit.
+
+    Attributes:
+      passes: Asks the filter of a breakpoint of the tensor.
+      log: Notes a hit of a log point.
+    """
+
+    passes: Callable[[Entry], bool]
+    log: Callable[[Entry], None]
+
+
+#: For what has neither filters nor log points.
+NO_ASKS: Final = Asks(lambda entry: False, lambda entry: None)
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,7 @@ class RunOrder:
       at_next_tensor: Whether the next tensor stops it.
       at_next_call: Whether the next call stops it.
       calls: How many calls it may make; 0 for any number.
+      after_calls: The numbers of calls at the end of which it stops: the first that ends.
       condition: What stops it when it holds for any tensor; None for nothing.
       target: The tensor that stops it; None for none.
       reason: Why it stops at the next tensor or call.
@@ -52,6 +68,7 @@ class RunOrder:
     at_next_tensor: bool = False
     at_next_call: bool = False
     calls: int = 0
+    after_calls: frozenset[int] = frozenset()
     condition: TensorCondition | None = None
     target: BreakpointTarget | None = None
     reason: int = int(Pause.STEP)
@@ -118,6 +135,9 @@ class Aims:
         self._known: dict[int, TensorOfGraph] = {}
         self._rules: list[GateRule] = []
         self._held_bytes = 0
+        self._program: Mapping[str, float] = dict.fromkeys(OF_PROGRAM, 0)
+        #: The condition of the order, at the current step and call.
+        self._until: TensorCondition | None = None
         #: Whether tensors are noted as they are computed, and their values held.
         self.is_noting = False
 
@@ -136,13 +156,22 @@ class Aims:
           is_over: Whether the current call has ended, so that it does not count as one of several.
         """
         self.order = order
+        self._until = None if order.condition is None else order.condition.at(self._program)
         self.calls_left = order.calls + (1 if is_over and order.calls else 0)
+
+    def at(self, program: Mapping[str, float]) -> bool:
+        """Take the step and the call of the program; return whether that changes what stops it."""
+        before, self._program = self._until, program
+        if self.order.condition is not None:
+            self._until = self.order.condition.at(program)
+        return self.breakpoints.at(program) or self._until != before
 
     @property
     def looks(self) -> bool:
         """Whether anything may stop the program at a tensor, or is followed."""
         order = self.order
-        is_ordered = order.looks_at_tensors or order.at_next_call or order.calls > 0
+        is_at_calls = order.at_next_call or order.calls > 0 or bool(order.after_calls)
+        is_ordered = order.looks_at_tensors or is_at_calls
         return is_ordered or bool(self.breakpoints.enabled) or bool(self.watched)
 
     def apply(self, *, is_on: bool, is_paused: bool, max_bytes: int) -> None:
@@ -172,13 +201,13 @@ class Aims:
         self._gate.stop_at_next(is_on and (is_paused or self.order.at_next_tensor))
 
     def _ordered(self) -> Iterable[GateRule]:
-        if self.order.condition is not None:
-            yield gate_rule(UNTIL_CONDITION, None, self.order.condition)
-        ids = self._until()
+        if self._until is not None and not self._until.is_never:
+            yield gate_rule(UNTIL_CONDITION, None, self._until)
+        ids = self._targets()
         if ids:
             yield gate_rule(UNTIL_TENSOR, ids, _ALWAYS)
 
-    def _until(self) -> frozenset[int]:
+    def _targets(self) -> frozenset[int]:
         target = self.order.target
         if target is None:
             return frozenset()
@@ -192,7 +221,7 @@ class Aims:
 
     def isolated(self) -> frozenset[int]:
         """Return the tensors that should have watch ops of their own."""
-        return self.breakpoints.isolated() | self._until() | self.watched.unrecorded()
+        return self.breakpoints.isolated() | self._targets() | self.watched.unrecorded()
 
     def messages(self) -> list[Message]:
         """Return the breakpoints."""
@@ -201,60 +230,66 @@ class Aims:
 
     # Why the program stops.
 
-    def why_hit(self, hit: GateHit, call: int = 0, passes: Passes = lambda entry: False) -> Why | None:
+    def why_hit(self, hit: GateHit, call: int = 0, asks: Asks = NO_ASKS) -> Why | None:
         """Return why a hit stops the program; None if it is not wanted any more.
 
         Args:
           hit: The hit.
           call: The number of the current call.
-          passes: Asks the filter of a breakpoint of the tensor.
+          asks: About the tensor.
         """
+        entry = self.breakpoints.get(hit.rule)
+        # The rule that the gate names decides alone, if it is no log point and no other is there.
+        if self.breakpoints.has_log_points or (entry is not None and entry.enabled and entry.counts_here):
+            return self._why_here(entry, hit, call, asks)
         if hit.rule == 0:
             return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
         if hit.rule == UNTIL_CONDITION:
             return self._until_condition()
         if hit.rule == UNTIL_TENSOR:
             return self._until_tensor() if self.order.target is not None else None
-        entry = self.breakpoints.get(hit.rule)
-        if entry is None or not entry.enabled:
-            return None
-        if not entry.counts_here:
-            return _why_breakpoint(entry)
-        return self._why_here(entry, hit, call, passes)
+        return _why_breakpoint(entry) if entry is not None and entry.enabled else None
 
-    def _why_here(self, first: Entry, hit: GateHit, call: int, passes: Passes) -> Why | None:
+    def _why_here(self, named: Entry | None, hit: GateHit, call: int, asks: Asks) -> Why | None:
         """Why a hit stops the program if the rule that the gate names does not decide alone.
 
         Args:
-          first: The breakpoint of this rule.
+          named: The breakpoint of this rule; None if it is that of no breakpoint.
           hit: The hit.
           call: The number of the current call.
-          passes: Asks the filter of a breakpoint of the tensor.
+          asks: About the tensor.
         """
         numbers = known_numbers(hit.tensor)
         counted = self._gate.counts().hits if self._gate is not None else {}
-        others = [one for one in self.breakpoints.enabled if one is not first and not one.is_first_only]
-        for entry in (first, *others):
-            rule = entry.rule
+
+        def is_hit(entry: Entry) -> bool:
             if entry.filter is not None:
                 is_at = entry.target is None or hit.tensor.tensor_id in entry.tensors
-                stops = is_at and passes(entry) and not entry.ignores()
-            elif entry.is_first_only:
-                stops = self._is_birth(entry, hit, call)
-            else:
-                is_counted = rule is not None and counted.get(rule.number, 0) > rule.ignore
-                ids = rule.tensor_ids if rule is not None else ()
-                is_at = is_counted and (ids is None or hit.tensor.tensor_id in ids)
-                stops = is_at and (entry.condition.is_always or entry.condition.holds(numbers))
-            if stops:
-                return _why_breakpoint(entry)
-        return self._why_ordered(hit, numbers)
+                return is_at and asks.passes(entry) and not entry.ignores()
+            if not entry.condition.holds(numbers):
+                return False
+            if entry.is_first_only:
+                return self._is_birth(entry, hit, call)
+            return _is_counted(entry, hit, counted)
+
+        others = [one for one in self.breakpoints.enabled if one is not named]
+        first = [named] if named is not None and named.enabled else []
+        return self._first_hit([*first, *others], is_hit, asks) or self._why_ordered(hit, numbers)
+
+    def _first_hit(self, entries: Sequence[Entry], is_hit: Callable[[Entry], bool], asks: Asks) -> Why | None:
+        """Note hits of log points; return why the first other breakpoint that is hit stops the program."""
+        for entry in entries:
+            if entry.only_logs and is_hit(entry):
+                asks.log(entry)
+        hits = (entry for entry in entries if not entry.only_logs and is_hit(entry))
+        stops = next(hits, None)
+        return None if stops is None else _why_breakpoint(stops)
 
     def _why_ordered(self, hit: GateHit, numbers: Mapping[str, float]) -> Why | None:
         """Why the last order stops the program at a tensor."""
-        if self.order.condition is not None and self.order.condition.holds(numbers):
+        if self._until is not None and self._until.holds(numbers):
             return self._until_condition()
-        if hit.tensor.tensor_id in self._until():
+        if hit.tensor.tensor_id in self._targets():
             return self._until_tensor()
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
@@ -277,7 +312,7 @@ class Aims:
         numbers: Callable[[], Mapping[str, float]],
         lines: Sequence[RunningLine] = (),
         inputs: Callable[[], Iterable[Mapping[str, float]]] = tuple,
-        passes: Passes = lambda entry: False,
+        asks: Asks = NO_ASKS,
     ) -> Why | None:
         """Return why an output of an eager op stops the program; None if it does not.
 
@@ -286,43 +321,56 @@ class Aims:
           numbers: Returns its numbers.
           lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
           inputs: Returns the numbers of the inputs of its op.
-          passes: Asks the filter of a breakpoint of the tensor.
+          asks: About the output.
         """
-        for entry in self.breakpoints.enabled:
+
+        def is_hit(entry: Entry) -> bool:
             if not _is_at(entry, place, lines) or not _holds(entry.condition, numbers):
-                continue
-            is_chosen = _is_first(entry, place, inputs) and (entry.filter is None or passes(entry))
-            if is_chosen and not entry.ignores():
-                return _why_breakpoint(entry)
-        if self.order.condition is not None and _holds(self.order.condition, numbers):
+                return False
+            is_chosen = _is_first(entry, place, inputs) and (entry.filter is None or asks.passes(entry))
+            return is_chosen and not entry.ignores()
+
+        why = self._first_hit(self.breakpoints.enabled, is_hit, asks)
+        if why is not None:
+            return why
+        if self._until is not None and _holds(self._until, numbers):
             return self._until_condition()
         target = self.order.target
         if target is not None and target.may_be_eager and target.fits(place):
             return self._until_tensor()
         return Why(self.order.reason, self._asked()) if self.order.at_next_tensor else None
 
-    def why_call(self, name: str, lines: Sequence[RunningLine] = ()) -> Why | None:
+    def why_call(self, name: str, lines: Sequence[RunningLine] = (), asks: Asks = NO_ASKS) -> Why | None:
         """Return why the program stops before a call; None if it does not. Counts the call.
 
         Args:
           name: The name of what is called.
           lines: The lines that the thread runs, innermost first; only if `looks_at_lines`.
+          asks: About the call.
         """
+
+        def is_hit(entry: Entry) -> bool:
+            is_at = entry.target is not None and entry.target.fits_call(name) and entry.condition.holds({})
+            return (is_at or entry.begins_at(lines)) and not entry.ignores()
+
+        why = self._first_hit(self.breakpoints.enabled, is_hit, asks)
         if self.calls_left:
             self.calls_left -= 1
             if not self.calls_left:
                 return Why(int(Pause.BEFORE_CALL))
-        for entry in self.breakpoints.enabled:
-            is_at = entry.target is not None and entry.target.fits_call(name)
-            if (is_at or entry.begins_at(lines)) and not entry.ignores():
-                return _why_breakpoint(entry)
-        if not self.order.at_next_call:
-            return None
+        if why is not None or not self.order.at_next_call:
+            return why
         is_asked = self.order.reason == Pause.ASKED
         return Why(int(Pause.ASKED if is_asked else Pause.BEFORE_CALL), self._asked())
 
-    def why_after_call(self) -> Why | None:
-        """Return why the program stops after a call that returned; None if it does not."""
+    def why_after_call(self, number: int) -> Why | None:
+        """Return why the program stops after a call that returned; None if it does not.
+
+        Args:
+          number: The number of the call.
+        """
+        if number in self.order.after_calls:
+            return Why(int(Pause.AFTER_CALL))
         is_asked = self.order.at_next_call and self.order.reason == Pause.ASKED
         return Why(int(Pause.ASKED), self._asked()) if is_asked else None
 
@@ -335,6 +383,14 @@ class Aims:
 
     def _until_tensor(self) -> Why:
         return Why(int(Pause.CONDITION), "continued to this tensor")
+
+
+def _is_counted(entry: Entry, hit: GateHit, counted: Mapping[int, int]) -> bool:
+    """Whether the gate has counted a hit as one of a breakpoint that is not to be ignored."""
+    rule = entry.rule
+    if rule is None or counted.get(rule.number, 0) <= rule.ignore:
+        return False
+    return rule.tensor_ids is None or hit.tensor.tensor_id in rule.tensor_ids
 
 
 def _is_at(entry: Entry, place: OpPlace, lines: Sequence[RunningLine]) -> bool:
@@ -369,6 +425,6 @@ def _why_breakpoint(entry: Entry) -> Why:
         text = f"{text}, at {entry.led_words}"
     if entry.filter is not None:
         text = f"{text}, {entry.condition.text} passes"
-    elif not entry.condition.is_always:
+    elif entry.condition.text:
         text = f"{text}, {entry.condition.text} holds"
     return Why(int(Pause.BREAKPOINT), text, entry.number)

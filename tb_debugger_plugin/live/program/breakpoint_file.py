@@ -33,6 +33,7 @@ _FIELDS: Final[dict[str, type]] = {
     "enabled": bool,
     "label": str,
     "first_only": bool,
+    "log_only": bool,
 }
 
 
@@ -108,7 +109,7 @@ def _fields(row: object, kinds: dict[str, type]) -> dict[str, Any]:
 
 def _message(row: object) -> Message:
     if isinstance(row, dict):
-        row = {"first_only": False, **row}  # a file from before there was a choice
+        row = {"first_only": False, "log_only": False, **row}  # a file from before there was a choice
     fields = _fields(row, _FIELDS)
     _fields(fields["where"], _WHERE)
     try:

@@ -9,7 +9,7 @@ Not thread-safe: the controller holds its lock.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,7 +19,8 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.events.tensorflow_names import SESSION_GRAPH
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Message
-from tb_debugger_plugin.live.program.conditions import TensorCondition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.conditions import OF_PROGRAM, TensorCondition, gate_rule, parse_condition
+from tb_debugger_plugin.live.program.evaluate import ElementCondition
 from tb_debugger_plugin.live.program.filters import Filter
 from tb_debugger_plugin.live.program.lines import LineRuns, LinesOfFunctions, NearLine
 from tb_debugger_plugin.live.program.places import (
@@ -97,6 +98,9 @@ class ConditionBirths:
 
 #: Most breakpoints of a program.
 MOST: Final = 200
+#: Most log points among them, and hits of each that are kept: a state must not grow without bound.
+MOST_LOG_POINTS: Final = 20
+MAX_LOGGED: Final = 100
 _MAX_LABEL: Final = 200
 
 
@@ -108,7 +112,8 @@ class Entry:
       number: Names it.
       message: What the user asked for.
       target: What it stops at; None for every tensor. Its line is that to which it has moved.
-      condition: What must hold of a tensor.
+      condition: What must hold of a tensor, at the current step and call.
+      given: The same at any step and call.
       tensors: The tensors of graphs that it is at: those that fit, and some of those that its line leads to.
       fitting: The tensors of graphs that its target fits.
       led_to: Those that its line leads to.
@@ -121,12 +126,14 @@ class Entry:
       is_new: Whether the user has said anew how many hits to ignore, so that the gate must count anew.
       runs: When threads that run eagerly begin to run its line.
       births: Where its condition began to hold.
+      logged: Its last hits, if it is a log point.
     """
 
     number: int
     message: Message
     target: BreakpointTarget | None
     condition: TensorCondition
+    given: TensorCondition
     tensors: dict[int, TensorOfGraph] = field(default_factory=dict)
     fitting: dict[int, TensorOfGraph] = field(default_factory=dict)
     led_to: dict[int, TensorOfGraph] = field(default_factory=dict)
@@ -139,11 +146,17 @@ class Entry:
     refused: str = ""
     runs: LineRuns = field(default_factory=LineRuns)
     births: ConditionBirths = field(default_factory=ConditionBirths)
+    logged: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_LOGGED))
 
     @property
     def enabled(self) -> bool:
-        """Whether it stops the program."""
+        """Whether it is on."""
         return bool(self.message.enabled)
+
+    @property
+    def only_logs(self) -> bool:
+        """Whether it is a log point: its hits are noted, and do not stop the program."""
+        return bool(self.message.log_only)
 
     @property
     def may_be_eager(self) -> bool:
@@ -235,7 +248,7 @@ class Entry:
 
     def wanted_rule(self) -> GateRule | None:
         """Return the rule that the gate should have for it."""
-        if not self.enabled or not self.tensors:
+        if not self.enabled or not self.tensors or self.condition.is_never:
             return None
         # To know what is carried, the values of all tensors are judged. Hits are then counted here.
         ids = None if self.target is None or self.is_first_only else frozenset(self.tensors)
@@ -261,8 +274,10 @@ class Entry:
             return ""
         if not has_gate:
             return "Only eager ops and calls stop: the program has no native library."
-        if any(one.is_compiled for one in self.tensors.values()):
+        if not self.only_logs and any(one.is_compiled for one in self.tensors.values()):
             return "XLA compiles its function: while this is on, that runs uncompiled from its next call on."
+        if isinstance(self.filter, ElementCondition) and self.filter.failure and not self.hits:
+            return f"The condition does not hold: {self.filter.failure}"
         if self.tensors or self.hits:
             return ""
         if self.function:
@@ -320,6 +335,7 @@ class BreakpointList:
         self._known: dict[int, TensorOfGraph] = {}
         self._lines = LinesOfFunctions()
         self._last_number = 0
+        self._program: Mapping[str, float] = dict.fromkeys(OF_PROGRAM, 0)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -332,6 +348,24 @@ class BreakpointList:
     def enabled(self) -> list[Entry]:
         """The breakpoints that are on."""
         return [one for one in self if one.enabled]
+
+    def at(self, program: Mapping[str, float]) -> bool:
+        """Take the step and the call of the program; return whether that changes a condition."""
+        self._program = program
+        return any([self._settle_condition(one) for one in self])
+
+    def _settle_condition(self, entry: Entry) -> bool:
+        condition = entry.given.at(self._program)
+        if condition == entry.condition:
+            return False
+        entry.condition = condition
+        self._place(entry)
+        return True
+
+    @property
+    def has_log_points(self) -> bool:
+        """Whether a log point is on."""
+        return any(one.only_logs for one in self.enabled)
 
     def set(self, message: Message) -> int:
         """Add a breakpoint, or change the one whose number is given; return its number.
@@ -347,14 +381,22 @@ class BreakpointList:
         if earlier is None:
             if len(self._entries) >= MOST:
                 raise UsageError(f"A program has at most {MOST} breakpoints: remove some.")
+            self._check_log_points(message)
             self._last_number += 1
             entry.number = self._last_number
         else:
+            if not earlier.only_logs:
+                self._check_log_points(message)
             entry.number, entry.hits, entry.rule = earlier.number, earlier.hits, earlier.rule
+            entry.logged = earlier.logged
             entry.is_new = entry.message.ignore != earlier.message.ignore
             entry.ignored = 0 if entry.is_new else earlier.ignored
         self._entries[entry.number] = entry
         return entry.number
+
+    def _check_log_points(self, message: Message) -> None:
+        if message.log_only and sum(one.only_logs for one in self) >= MOST_LOG_POINTS:
+            raise UsageError(f"A program has at most {MOST_LOG_POINTS} log points: remove some.")
 
     def keep(self, message: Message) -> None:
         """Add a breakpoint that was kept from another run; one whose regular expression is none stays off.
@@ -369,22 +411,25 @@ class BreakpointList:
             kept.CopyFrom(message)
             kept.enabled = False
             self._last_number += 1
-            refused = Entry(self._last_number, kept, None, parse_condition(""), refused=str(error))
+            always = parse_condition("")
+            refused = Entry(self._last_number, kept, None, always, always, refused=str(error))
             self._entries[refused.number] = refused
 
     def _entry(self, message: Message) -> Entry:
         name = message.condition.strip()
         filtering = self._filters.get(name)
+        if filtering is None and ElementCondition.is_meant(name):
+            filtering = ElementCondition(name, lambda: self._program)
         condition = parse_condition(message.condition) if filtering is None else TensorCondition(name)
         where = message.where
         is_always = condition.is_always and filtering is None
-        if where.calls and not is_always:
-            raise UsageError("A breakpoint at calls has no condition: a call has no numbers.")
+        if where.calls and (filtering is not None or condition.reads_tensors):
+            raise UsageError("A call has no numbers: a condition there names only the step and the call.")
         if message.ignore < 0 or len(message.label) > _MAX_LABEL:
             raise UsageError("A breakpoint ignores 0 hits or more, and its label has at most 200 characters.")
         is_anywhere = says_nothing(where) and not is_always
         target = None if is_anywhere else make_target(where)
-        entry = Entry(0, Breakpoint(), target, condition, filter=filtering)
+        entry = Entry(0, Breakpoint(), target, condition.at(self._program), condition, filter=filtering)
         entry.message.CopyFrom(message)
         self._place(entry)
         if entry.function and not message.number:
@@ -469,9 +514,17 @@ class BreakpointList:
             one.settle(counted.get(one.number, 0), None)
 
     def isolated(self) -> frozenset[int]:
-        """Return the tensors that should have watch ops of their own."""
-        chosen = (one for one in self.enabled if one.target is not None)
-        return frozenset(number for one in chosen for number in one.tensors)
+        """Return the tensors that should have watch ops of their own.
+
+        A log point holds nothing up, so that it needs them only where there are none.
+        """
+        return frozenset(
+            number
+            for one in self.enabled
+            if one.target is not None
+            for number, tensor in one.tensors.items()
+            if not one.only_logs or not tensor.is_recorded
+        )
 
     def messages(self, counted: Mapping[int, int], *, has_gate: bool) -> list[Message]:
         """Return the breakpoints with what the program knows of them.
@@ -492,5 +545,7 @@ class BreakpointList:
             message.num_tensors = len(one.tensors)
             message.problem = one.problem(has_gate=has_gate)
             message.note = one.note
+            del message.logged[:]
+            message.logged.extend(one.logged)
             messages.append(message)
         return messages

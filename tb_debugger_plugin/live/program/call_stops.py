@@ -13,7 +13,7 @@ from typing import Final
 from tb_debugger_plugin.capture.gate import TensorOfGraph
 from tb_debugger_plugin.errors import failing_node, user_message
 from tb_debugger_plugin.live.messages.messages import Message, Pause
-from tb_debugger_plugin.live.program.aims import Why
+from tb_debugger_plugin.live.program.aims import NO_ASKS, Why
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import after_call, before_call, failure, op_of
@@ -50,6 +50,7 @@ class CallStops:
             self._pauses.wait(call)
             if status.is_off:
                 return
+            status.take_program(call.number)
             why = self._why_before(call)
             status.count_call(call, message, stops=why is not None)
             if why is not None:
@@ -71,7 +72,7 @@ class CallStops:
             if not status.is_off:
                 status.follow_graphs()
                 self._pauses.wait(call)
-                why = self._why_after(error)
+                why = self._why_after(call, error)
                 if why is not None:
                     status.show_call(call, is_over=True)
                     status.tensors.call = call.number
@@ -86,18 +87,19 @@ class CallStops:
         status = self._status
         if not status.may_stop:
             return None
-        why = status.aims.why_call(call.name, call.lines if status.aims.looks_at_lines else ())
+        asks = NO_ASKS._replace(log=lambda entry: status.log(entry, call.name, call.number, {}))
+        why = status.aims.why_call(call.name, call.lines if status.aims.looks_at_lines else (), asks)
         if why is None and not status.has_begun:
             return Why(int(Pause.BEFORE_CALL))
         return why
 
-    def _why_after(self, error: BaseException | None) -> Why | None:
+    def _why_after(self, call: ProgramCall, error: BaseException | None) -> Why | None:
         if not self._status.may_stop:
             return None
         is_mistake = isinstance(error, Exception) and type(error).__name__ not in _ORDINARY
         if error is not None and is_mistake:
             return Why(int(Pause.ERROR), failure(error, self._failed_op(error)))
-        return self._status.aims.why_after_call()
+        return self._status.aims.why_after_call(call.number)
 
     def _failed_op(self, error: BaseException) -> Message | None:
         """Return the output of the op that an error is about; None if the error does not say."""

@@ -185,7 +185,7 @@ class CallHooks(Observer):
 
     def _begin(self, kind: CallKind, name: str, facts: Callable[[], _Facts]) -> _Begun:
         number = next(self._numbers)
-        make = partial(_new_call, number, kind, name, threading.current_thread().name, facts)
+        make = partial(_new_call, number, kind, name, threading.current_thread(), facts)
         if self._before_first is None and self._unseen.begin(number, kind, name, make):
             return number, make, None
         return number, make, self._before(make)
@@ -279,9 +279,10 @@ class CallHooks(Observer):
 
 
 def _new_call(
-    number: int, kind: CallKind, name: str, thread: str, facts: Callable[[], _Facts]
+    number: int, kind: CallKind, name: str, thread: threading.Thread, facts: Callable[[], _Facts]
 ) -> ProgramCall:
-    return ProgramCall(number, kind, name, thread=thread, **facts()._asdict())
+    ident = thread.ident or 0
+    return ProgramCall(number, kind, name, thread=thread.name, ident=ident, **facts()._asdict())
 
 
 def _of_function(called: FunctionCall, frame: FrameType) -> _Facts:

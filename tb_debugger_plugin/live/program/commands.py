@@ -17,7 +17,7 @@ from tb_debugger_plugin.events import dtypes
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Message, Outcome, State
 from tb_debugger_plugin.live.program import breakpoint_file
-from tb_debugger_plugin.live.program.aims import PAUSE, STEP, STEP_OVER, continuation
+from tb_debugger_plugin.live.program.aims import PAUSE, STEP, STEP_OVER, RunOrder, continuation
 from tb_debugger_plugin.live.program.evaluate import Results
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.places import described
@@ -171,6 +171,13 @@ class Commands:
         self._pauses.go_on(STEP_OVER)
         return _Done("To the next call.")
 
+    def _do_step_out(self, _: Message) -> _Done:
+        calls = self._status.calls_at_hand()
+        if not calls:
+            raise UsageError("The program is in no call: step over goes on to the next one.")
+        self._pauses.go_on(RunOrder("step_out", after_calls=calls))
+        return _Done("To the end of the call.")
+
     def _do_continue(self, message: Message) -> _Done:
         order = continuation(message)
         self._pauses.go_on(order)
@@ -199,7 +206,8 @@ class Commands:
         number = self._status.aims.breakpoints.set(message)
         self._status.apply()
         self._status.news()
-        return _Done(f"Breakpoint {number}: {described(message.where)}.", number)
+        kind = "Log point" if message.log_only else "Breakpoint"
+        return _Done(f"{kind} {number}: {described(message.where)}.", number)
 
     def _do_remove_breakpoint(self, number: int) -> _Done:
         self._status.aims.breakpoints.remove(number)
@@ -288,6 +296,7 @@ class _Command(NamedTuple):
 _COMMANDS: Final = {
     "step": _Command(Commands._do_step, needs_pause=True),
     "step_over": _Command(Commands._do_step_over, needs_pause=True),
+    "step_out": _Command(Commands._do_step_out, needs_pause=True),
     "continue_": _Command(Commands._do_continue, needs_pause=True),
     "change_value": _Command(Commands._do_change_value, needs_pause=True, then=Commands._record_change),
     "pause": _Command(Commands._do_pause),

@@ -4,6 +4,9 @@ Takes a text such as ``nan > 0`` or ``max - min > 10 and size > 1``, checks that
 returns it in postfix notation, which the native gate evaluates for tensors of graphs. The same notation is
 evaluated here for eager tensors.
 
+A condition may also name the current step and call of the program. They are known before a tensor is
+computed, so that the gate gets what is left of the condition.
+
 Invariants: nothing of a text is ever run as Python. A condition has at most `MAX_STEPS` steps and needs at
 most `MAX_STACK` numbers at a time. A comparison with NaN, such as the mean of a tensor without finite
 elements, does not hold (but ``!=`` does). Truth is 1 or 0.
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +36,6 @@ WATCHED: Final = 1_000_000_003
 _NEVER: Final = 1 << 31
 MAX_TEXT: Final = 500
 
-_NUMBERS: Final = tuple(NUMBERS)
 #: Other names, by the texts that they stand for.
 _DERIVED: Final = {
     "inf": "ninf + pinf",
@@ -42,7 +45,11 @@ _DERIVED: Final = {
 }
 #: Names that count elements; one alone is a condition: that the count is above 0.
 _COUNTS: Final = frozenset(("size", "ninf", "pinf", "nan", "neg", "zero", "pos", "inf", "bad"))
-NAMES: Final = (*NUMBERS, *_DERIVED)
+#: Numbers of the program, not of a tensor.
+OF_PROGRAM: Final = ("step", "call")
+NAMES: Final = (*NUMBERS, *_DERIVED, *OF_PROGRAM)
+#: By the values of the steps that name them.
+_NUMBERS: Final = (*NUMBERS, *OF_PROGRAM)
 
 _ARITHMETIC: Final[dict[type[ast.operator], StepKind]] = {
     ast.Add: StepKind.ADD,
@@ -141,8 +148,38 @@ def _depth(steps: Sequence[ConditionStep]) -> int:
     return most
 
 
+def _fixed(steps: Sequence[ConditionStep], numbers: Mapping[str, float]) -> tuple[ConditionStep, ...]:
+    """Return what is left of steps when some numbers are known."""
+    stack: list[tuple[ConditionStep, ...]] = []
+    for step in steps:
+        kind = step.kind
+        if kind is StepKind.NUMBER and _NUMBERS[int(step.value)] in numbers:
+            stack.append((ConditionStep(StepKind.CONSTANT, numbers[_NUMBERS[int(step.value)]]),))
+        elif kind.operands == 0:
+            stack.append((step,))
+        else:
+            stack[-kind.operands :] = [_joined(step, stack[-kind.operands :])]
+    return stack[-1]
+
+
+def _joined(step: ConditionStep, operands: Sequence[tuple[ConditionStep, ...]]) -> tuple[ConditionStep, ...]:
+    known = [one[0].value if _is_constant(one) else None for one in operands]
+    result = _result(step.kind, known)
+    if result is not None:
+        return (ConditionStep(StepKind.CONSTANT, result),)
+    if step.kind in (StepKind.AND, StepKind.OR):
+        left, *others = (one for one, value in zip(operands, known, strict=True) if value is None)
+        if not others:
+            return left  # the other one, which is known, decides nothing
+    return (*itertools.chain.from_iterable(operands), step)
+
+
+def _is_constant(steps: Sequence[ConditionStep]) -> bool:
+    return len(steps) == 1 and steps[0].kind is StepKind.CONSTANT
+
+
 #: What is known of each tensor without infinity and NaN.
-_OF_GOOD: Final = {name: 0.0 if name in ("ninf", "pinf", "nan") else None for name in NUMBERS}
+_OF_GOOD: Final = {name: 0.0 if name in ("ninf", "pinf", "nan") else None for name in _NUMBERS}
 
 
 @dataclass(frozen=True)
@@ -167,12 +204,33 @@ class TensorCondition:
         """Whether it holds for every tensor."""
         return not self.steps
 
+    @property
+    def is_never(self) -> bool:
+        """Whether it holds for no tensor, whatever its numbers are."""
+        return _is_constant(self.steps)
+
+    @property
+    def reads_tensors(self) -> bool:
+        """Whether it names numbers of a tensor."""
+        return bool(_named_by(self.steps) - set(OF_PROGRAM))
+
+    def at(self, program: Mapping[str, float]) -> TensorCondition:
+        """Return the condition at a step and a call of the program.
+
+        Args:
+          program: The numbers of the program by the names of `OF_PROGRAM`.
+        """
+        if not _named_by(self.steps) & program.keys():
+            return self
+        steps = _fixed(self.steps, program)
+        return _condition(self.text, () if _is_constant(steps) and steps[0].value else steps)
+
     def holds(self, numbers: Mapping[str, float]) -> bool:
         """Return whether it holds for a tensor.
 
         Args:
           numbers: The numbers of the tensor by the names of `NUMBERS`. A condition that names one that is not
-            known, such as the mean of strings, does not hold.
+            known, such as the mean of strings, does not hold; nor does one that names numbers of the program.
         """
         if not _named_by(self.steps) <= numbers.keys():
             return False
@@ -206,8 +264,13 @@ def parse_condition(text: str) -> TensorCondition:
     steps = tuple(_truth(_tree(text)))
     if len(steps) > MAX_STEPS or _depth(steps) > MAX_STACK:
         raise UsageError("The condition is too long: use two breakpoints instead.")
-    reads_moments = any(NUMBERS[name] in MOMENTS for name in _named_by(steps))
-    return TensorCondition(text, steps, _value(steps, _OF_GOOD) == 0, reads_moments)
+    return _condition(text, steps)
+
+
+def _condition(text: str, steps: tuple[ConditionStep, ...]) -> TensorCondition:
+    reads_moments = any(NUMBERS.get(name) in MOMENTS for name in _named_by(steps))
+    only_bad = bool(steps) and _value(steps, _OF_GOOD) == 0
+    return TensorCondition(text, steps, only_bad, reads_moments)
 
 
 def _tree(text: str) -> ast.expr:
@@ -275,7 +338,7 @@ def _constant(value: float) -> ConditionStep:
 
 
 def _named(name: str) -> list[ConditionStep]:
-    if name in NUMBERS:
+    if name in _NUMBERS:
         return [ConditionStep(StepKind.NUMBER, _NUMBERS.index(name))]
     if name in _DERIVED:
         return _number(_tree(_DERIVED[name]))

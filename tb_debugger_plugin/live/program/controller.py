@@ -78,7 +78,7 @@ class Controller(Observer):
         has_thread: bool = True,
     ) -> None:
         eager = eager or EagerAccess()
-        self._status = Status(settings, program, clock or Clock(), eager.read)
+        self._status = Status(settings, program, clock or Clock(), eager.read, eager.lines)
         self._lock = self._status.lock
         self.unseen = self._status.unseen
         self._pauses = Pauses(self._status)
@@ -92,6 +92,7 @@ class Controller(Observer):
         if program.recording.does_not_stop:
             self._status.notices.add(program.recording.does_not_stop)
         with self._lock:
+            self._status.take_program(0)
             self._status.settle()
         self._thread: threading.Thread | None = None
         if has_thread:
@@ -175,6 +176,11 @@ class Controller(Observer):
         with self._lock:
             self._status.take_in(tensors)
         self.calls.isolate_new(tensors)
+
+    def at_end_of_step(self) -> None:
+        """Take the end of a step, which conditions may name."""
+        with self._lock:
+            self._status.take_program(self._status.tensors.call)
 
     @property
     def is_paused(self) -> bool:

@@ -14,7 +14,6 @@ from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events.numbers import Array
 from tb_debugger_plugin.live.messages.messages import Pause
 from tb_debugger_plugin.live.program.aims import Why
-from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.pauses import Pauses
 from tb_debugger_plugin.live.program.sentences import before_op
 from tb_debugger_plugin.live.program.status import Status, Stop
@@ -150,14 +149,11 @@ class EagerStops:
         for entry in entries:
             numbers = partial(status.tensors.eager_numbers, entry)
             of_inputs = partial(map, status.tensors.numbers_of_eager, inputs)
-            passes = partial(self._passes, entry)
-            why = status.aims.why_eager(entry.place, numbers, lines, of_inputs, passes)
+            asks = status.asks_of(partial(status.tensors.message_of_eager, entry), status.tensors.call)
+            why = status.aims.why_eager(entry.place, numbers, lines, of_inputs, asks)
             if why is not None:
                 return entry, why
         return None
-
-    def _passes(self, tensor: EagerValue, entry: Entry) -> bool:
-        return self._status.passes(entry, self._status.tensors.message_of_eager(tensor))
 
     def _why_line(self, entries: Sequence[EagerValue], path: str, line: int) -> tuple[EagerValue, Why] | None:
         """Why a program stops at a line: it has made no call that it could be stepped over to."""

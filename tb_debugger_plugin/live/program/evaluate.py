@@ -9,8 +9,10 @@ Thread-safe. Only looking tensors up takes the lock of the controller, not compu
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -30,9 +32,11 @@ from tb_debugger_plugin.expressions.names import (
     only_slot,
     parse_tensor_name,
 )
-from tb_debugger_plugin.live.messages.messages import Evaluation, Message
+from tb_debugger_plugin.expressions.parse import parse
+from tb_debugger_plugin.live.messages.messages import Evaluation, Message, Number
 from tb_debugger_plugin.live.program.arrays import short_text
-from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue
+from tb_debugger_plugin.live.program.conditions import OF_PROGRAM
+from tb_debugger_plugin.live.program.tensors import CallTensors, HeldValue, numbers_of
 
 #: Results have numbers from here on, which no tensor has.
 FIRST_RESULT: Final = 1 << 52
@@ -41,12 +45,61 @@ _MAX_BYTES: Final = 256 << 20
 _MOST: Final = 50
 _MAX_TEXT: Final = 1000
 _VALUE: Final = "value"
-_PARTS: Final = re.compile(r"(`[^`]*`)|'[^']*'|\"[^\"]*\"|(?<![\w.])value(?!\w|\s*=[^=])")
+#: What is no name, such as a text; and names.
+_PARTS: Final = re.compile(r"(`[^`]*`)|'[^']*'|\"[^\"]*\"|(?<![\w.])[A-Za-z]\w*(?!\w|\s*=[^=])")
 
 
-def with_value(text: str) -> str:
-    """Return an expression in which the name ``value`` stands in backticks, as tensors do."""
-    return _PARTS.sub(lambda match: f"`{_VALUE}`" if match[0] == _VALUE else match[0], text)
+def with_value(text: str, names: Sequence[str] = (_VALUE,)) -> str:
+    """Return an expression in which the name ``value``, or other names, stand in backticks, as tensors do."""
+    return _PARTS.sub(lambda match: f"`{match[0]}`" if match[0] in names else match[0], text)
+
+
+class ElementCondition:
+    """A condition on the elements of a tensor: an expression that is true or false: ``any(value > 3)``.
+
+    It may name the numbers of the program, as others do. It has the form of a filter.
+
+    Args:
+      text: The expression.
+      program: Returns the numbers of the program.
+
+    Attributes:
+      failure: Why it could not be computed of a tensor, such as one of another shape, for which it does not
+        hold; empty if it always could.
+
+    Raises:
+      UsageError: It is not of the language.
+    """
+
+    def __init__(self, text: str, program: Callable[[], Mapping[str, float]]) -> None:
+        self._expression = with_value(text, (_VALUE, *OF_PROGRAM))
+        self._program = program
+        self.failure = ""
+        parse(self._expression)
+
+    @staticmethod
+    def is_meant(text: str) -> bool:
+        """Return whether a text names ``value``."""
+        return with_value(text) != text
+
+    def __call__(self, datum: object, array: Array) -> bool:
+        """Return whether it holds for an array."""
+        values = {name: np.asarray(number) for name, number in self._program().items()}
+        values[_VALUE] = _computable(HeldValue(array, 0), _VALUE)
+        try:
+            result = np.asarray(evaluate(self._expression, lambda name: _found(name, values)))
+        except DebuggerError as error:
+            self.failure = str(error)
+            return False
+        if result.size != 1:
+            self.failure = f"It has {result.size:,} truth values: write any(...) or all(...) around it."
+        return result.size == 1 and bool(result)
+
+
+def _found(name: str, values: Mapping[str, Array]) -> Array:
+    if name not in values:
+        raise UsageError(f"A condition knows only the tensor itself, as `value`, not `{name}`.")
+    return values[name]
 
 
 class Results:
@@ -90,6 +143,9 @@ class Results:
         answer = Evaluation(done=True, dtype=dtype, shape=array.shape)
         answer.text = short_text(array) or _cut(np.array2string(array, separator=", ", threshold=100))
         answer.tensor = self._keep(HeldValue(array, dtype))
+        with contextlib.suppress(Exception):  # a dtype that has none
+            numbers = numbers_of(array, dtype)
+            answer.numbers.extend(Number(name=name, value=value) for name, value in numbers.items())
         return answer
 
     def _keep(self, value: HeldValue) -> int:

@@ -122,6 +122,7 @@ class ProgramCall:
       kind: What is called.
       name: Its name: of the function, the fetches of the run, or the step.
       thread: Name of the Python thread.
+      ident: Python's number of the thread; 0 if it is not known.
       function: The `tf.function`, concrete function or session; None for a step, and when the call is over.
       find_details: Finds what the call works on.
       find_place: Finds the path and the line of the program that calls.
@@ -135,6 +136,7 @@ class ProgramCall:
         name: str,
         *,
         thread: str,
+        ident: int = 0,
         function: object = None,
         find_details: Callable[[], Details] = Details,
         find_place: Callable[[], tuple[str, int]] = lambda: ("", 0),
@@ -144,6 +146,7 @@ class ProgramCall:
         self.kind = kind
         self.name = name
         self.thread = thread
+        self.ident = ident
         self.function = function
         self._find_details = find_details
         self._find_place = find_place

@@ -16,7 +16,6 @@ import threading
 from tb_debugger_plugin.events.gate_table import CannotChange
 from tb_debugger_plugin.live.messages.messages import Message, Pause, State
 from tb_debugger_plugin.live.program.aims import RunOrder, Why
-from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.interface import ProgramCall
 from tb_debugger_plugin.live.program.sentences import (
     BESIDE_IN_SESSION,
@@ -76,12 +75,22 @@ class Pauses:
             pause.tensor.CopyFrom(tensor)
             pause.sentence = sentence_of_stop(why.text, tensor)
             status.tensors.remember(tensor)
+        pause.stack.extend(status.stack_of(self._ident_at(stop)))
         if stop.hit is not None:
             pause.others_may_have_passed = stop.hit.others_may_have_passed
         pause.cannot_change = self._cannot_change(stop, pause)
         pause.can_change = not pause.cannot_change
         status.begin_pause(stop, pause)
         return stop
+
+    def _ident_at(self, stop: Stop) -> int:
+        """Return Python's number of the thread that stops; 0 if it is not known."""
+        if stop.hit is None:
+            return threading.get_ident()
+        status = self._status
+        if stop.hit.in_pipeline or status.call is None or not status.knows_thread:
+            return 0
+        return status.call.ident
 
     def _cannot_change(self, stop: Stop, pause: Message) -> str:
         if not self._status.settings.may_change_values:
@@ -101,11 +110,9 @@ class Pauses:
             status.news()
             return None
 
-        def passes(entry: Entry) -> bool:
-            return status.passes(entry, status.tensors.message_of_passed(hit.tensor))
-
         call = hit.tensor.call if hit.tensor.call != NO_CALL else status.tensors.call
-        why = status.aims.why_hit(hit, call, passes) if status.may_stop else None
+        asks = status.asks_of(lambda: status.tensors.message_of_passed(hit.tensor), call)
+        why = status.aims.why_hit(hit, call, asks) if status.may_stop else None
         if why is None:
             status.gate.release(hit.number)
             return None

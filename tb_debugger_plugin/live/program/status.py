@@ -9,16 +9,19 @@ program or for its files while it holds the lock. Methods want it to be held.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
+from tb_debugger_plugin.capture.stacks.calls import RunningLine
 from tb_debugger_plugin.events.numbers import Array
-from tb_debugger_plugin.live.messages.messages import Message, Notice, State
-from tb_debugger_plugin.live.program.aims import Aims, RunOrder
+from tb_debugger_plugin.live.messages.messages import LoggedHit, Message, Notice, Number, StackLine, State
+from tb_debugger_plugin.live.program.aims import Aims, Asks, RunOrder
 from tb_debugger_plugin.live.program.breakpoints import Entry
 from tb_debugger_plugin.live.program.filters import asked
 from tb_debugger_plugin.live.program.followers import Clock, Followers, Waiting
@@ -56,8 +59,11 @@ STOPPED: Final = (int(State.WAITING), int(State.PAUSED))
 #: Phases in which the program never stops again.
 OFF: Final = (int(State.DETACHED), int(State.ENDED))
 
-#: Calls that are listed by their threads.
+#: Calls that are listed by their threads, and lines of a stack.
 _MOST_THREADS: Final = 100
+_MOST_LINES: Final = 100
+#: Returns the lines of the program in a running stack, innermost first.
+LinesOf: TypeAlias = "Callable[[FrameType], Sequence[RunningLine]]"
 
 
 @dataclass
@@ -83,6 +89,7 @@ class Status:
       program: The program.
       clock: The time.
       read_eager: Returns the elements of an eager tensor.
+      lines_of: Returns the lines of the program in a running stack.
 
     Attributes:
       lock: Guards everything; notified at each new version.
@@ -110,11 +117,17 @@ class Status:
     """
 
     def __init__(
-        self, settings: BreakpointSettings, program: Breakpoints, clock: Clock, read_eager: ReadEager
+        self,
+        settings: BreakpointSettings,
+        program: Breakpoints,
+        clock: Clock,
+        read_eager: ReadEager,
+        lines_of: LinesOf,
     ) -> None:
         self.settings = settings
         self.program = program
         self.clock = clock
+        self._lines_of = lines_of
         self.lock = threading.Condition()
         self.gate: Gate | None = program.recording.gate
         self.aims = Aims(self.gate, settings.filters)
@@ -210,11 +223,33 @@ class Status:
 
     def _running(self, held: set[int]) -> list[Message]:
         """Return the calls of the threads that are inside of one, or stopped before or after it."""
+        if not self.is_stopped:
+            return [one.message() for _, one in sorted(self.open_calls.items())[:_MOST_THREADS]]
         calls = {**self.open_calls, **self.held_calls}
-        if self.call is not None and self.is_stopped and self.stop.eager is None:
+        if self.call is not None and self.stop.eager is None:
             calls[self.call.number] = self.call
             held = {*held, self.call.number} if self.knows_thread else held
-        return [calls[number].message(is_held=number in held) for number in sorted(calls)[:_MOST_THREADS]]
+        messages = []
+        for number in sorted(calls)[:_MOST_THREADS]:
+            message = calls[number].message(is_held=number in held)
+            message.stack.extend(self.stack_of(calls[number].ident))
+            messages.append(message)
+        return messages
+
+    def stack_of(self, ident: int) -> list[Message]:
+        """Return the lines of the program that a thread runs, innermost first; none if it has none.
+
+        Args:
+          ident: Python's number of the thread.
+        """
+        frame = sys._current_frames().get(ident)
+        if frame is None:
+            return []
+        try:
+            lines = self._lines_of(frame)[:_MOST_LINES]
+        except Exception:  # the stack of a thread that runs may change meanwhile
+            return []
+        return [StackLine(path=one.path, line=one.line, function=one.frame.f_code.co_name) for one in lines]
 
     # Debuggers come and go.
 
@@ -332,6 +367,11 @@ class Status:
         self.counted.add(call)
         self.has_news = True
 
+    def take_program(self, call: int) -> None:
+        """Take the current step of the program, and its call, which conditions may name."""
+        if self.aims.at({"step": self.program.recording.step, "call": call}) and not self.is_off:
+            self.apply()
+
     def show_call(self, call: ProgramCall, message: Message | None = None, *, is_over: bool = False) -> None:
         """Make a call the current one, of which the thread is known.
 
@@ -393,6 +433,12 @@ class Status:
         self.isolated = frozenset()
         self.settle()
         return self.isolated
+
+    def calls_at_hand(self) -> frozenset[int]:
+        """Return the numbers of the calls of which one is the current one; none between calls."""
+        if self.call is None or self.is_over:
+            return frozenset()
+        return frozenset((self.call.number,) if self.knows_thread else self.open_calls)
 
     def look_at(self, number: int) -> None:
         """Make a call the current one, at a tensor of which a thread stops.
@@ -475,6 +521,35 @@ class Status:
             self.apply()
             self.news()
         return found
+
+    def log(self, entry: Entry, name: str, call: int, numbers: Mapping[str, float]) -> None:
+        """Note a hit of a log point.
+
+        Args:
+          entry: The log point.
+          name: What was computed, or called.
+          call: The number of the call.
+          numbers: What is known of the tensor.
+        """
+        hit = LoggedHit(wall_time=self.clock.wall(), call=call, step=self.program.recording.step, name=name)
+        hit.numbers.extend(Number(name=one, value=value) for one, value in numbers.items())
+        entry.logged.append(hit)
+        self.has_news = True
+
+    def asks_of(self, tensor: Callable[[], Message], call: int) -> Asks:
+        """Return what breakpoints ask about a tensor at which they may be hit.
+
+        Args:
+          tensor: Returns it.
+          call: The number of its call.
+        """
+
+        def log(entry: Entry) -> None:
+            message = tensor()
+            numbers = {one.name: one.value for one in message.numbers}
+            self.log(entry, f"{message.op_name}:{message.slot}", call, numbers)
+
+        return Asks(lambda entry: self.passes(entry, tensor()), log)
 
     def take_up_calls(self) -> None:
         """Look at the calls that run and have passed unseen."""

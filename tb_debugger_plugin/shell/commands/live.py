@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tb_debugger_plugin.errors import UsageError
@@ -112,11 +113,13 @@ def _thread(call: Facts) -> str:
 
 def _tensor(tensor: Facts) -> list[Line]:
     name = f"{tensor['op_name']}:{tensor['slot']}"
-    numbers = ", ".join(
-        f"{one['name']} {_number(one['value'])}" for one in tensor["numbers"] if one["value"] != 0
-    )
+    numbers = _numbers(tensor["numbers"])
     place = f"  {tensor['path']}:{tensor['line']}" if tensor["path"] else ""
     return [(Part("at "), link(name, f"pt {name}"), Part(f"  {numbers}{place}"))]
+
+
+def _numbers(numbers: Sequence[Facts]) -> str:
+    return ", ".join(f"{one['name']} {_number(one['value'])}" for one in numbers if one["value"] != 0)
 
 
 def _number(value: float | None) -> str:
@@ -146,6 +149,10 @@ def _step(shell: Shell, args: argparse.Namespace) -> Answer:
 
 def _over(shell: Shell, args: argparse.Namespace) -> Answer:
     return _go_on(shell, {"step_over": {}})
+
+
+def _out(shell: Shell, args: argparse.Namespace) -> Answer:
+    return _go_on(shell, {"step_out": {}})
 
 
 def _pause(shell: Shell, args: argparse.Namespace) -> Answer:
@@ -197,6 +204,7 @@ def _break_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --if: only where it begins to hold",
     )
+    parser.add_argument("--log", action="store_true", help="note hits for `breaks N`, and do not stop")
 
 
 def _break(shell: Shell, args: argparse.Namespace) -> Answer:
@@ -208,7 +216,7 @@ def _break(shell: Shell, args: argparse.Namespace) -> Answer:
     if not any(where.values()):
         raise UsageError("Say where: `break Log:0`, `break train.py:68`, `break -t Log` or `break --calls`.")
     given = {"where": where, "condition": args.condition, "ignore": args.ignore, "enabled": True}
-    given["first_only"] = args.first
+    given |= {"first_only": args.first, "log_only": args.log}
     programs = attached(shell)
     outcome = programs.command({"set_breakpoint": given})
     if not outcome["done"]:
@@ -232,10 +240,29 @@ def _tensor_place(text: str) -> dict[str, object]:
     return {"op_name": name.node, "slot": -1 if name.slot is None else name.slot}
 
 
+def _breaks_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="list the hits of log point N")
+
+
 def _breaks(shell: Shell, args: argparse.Namespace) -> Answer:
     state = attached(shell).chosen()["state"]
+    if args.number is not None:
+        return Screen(_logged(args.number, [] if state is None else state["breakpoints"]))
     lines = [] if state is None else _breakpoints(state)
     return Screen(lines or [plain("There are no breakpoints.", Style.MUTED)])
+
+
+def _logged(number: int, breakpoints: Sequence[Facts]) -> list[Line]:
+    """Return the hits of a log point, newest first."""
+    found = [one for one in breakpoints if one["number"] == number and one["log_only"]]
+    if not found:
+        raise UsageError(f"There is no log point {number}; `breaks` lists them.")
+    rows = [[Part(text, Style.HEADING) for text in ("Time", "Call", "Step", "What", "Numbers")]]
+    for hit in reversed(found[0]["logged"]):
+        time = datetime.fromtimestamp(hit["wall_time"]).strftime("%H:%M:%S.%f")[:-3]
+        cells = (time, str(hit["call"]), str(hit["step"]), hit["name"], _numbers(hit["numbers"]))
+        rows.append([*map(Part, cells)])
+    return table(rows) if rows[1:] else [plain("It was not hit yet.", Style.MUTED)]
 
 
 def _breakpoints(state: Facts) -> list[Line]:
@@ -245,7 +272,8 @@ def _breakpoints(state: Facts) -> list[Line]:
     for one in state["breakpoints"]:
         off = "" if one["enabled"] else "off"
         first = "first of each origin only" if one["first_only"] and one["condition"] else ""
-        remark = one["problem"] or ". ".join(filter(None, (off, one["note"].rstrip("."), first)))
+        logs = "only logs" if one["log_only"] else ""
+        remark = one["problem"] or ". ".join(filter(None, (off, logs, one["note"].rstrip("."), first)))
         cells = (
             str(one["hits"]),
             str(one["num_tensors"]),
@@ -283,7 +311,7 @@ def _unbreak(shell: Shell, args: argparse.Namespace) -> Answer:
     outcome = attached(shell).command({"remove_breakpoint": args.number})
     if not outcome["done"]:
         return of_text(f"ERROR: {outcome['sentence'][:_MAX_SENTENCE]}", Mood.ERROR)
-    return _breaks(shell, args)
+    return _breaks(shell, argparse.Namespace(number=None))
 
 
 COMMANDS: Final = (
@@ -300,6 +328,7 @@ COMMANDS: Final = (
     ),
     Command("step", ("s",), "go on to the next tensor", _step, needs=Needs.LIVE),
     Command("over", (), "go on to the next call", _over, needs=Needs.LIVE),
+    Command("out", (), "go on to the end of the call", _out, needs=Needs.LIVE),
     Command(
         *("cont", ("c",), "go on until something happens", _cont, _cont_arguments, Needs.LIVE),
         Completes.TENSOR,
@@ -311,7 +340,11 @@ COMMANDS: Final = (
         Completes.TENSOR,
         examples=("break Log:0", 'break train.py:68 --if "max > 10"', "break -t Log", "break --calls"),
     ),
-    Command("breaks", (), "list the breakpoints", _breaks, needs=Needs.LIVE),
+    Command(
+        *("breaks", (), "list the breakpoints, or the hits of a log point", _breaks, _breaks_arguments),
+        Needs.LIVE,
+        examples=("breaks", "breaks 2"),
+    ),
     Command("unbreak", (), "remove a breakpoint", _unbreak, _unbreak_arguments, Needs.LIVE),
     Command("stop", (), "end the program", _stop, needs=Needs.LIVE),
 )

@@ -16,7 +16,7 @@ from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.live.program import api
 from tb_debugger_plugin.live.program.conditions import TensorCondition, gate_rule, parse_condition
 from tb_debugger_plugin.live.program.tensors import numbers_of
-from tests.support.conditions import conditions
+from tests.support.conditions import PROGRAM, conditions
 
 pytestmark = pytest.mark.skipif(native.load() is None, reason="the gate is in the native library")
 
@@ -57,7 +57,7 @@ def _id_of(recording, name):
 
 def _parsed(text) -> TensorCondition | None:
     try:
-        return parse_condition(text)
+        return parse_condition(text).at(PROGRAM)
     except UsageError:
         return None  # it is too long
 

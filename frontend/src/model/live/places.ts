@@ -94,10 +94,11 @@ export function breakpointWords({
   where,
   condition,
   label,
-}: Pick<NewBreakpoint, "where" | "condition" | "label">): string {
-  if (label !== "") return label;
-  const words = placeWords(place(where));
-  return condition === "" ? words : `${words} ${ifWords(condition)}`;
+  log_only,
+}: Pick<NewBreakpoint, "where" | "condition" | "label" | "log_only">): string {
+  const at = placeWords(place(where));
+  const words = label || (condition === "" ? at : `${at} ${ifWords(condition)}`);
+  return log_only ? `log ${words}` : words;
 }
 
 /** The breakpoints on lines of a file, by line. */
@@ -161,12 +162,13 @@ export function newBreakpoint(
   where: Partial<Where>,
   condition = "",
   first_only = isCarried(condition),
+  log_only = false,
 ): NewBreakpoint {
-  return { where: place(where), condition, ignore: 0, enabled: true, label: "", first_only };
+  return { where: place(where), condition, ignore: 0, enabled: true, label: "", first_only, log_only };
 }
 
 /** A breakpoint as it is sent to change it. */
 export function changed(breakpoint: Breakpoint, by: Partial<NewBreakpoint>): NewBreakpoint {
-  const { number, where, condition, ignore, enabled, label, first_only } = breakpoint;
-  return { number, where, condition, ignore, enabled, label, first_only, ...by };
+  const { number, where, condition, ignore, enabled, label, first_only, log_only } = breakpoint;
+  return { number, where, condition, ignore, enabled, label, first_only, log_only, ...by };
 }

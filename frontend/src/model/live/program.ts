@@ -1,5 +1,5 @@
 /** Sentences about a program that runs, and which commands it takes now. */
-import type { Call, LiveProgram, Pause, ProgramState } from "../../api/live";
+import type { Call, LiveProgram, Pause, ProgramState, StackLine } from "../../api/live";
 import type { ProgramId, RunName } from "../../base/ids";
 import { basename, counted } from "../../base/text";
 import { byName } from "../health";
@@ -54,25 +54,31 @@ export interface ThreadRow {
   readonly path: string;
   readonly line: number;
   readonly does: "stopped here" | "waits" | "runs";
+  /** The tensor at which it is stopped; empty if it is at none, or if that is not known. */
+  readonly at: string;
+  /** The lines of the program that it runs, innermost first. */
+  readonly stack: readonly StackLine[];
 }
 
 /** The threads that are inside of calls; none if that is only the main thread. */
 export function threadRows(state: ProgramState | undefined): readonly ThreadRow[] {
-  const { running = [], phase, call: atHand } = state ?? {};
+  const { running = [], phase, call: atHand, pause } = state ?? {};
   if (running.every(isMain)) return [];
   const isStopped = phase === "waiting" || phase === "paused";
-  return running.map((call) => ({
-    thread: call.thread,
-    call: callWords(call),
-    path: call.path,
-    line: call.line,
-    does:
-      isStopped && call.number === atHand?.number && call.thread === atHand.thread
-        ? "stopped here"
-        : call.is_held
-          ? "waits"
-          : "runs",
-  }));
+  return running.map((call) => {
+    const isHere = isStopped && call.number === atHand?.number && call.thread === atHand.thread;
+    const tensor = isHere ? pause?.tensor : undefined;
+    const innermost = call.stack[0] ?? call;
+    return {
+      thread: call.thread,
+      call: callWords(call),
+      path: innermost.path,
+      line: innermost.line,
+      does: isHere ? "stopped here" : call.is_held ? "waits" : "runs",
+      at: tensor === undefined ? "" : tensorName(tensor.op_name, tensor.slot),
+      stack: call.stack,
+    };
+  });
 }
 
 function bareHeadline(program: LiveProgram): string {
@@ -134,7 +140,7 @@ export function pauseNotes(pause: Pause): readonly string[] {
 }
 
 /** The commands of the live bar. */
-export type Action = "step" | "stepOver" | "continue" | "pause" | "detach" | "stop";
+export type Action = "step" | "stepOver" | "stepOut" | "continue" | "pause" | "detach" | "stop";
 
 /** Why an action cannot be done now; undefined when it can. */
 export type Refusals = Readonly<Record<Action, string | undefined>>;
@@ -144,6 +150,7 @@ const ALIVE: readonly Situation[] = ["waiting", "paused", "running"];
 const TAKEN_IN: Readonly<Record<Action, readonly Situation[]>> = {
   step: HELD,
   stepOver: HELD,
+  stepOut: HELD,
   continue: HELD,
   pause: ["running"],
   detach: ALIVE,

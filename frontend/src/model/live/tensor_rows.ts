@@ -52,8 +52,18 @@ export function nameOf({ op_name, slot }: LiveTensor): string {
   return tensorName(op_name, slot);
 }
 
+type Described = Pick<LiveTensor, "dtype" | "shape" | "numbers"> & { readonly unknown_shape?: boolean };
+
 /** The numbers of a tensor as all views of the page take them. */
-export function summaryOf({ dtype, shape, numbers, unknown_shape }: LiveTensor): Summary {
+export function summaryOf({ dtype, shape, numbers, unknown_shape }: Described): Summary {
+  const known = measured(numbers);
+  if (unknown_shape === true) return { ...known, dtype: dtypeName(dtype) };
+  const size = known.size ?? shape.reduce((product, dim) => product * Math.max(0, dim), 1);
+  return { ...known, dtype: dtypeName(dtype), rank: shape.length, shape: shapeText(shape), size };
+}
+
+/** What numbers say of a tensor of which nothing else is known. */
+export function measured(numbers: readonly Measured[]): Summary {
   const of = new Map(numbers.map(({ name, value }) => [name, value]));
   const counts = {
     neg_inf: of.get("ninf"),
@@ -65,12 +75,8 @@ export function summaryOf({ dtype, shape, numbers, unknown_shape }: LiveTensor):
   };
   const isMeasured = counts.nan !== undefined;
   const bad = (counts.neg_inf ?? 0) + (counts.pos_inf ?? 0) + (counts.nan ?? 0) > 0;
-  const isKnown = !unknown_shape;
   return {
-    dtype: dtypeName(dtype),
-    rank: isKnown ? shape.length : undefined,
-    shape: isKnown ? shapeText(shape) : undefined,
-    size: of.get("size") ?? (isKnown ? shape.reduce((size, dim) => size * Math.max(0, dim), 1) : undefined),
+    size: of.get("size"),
     counts,
     numerics: { min: of.get("min"), max: of.get("max"), mean: of.get("mean"), variance: of.get("var") },
     bad: isMeasured ? bad : undefined,

@@ -73,6 +73,14 @@ export interface Evaluated {
   readonly result: Loaded<Evaluation>;
 }
 
+/** Results of expressions at one pause, by expression; one that is missing is not evaluated yet. */
+export interface WatchResults {
+  readonly key: string;
+  readonly of: ReadonlyMap<string, Loaded<Evaluation>>;
+}
+
+export const NO_RESULTS: WatchResults = { key: "", of: new Map() };
+
 export type PanelFacts = ReturnType<typeof createPanelFacts>;
 
 export function createPanelFacts() {
@@ -101,6 +109,10 @@ export function createPanelFacts() {
     curveNumber: signal<CurveNumber>("mean"),
     /** Expressions, newest first. */
     evaluated: signal<readonly Evaluated[]>([]),
+    /** The expressions that are evaluated anew at each pause, in the order in which they were added. */
+    watches: signal<readonly string[]>([]),
+    /** Their results at the pause of which the key is given. */
+    watchResults: signal<WatchResults>(NO_RESULTS),
     /** What came of the last change of a value: done, or why not. */
     changed: signal<
       { readonly pause: number; readonly sentence: string; readonly done: boolean } | undefined

@@ -20,7 +20,7 @@ import {
 } from "./facts";
 import { announce, createToasts, followPrograms } from "./follow";
 import { focusHits, type HitDeps } from "./hits";
-import { followOps, followTensors } from "./panels";
+import { followOps, followTensors, followWatches, recallWatches } from "./panels";
 import { createLiveVerbs, createPanelVerbs, type PanelVerbDeps } from "./verbs";
 
 export type Live = ReturnType<typeof createLive>;
@@ -106,6 +106,13 @@ export function createLivePanel(deps: LivePanelDeps) {
         followOps({ ...deps, facts, isSeen: () => store.seen.value && dock.open.value === "ops" }),
         noteGone(store, liveValue),
         forgetChoice(live, facts),
+        recallWatches({ facts, live }),
+        followWatches({
+          facts,
+          store,
+          live,
+          isSeen: () => store.seen.value && dock.open.value === "evaluate",
+        }),
         followValue(store, facts, liveValue),
       ]);
     },

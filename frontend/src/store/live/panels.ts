@@ -1,16 +1,20 @@
-/** Follows what the panels of a program show: the tensors of its current call, and its ops. */
-import { batch, effect, untracked } from "@preact/signals";
+/** Follows what the panels of a program show: the tensors of its current call, its ops, watch expressions. */
+import { batch, computed, effect, type ReadonlySignal, untracked } from "@preact/signals";
 import type { ColumnPage } from "../../api/columns";
-import type { LiveProgram, LiveTensors } from "../../api/live";
+import type { Evaluation, LiveProgram, LiveTensors } from "../../api/live";
 import type { Api } from "../../api/routes";
+import { remembered } from "../../base/host";
 import { liveTensorNumber, type ProgramId, type RunName } from "../../base/ids";
 import { sentence } from "../../base/loaded";
 import { listedOps } from "../../model/live/op_list";
+import { situationOf } from "../../model/live/program";
 import { NOTHING_SEEN, withSeen } from "../../model/live/seen_tensors";
 import { extended, NO_ROWS, renewed } from "../../model/live/tensor_rows";
+import { expressionsOf, keptAs } from "../../model/live/watches";
 import type { Activity, Timer } from "../common/activity";
 import type { RunFacts } from "../run/run";
-import type { PanelFacts } from "./facts";
+import type { ValueFacts } from "../values/verbs";
+import { NO_RESULTS, type PanelFacts } from "./facts";
 
 /** Seconds between two requests while the program runs. */
 const RUNNING_S = 0.5;
@@ -215,4 +219,71 @@ class Fetching {
       if (page.end >= Math.min(page.total, MOST_OPS)) return true;
     }
   }
+}
+
+export interface WatchDeps {
+  readonly facts: Pick<PanelFacts, "watches" | "watchResults">;
+  readonly store: Pick<ValueFacts, "liveEdition">;
+  readonly live: {
+    readonly program: ReadonlySignal<LiveProgram | undefined>;
+    evaluate(expression: string): Promise<Evaluation>;
+  };
+  /** Whether the results are seen. */
+  readonly isSeen: () => boolean;
+}
+
+/** Reads the expressions of the program in focus; returns a function that ends it. */
+export function recallWatches({ facts, live }: Pick<WatchDeps, "facts" | "live">): () => void {
+  const key = computed(() => live.program.value && keptAs(live.program.value));
+  return effect(() => {
+    const text = key.value === undefined ? undefined : remembered(key.value);
+    facts.watches.value = expressionsOf(text);
+  });
+}
+
+/** Evaluates watch expressions anew at each pause, one after the other; returns a function that ends it. */
+export function followWatches({ facts, store, live, isSeen }: WatchDeps): () => void {
+  const key = computed(() => {
+    const program = live.program.value;
+    const isHeld = program !== undefined && ["paused", "waiting"].includes(situationOf(program));
+    return isHeld ? `${program.id} ${program.state?.pause?.number} ${store.liveEdition.value}` : "";
+  });
+  let isAsking = false;
+  async function ask(): Promise<void> {
+    if (isAsking) return;
+    isAsking = true;
+    for (let next = due(facts, key.peek()); next !== undefined; next = due(facts, key.peek()))
+      await settle(facts, key.peek(), next, live.evaluate(next));
+    isAsking = false;
+  }
+  return effect(() => {
+    const now = key.value;
+    void facts.watches.value;
+    if (now === "" || !isSeen()) return;
+    untracked(() => {
+      if (facts.watchResults.peek().key !== now) facts.watchResults.value = { ...NO_RESULTS, key: now };
+      void ask();
+    });
+  });
+}
+
+/** The first expression without a result at the pause; none after a request that failed: others would, too. */
+function due({ watches, watchResults }: WatchDeps["facts"], key: string): string | undefined {
+  const { key: known, of } = watchResults.peek();
+  const hasFailed = [...of.values()].some(({ kind }) => kind === "failed");
+  return known === key && !hasFailed ? watches.peek().find((one) => !of.has(one)) : undefined;
+}
+
+async function settle(
+  { watchResults }: WatchDeps["facts"],
+  key: string,
+  expression: string,
+  asked: Promise<Evaluation>,
+): Promise<void> {
+  const result = await asked.then(
+    (value) => ({ kind: "ready", value }) as const,
+    (error) => ({ kind: "failed", message: sentence(error) }) as const,
+  );
+  const { key: known, of } = watchResults.peek();
+  if (known === key) watchResults.value = { key, of: new Map([...of, [expression, result]]) };
 }

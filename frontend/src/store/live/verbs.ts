@@ -12,6 +12,7 @@ import type {
   Where,
 } from "../../api/live";
 import type { Api } from "../../api/routes";
+import { remember } from "../../base/host";
 import {
   type BreakpointNumber,
   type LiveTensorNumber,
@@ -28,6 +29,7 @@ import type { Grouping, OpTree, TreeNode } from "../../model/live/op_tree";
 import { atTensor, breakpointAt, changed, isSamePlace, newBreakpoint } from "../../model/live/places";
 import { situationOf, withState } from "../../model/live/program";
 import type { NameFilter } from "../../model/live/tensor_rows";
+import { keptAs, withExpression } from "../../model/live/watches";
 import { displayName } from "../../model/names";
 import { type Activity, setter } from "../common/activity";
 import type { Dock } from "../dock/dock";
@@ -109,6 +111,8 @@ function createStepVerbs(send: Send) {
   return {
     step: () => send({ step: {} }, "going on"),
     stepOver: () => send({ step_over: {} }, "going on"),
+    /** To the end of the current call. */
+    stepOut: () => send({ step_out: {} }, "going on"),
     /** Without a part, the program runs on until a breakpoint. */
     continueUntil: (until: Continuation = {}) => send({ continue_: until }, "going on"),
     pauseNow: () => send({ pause: {} }),
@@ -192,6 +196,7 @@ export function createPanelVerbs(deps: PanelVerbDeps) {
     ...createNameVerb(deps),
     ...createTreeVerbs(deps),
     ...createExpressionVerbs(deps),
+    ...createWatchVerbs(deps),
     setCurveNumber: setter(deps.facts.curveNumber),
   };
 }
@@ -212,7 +217,7 @@ function createTensorVerbs({ live, facts, verbs }: PanelVerbDeps) {
     /** Opens the elements of a tensor that the program holds. */
     showLiveValue: (number: number) => show(number, facts.rowsOf.peek()),
     /** Opens the result of an expression. */
-    showResult: ({ program, result }: Evaluated) => {
+    showResult: ({ program, result }: Pick<Evaluated, "program" | "result">) => {
       if (result.kind === "ready") show(result.value.tensor, program);
     },
     /** Shows an earlier or later time of the open tensor; the newest one is followed. */
@@ -292,6 +297,19 @@ function createTreeVerbs({ live, facts, verbs }: PanelVerbDeps) {
       if (change.kind === "set")
         for (const where of change.wheres) if (!(await live.setBreakpoint(newBreakpoint(where)))) return;
     },
+  };
+}
+
+function createWatchVerbs({ live, facts }: PanelVerbDeps) {
+  function keep(watches: readonly string[]): void {
+    facts.watches.value = watches;
+    const program = live.program.peek();
+    if (program !== undefined) remember(keptAs(program), JSON.stringify(watches));
+  }
+  return {
+    /** Evaluates an expression anew at each pause, from now on. */
+    addWatch: (expression: string) => keep(withExpression(facts.watches.peek(), expression)),
+    removeWatch: (expression: string) => keep(facts.watches.peek().filter((one) => one !== expression)),
   };
 }
 

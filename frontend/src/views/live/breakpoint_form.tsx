@@ -10,6 +10,7 @@ import {
   ConditionField,
   conditionOfDraft,
   FirstOnly,
+  LogOnly,
   NO_CONDITION,
   Refused,
 } from "./condition_field";
@@ -89,13 +90,14 @@ export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: b
   const [text, setText] = useState("");
   const [draft, setDraft] = useState(NO_CONDITION);
   const [first, setFirst] = useState<boolean>();
+  const [isLog, setLog] = useState(false);
   const [failure, setFailure] = useState<string>();
   const where = whereOf(kind, text);
   const condition = kind.condition ?? conditionOfDraft(draft);
   const add = async (event: Event) => {
     event.preventDefault();
     if (where === undefined || condition === undefined) return;
-    const isAdded = await store.live.setBreakpoint(newBreakpoint(where, condition, first));
+    const isAdded = await store.live.setBreakpoint(newBreakpoint(where, condition, first, isLog));
     setFailure(isAdded ? undefined : store.live.refusal.peek());
     if (isAdded) setText("");
   };
@@ -110,6 +112,7 @@ export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: b
       {condition !== undefined && condition !== "" && (
         <FirstOnly isOn={first ?? isCarried(condition)} change={setFirst} testId="breakpoint" />
       )}
+      <LogOnly isOn={isLog} change={setLog} testId="breakpoint" />
       <button
         type="submit"
         class="small"

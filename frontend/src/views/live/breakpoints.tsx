@@ -9,7 +9,8 @@ import { TensorName } from "../numbers";
 import { Button, Hint, IconButton } from "../panel";
 import type { Of, With } from "../props";
 import { BreakpointForm } from "./breakpoint_form";
-import { ConditionField, conditionOfDraft, draftOf, FirstOnly, Refused } from "./condition_field";
+import { ConditionField, conditionOfDraft, draftOf, FirstOnly, LogOnly, Refused } from "./condition_field";
+import { Logged } from "./logged";
 import { NumberField } from "./number_field";
 
 type Uses = "live" | "focusOpNamed" | "focusPath" | typeof BreakpointForm;
@@ -62,6 +63,7 @@ function Row(props: RowProps) {
       <Counts breakpoint={breakpoint} />
       <RowTools {...props} words={words} isEdited={isEdited} setEdited={setEdited} />
       {isEdited && <Editor {...props} close={() => setEdited(false)} />}
+      {breakpoint.log_only && <Logged hits={breakpoint.logged} words={words} />}
     </li>
   );
 }
@@ -74,12 +76,13 @@ interface WhatProps extends Omit<RowProps, "mayChange"> {
 /** Where it is, its condition, where it stops instead, and why it cannot hit. */
 function What({
   store,
-  breakpoint: { where, condition, problem, note, first_only },
+  breakpoint: { where, condition, problem, note, first_only, log_only },
   words,
   withCondition,
 }: WhatProps) {
   return (
     <span class="breakpoint-what slim wrap">
+      {log_only && <span class="tag">log</span>}
       {isOnePlace(where) ? (
         <Button
           class="link ellipsis"
@@ -166,12 +169,13 @@ function Editor({ store, breakpoint, close }: With<Uses, { breakpoint: Breakpoin
   const [draft, setDraft] = useState(() => draftOf(breakpoint.condition));
   const [ignore, setIgnore] = useState(breakpoint.ignore);
   const [first_only, setFirst] = useState(breakpoint.first_only);
+  const [log_only, setLog] = useState(breakpoint.log_only);
   const [failure, setFailure] = useState<string>();
   const condition = conditionOfDraft(draft);
   const save = async (event: Event) => {
     event.preventDefault();
     if (condition === undefined) return;
-    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore, first_only })) close();
+    if (await store.live.changeBreakpoint(breakpoint, { condition, ignore, first_only, log_only })) close();
     else setFailure(store.live.refusal.peek());
   };
   return (
@@ -186,6 +190,7 @@ function Editor({ store, breakpoint, close }: With<Uses, { breakpoint: Breakpoin
         <FirstOnly isOn={first_only} change={setFirst} testId="edit" />
       )}
       <Ignore ignore={ignore} setIgnore={setIgnore} />
+      <LogOnly isOn={log_only} change={setLog} testId="edit" />
       <button type="submit" class="small" disabled={condition === undefined} data-testid="edit-save">
         Save
       </button>

@@ -1,7 +1,8 @@
 /** The runs of sessions and the calls of functions so far: what each takes and gives, where, and how often. */
-import type { CallCount } from "../../api/live";
+import { useState } from "preact/hooks";
+import type { CallCount, StackLine } from "../../api/live";
 import { basename, grouped } from "../../base/text";
-import { threadRows } from "../../model/live/program";
+import { type ThreadRow, threadRows } from "../../model/live/program";
 import { displayName } from "../../model/names";
 import { shortDevice } from "../execution_card";
 import { Button, Hint } from "../panel";
@@ -59,33 +60,86 @@ export function Calls({ store }: With<"live" | typeof CallRow | typeof Threads>)
   );
 }
 
-/** The threads that are inside of calls, where there are others than the main one. */
-function Threads({ store }: With<"live">) {
-  const rows = threadRows(store.live.state.value);
-  if (rows.length === 0) return null;
+/** The threads that are inside of calls, and the stack of one: that of the paused one until another is chosen. */
+function Threads({ store }: With<"live" | typeof ThreadTable | typeof Stack>) {
+  const [chosen, setChosen] = useState<string>();
+  const state = store.live.state.value;
+  const rows = threadRows(state);
+  const row =
+    rows.find(({ thread }) => thread === chosen) ?? rows.find(({ does }) => does === "stopped here");
+  const stack = row === undefined || row.does === "stopped here" ? (state?.pause?.stack ?? []) : row.stack;
+  return (
+    <>
+      {rows.length > 0 && <ThreadTable rows={rows} chosen={row?.thread} choose={setChosen} />}
+      {state?.pause !== undefined && (
+        <Stack store={store} thread={row?.thread ?? state.call?.thread ?? ""} stack={stack} />
+      )}
+    </>
+  );
+}
+
+interface TableProps {
+  readonly rows: readonly ThreadRow[];
+  readonly chosen: string | undefined;
+  readonly choose: (thread: string) => void;
+}
+
+function ThreadTable({ rows, chosen, choose }: TableProps) {
   return (
     <table class="lp-calls wide" data-testid="live-threads">
       <thead>
         <tr>
           <th scope="col">thread</th>
           <th scope="col">in</th>
-          <th scope="col">called at</th>
+          <th scope="col">at</th>
           <th scope="col">now</th>
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ thread, call, path, line, does }, i) => (
+        {rows.map(({ thread, call, path, line, at, does }, i) => (
           <tr key={i} class={does === "stopped here" ? "lp-call-active" : ""} data-testid="live-thread">
-            <td>{thread}</td>
+            <td>
+              <Button
+                title={`Show the stack of ${thread}`}
+                aria-pressed={thread === chosen}
+                act={() => choose(thread)}
+                text={thread}
+              />
+            </td>
             <td>{call}</td>
             <td class="dim" title={path}>
-              {path === "" ? "" : `${basename(path)}:${line}`}
+              {[at, path === "" ? "" : `${basename(path)}:${line}`].filter(Boolean).join(" · ")}
             </td>
             <td>{does}</td>
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+interface StackProps extends With<"focusPath"> {
+  readonly thread: string;
+  readonly stack: readonly StackLine[];
+}
+
+/** The lines of the program that a thread runs, innermost first. */
+function Stack({ store, thread, stack }: StackProps) {
+  if (stack.length === 0) return null;
+  return (
+    <ol class="lp-stack" aria-label={`Python stack of ${thread}, innermost first`}>
+      {stack.map(({ path, line, function: name }, i) => (
+        <li key={i} class="line" data-testid="live-stack-line">
+          <Button
+            class="link ellipsis"
+            title={`Go to ${path}:${line}`}
+            act={() => void store.focusPath(path, line)}
+            text={`${basename(path)}:${line}`}
+          />
+          <span class="dim ellipsis">{name}</span>
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -63,14 +63,14 @@ export function ConditionField({ draft, change, mayBeAlways, testId }: Condition
   );
 }
 
-interface FirstOnlyProps {
+interface BoxProps {
   readonly isOn: boolean;
   readonly change: (isOn: boolean) => void;
   readonly testId: string;
 }
 
 /** Whether a condition stops only where it begins to hold. */
-export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
+export function FirstOnly({ isOn, change, testId }: BoxProps) {
   return (
     <label title="A value is no hit if an input of its op fulfils the condition already.">
       <input
@@ -80,6 +80,21 @@ export function FirstOnly({ isOn, change, testId }: FirstOnlyProps) {
         onChange={(event) => change(event.currentTarget.checked)}
       />{" "}
       first of each origin only
+    </label>
+  );
+}
+
+/** Whether hits are noted, in place of stopping the program. */
+export function LogOnly({ isOn, change, testId }: BoxProps) {
+  return (
+    <label title="A log point: the program goes on, and its numbers are listed here.">
+      <input
+        type="checkbox"
+        checked={isOn}
+        data-testid={`${testId}-log`}
+        onChange={(event) => change(event.currentTarget.checked)}
+      />{" "}
+      only log
     </label>
   );
 }
@@ -112,7 +127,7 @@ function ValueField({ draft, change, testId }: FieldProps) {
   );
 }
 
-const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range";
+const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range step call";
 
 function FreeField({ draft, change, testId }: FieldProps) {
   const id = useId();
@@ -125,13 +140,13 @@ function FreeField({ draft, change, testId }: FieldProps) {
         maxLength={500}
         aria-label="Condition as a text"
         aria-describedby={id}
-        placeholder="mean > 3 or inf > 0"
+        placeholder="step >= 120 and mean > 3"
         data-testid={`${testId}-text`}
         value={draft.text}
         onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
       />
       <span id={id} class="whole dim">
-        names: <code>{NAMES}</code>
+        names: <code>{NAMES}</code>, or elements: <code>any(value &gt; 1e4)</code>
       </span>
     </>
   );

@@ -136,6 +136,12 @@ const ACTIONS: readonly ActionButton[] = [
     act: ({ live }) => void live.stepOver(),
   },
   {
+    action: "stepOut",
+    label: "Step out",
+    title: "Go on to the end of the current call",
+    act: ({ live }) => void live.stepOut(),
+  },
+  {
     action: "continue",
     label: "Continue",
     title: "Go on to the next breakpoint",

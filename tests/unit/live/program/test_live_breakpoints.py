@@ -6,13 +6,20 @@ import json
 import os
 import sys
 
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.capture.gate import Line
 from tb_debugger_plugin.errors import DebuggerError, FormatError
 from tb_debugger_plugin.live.messages.messages import Breakpoint, Where
 from tb_debugger_plugin.live.program import breakpoint_file
-from tb_debugger_plugin.live.program.breakpoints import MOST, BreakpointList, ConditionBirths, place_of
+from tb_debugger_plugin.live.program.breakpoints import (
+    MOST,
+    MOST_LOG_POINTS,
+    BreakpointList,
+    ConditionBirths,
+    place_of,
+)
 from tb_debugger_plugin.live.program.places import OpPlace, described, make_target
 from tests.support.fake_gate import tensor_of_graph
 
@@ -469,3 +476,99 @@ def test_without_re2_a_breakpoint_with_a_regular_expression_is_refused_and_other
     with pytest.raises(DebuggerError, match="needs the package google-re2"):
         breakpoints.set(breakpoint_at(name_regex="Log", slot=-1))
     assert [one.num_tensors for one in breakpoints.messages({}, has_gate=True)] == [2]
+
+
+def log_point(**given):
+    message = breakpoint_at(**given)
+    message.log_only = True
+    return message
+
+
+def test_a_log_point_gives_watch_ops_only_to_tensors_that_have_none():
+    best = tensor_of_graph(4, "best", "ArgMax", is_recorded=False)
+    compiled = LOG._replace(tensor_id=5, op_name="inner", is_compiled=True)
+    breakpoints = known(LOG, best, compiled)
+    breakpoints.set(log_point(function_regex="train"))
+    assert breakpoints.has_log_points and breakpoints.isolated() == {4}
+    (message,) = breakpoints.messages({}, has_gate=True)
+    assert (message.num_tensors, message.problem) == (3, ""), "a compiled function stays compiled"
+
+
+def test_a_program_has_a_bounded_number_of_log_points():
+    breakpoints = known()
+    for _ in range(MOST_LOG_POINTS):
+        last = breakpoints.set(log_point(op_type="Log"))
+    with pytest.raises(DebuggerError, match="at most 20 log points"):
+        breakpoints.set(log_point(op_type="Log"))
+    other = breakpoints.set(breakpoint_at(op_type="Log"))
+    with pytest.raises(DebuggerError, match="at most 20 log points"):
+        breakpoints.set(log_point(op_type="Log", number=other))
+    breakpoints.set(log_point(op_type="Mul", number=last))
+
+
+def test_the_file_keeps_that_a_breakpoint_is_a_log_point(tmp_path):
+    breakpoint_file.save(str(tmp_path), "train.py", [log_point(op_type="Log"), breakpoint_at(op_type="Mul")])
+    kept = breakpoint_file.load(str(tmp_path), "train.py")
+    assert [one.log_only for one in kept] == [True, False]
+    file = tmp_path / breakpoint_file.NAME
+    content = json.loads(file.read_text())
+    for row in content["breakpoints"]:
+        del row["log_only"]
+    file.write_text(json.dumps(content))
+    assert not any(one.log_only for one in breakpoint_file.load(str(tmp_path), "train.py"))
+
+
+def test_a_condition_on_the_step_gives_the_gate_a_rule_only_where_it_may_hold():
+    breakpoints = known(LOG)
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="step >= 2 and nan > 0"))
+    assert breakpoints.rules({}) == []
+    assert not breakpoints.at({"step": 1, "call": 1})
+    assert breakpoints.at({"step": 2, "call": 2})
+    (rule,) = breakpoints.rules({})
+    assert (rule.tensor_ids, rule.only_bad, len(rule.condition)) == ({1}, True, 3)
+    assert not breakpoints.at({"step": 3, "call": 3}), "the rule stays, so that the gate counts on"
+    assert breakpoints.rules({number: 4})[0] is rule
+    assert breakpoints.at({"step": 0, "call": 4}) and breakpoints.rules({number: 4}) == []
+    assert breakpoints.get(number).hits == 4
+
+
+def test_a_condition_of_calls_names_only_the_step_and_the_call():
+    breakpoints = known()
+    breakpoints.set(breakpoint_at(calls=True, condition="call >= 3"))
+    for wrong in ("nan > 0", "step > nan", "any(value > 3)"):
+        with pytest.raises(DebuggerError, match="names only the step and the call"):
+            breakpoints.set(breakpoint_at(calls=True, condition=wrong))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("value[1, 0] > 5", True),
+        ("value[0, 0] > 5", False),
+        ("any(value > 6.5)", True),
+        ("step >= 120 and any(value > 6.5)", False),
+        ("step >= 5 and any(value > 6.5)", True),
+        ("np.mean(value) > 3", True),
+    ],
+)
+def test_a_condition_on_elements_is_an_expression_over_the_value(condition, expected):
+    breakpoints = known(LOG)
+    breakpoints.at({"step": 5, "call": 9})
+    entry = breakpoints.get(breakpoints.set(breakpoint_at(op_type="Log", condition=condition)))
+    assert entry.filter(None, np.float32([[1, 2], [6, 7]])) is expected
+    assert entry.counts_here and breakpoints.rules({})[0].condition == ()
+
+
+def test_a_condition_on_elements_that_cannot_be_computed_does_not_hold_and_says_why():
+    breakpoints = known(LOG)
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value[3] > 5"))
+    assert not breakpoints.get(number).filter(None, np.float32([1]))
+    assert "out of bounds" in breakpoints.messages({}, has_gate=True)[0].problem
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value > 5"))
+    assert not breakpoints.get(number).filter(None, np.float32([1, 9]))
+    assert "write any(...)" in breakpoints.messages({}, has_gate=True)[1].problem
+    number = breakpoints.set(breakpoint_at(op_type="Log", condition="value > `Mul:0`"))
+    assert not breakpoints.get(number).filter(None, np.float32([1]))
+    assert "only the tensor itself" in breakpoints.messages({}, has_gate=True)[2].problem
+    with pytest.raises(DebuggerError):
+        breakpoints.set(breakpoint_at(op_type="Log", condition="any(value >"))

@@ -112,3 +112,34 @@ def test_a_text_that_is_no_condition_gets_a_sentence(text, sentence):
 def test_the_thirteen_presets_of_the_page_are_conditions():
     assert len(_presets(-1.5)) == 13
     assert all(parse_condition(condition).steps for condition in _presets(-1.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "expected"),
+    [
+        ("step >= 120", 119, "never"),
+        ("step >= 120", 120, "always"),
+        ("step >= 120 and nan > 0", 3, "never"),
+        ("step >= 120 and nan > 0", 121, "nan > 0"),
+        ("nan > 0 or step == 7", 7, "always"),
+        ("nan > 0 or step == 7", 8, "nan > 0"),
+        ("nan > step and call < 1", 1, "nan > 1"),
+        ("not step > 3 and max - min > 10", 2, "max - min > 10"),
+        ("mean > step * 2 + 1", 2, "mean > 5"),
+        ("nan > 0", 5, "nan > 0"),
+    ],
+)
+def test_what_is_left_of_a_condition_at_a_step_is_a_condition_of_the_tensor(text, step, expected):
+    left = parse_condition(text).at({"step": step, "call": 0})
+    assert left.text == text
+    if expected in ("always", "never"):
+        assert (left.is_always, left.is_never) == (expected == "always", expected == "never")
+        assert left.holds(BAD) is (expected == "always")
+    else:
+        plain = parse_condition(expected)
+        assert (left.steps, left.only_bad) == (plain.steps, plain.only_bad)
+
+
+def test_a_condition_on_the_step_does_not_hold_before_the_step_is_known():
+    assert not parse_condition("step >= 0").holds(BAD)
+    assert not parse_condition("step >= 0").reads_tensors and parse_condition("step > nan").reads_tensors

@@ -40,6 +40,7 @@ def command(**what):
 
 STEP = dict(step={})
 OVER = dict(step_over={})
+OUT = dict(step_out={})
 ON = dict(continue_={})
 
 
@@ -78,7 +79,7 @@ class Session:
         return outcome.sentence
 
     def call(self, name="train", work=lambda: None, *, error=None, kind=CallKind.FUNCTION):
-        call = ProgramCall(next(self.numbers), kind, name, thread="MainThread")
+        call = ProgramCall(next(self.numbers), kind, name, thread="MainThread", ident=threading.get_ident())
         self.controller.calls.before(call)
         try:
             work()
@@ -282,6 +283,37 @@ def test_continue_over_calls_counts_the_one_at_hand(session, calls):
     assert (row.name, row.count, row.last_number) == ("train", 8, 7)
 
 
+def test_step_out_stops_where_the_call_at_hand_has_ended(session):
+    pause = session.pause_in(
+        lambda: session.train(GOOD, GOOD, GOOD), lambda: session.op("Sqrt", GOOD), lambda: session.train(GOOD)
+    )
+    pause = session.go(STEP, pause)
+    assert pause.tensor.occurrence == 1
+    pause = session.go(OUT, pause)
+    state = session.controller.state()
+    assert (pause.reason, state.call.number, state.call.is_over) == (Pause.AFTER_CALL, 0, True)
+    assert len(session.controller.list_tensors(0, 0).tensors) == 3
+    assert "in no call" in session.refuse(**OUT)
+    pause = session.go(OVER, pause)
+    assert pause.reason == Pause.BEFORE_CALL
+    pause = session.go(OUT, pause)
+    assert (pause.reason, session.controller.state().call.number) == (Pause.AFTER_CALL, 1)
+    session.go_on_to_the_end()
+
+
+def test_step_out_stops_at_breakpoints_and_errors_before_the_end(session):
+    session.stop_at("Log", condition="nan > 0")
+    pause = session.pause_in(
+        lambda: session.train(GOOD, BAD), lambda: session.call("eval", error=ValueError("no"))
+    )
+    pause = session.go(OUT, pause)
+    assert pause.reason == Pause.BREAKPOINT
+    pause = session.go(OUT, pause)
+    pause = session.go(OVER, pause)
+    assert session.go(OUT, pause).reason == Pause.ERROR
+    session.go_on_to_the_end()
+
+
 def test_continue_until_a_condition_holds_for_any_tensor(session):
     session.pause_in(lambda: session.train(GOOD, GOOD), lambda: session.train(GOOD, BAD, tensor=2))
     session.do(continue_={"condition": "nan > 0"})
@@ -331,6 +363,50 @@ def test_a_breakpoint_with_a_condition_stops_when_it_holds(session):
     assert pause.sentence.endswith("train.py:10: breakpoint 1 (Log), nan holds.")
 
 
+def test_a_condition_on_the_step_stops_from_that_step_on(session):
+    def step(number):
+        session.recording.step = number
+        session.controller.at_end_of_step()
+
+    session.stop_at("Log", condition="step >= 2 and max > 2")
+    session.start(
+        lambda: session.train(GOOD),
+        lambda: step(1),
+        lambda: session.train(GOOD),
+        lambda: step(2),
+        lambda: session.train(GOOD, BAD, GOOD),
+    )
+    pause = session.paused()
+    assert (session.controller.state().call.number, pause.tensor.occurrence) == (2, 1)
+    assert pause.sentence.endswith("step >= 2 and max > 2 holds.")
+    assert session.go(ON, pause).tensor.occurrence == 3
+    session.go_on_to_the_end()
+
+
+def test_a_condition_on_the_call_is_one_of_breakpoints_at_calls_and_of_continue(session):
+    session.do(set_breakpoint={"where": {"calls": True}, "condition": "call == 1", "enabled": True})
+    session.start(*[lambda: session.train(GOOD)] * 4)
+    pause = session.paused()
+    assert (pause.reason, session.controller.state().call.number) == (Pause.BREAKPOINT, 1)
+    session.do(continue_={"condition": "call >= 3"})
+    pause = session.paused(pause.number)
+    assert (pause.reason, session.controller.state().call.number) == (Pause.CONDITION, 3)
+    session.go_on_to_the_end()
+
+
+def test_a_condition_on_elements_stops_graphs_and_eager_ops(session):
+    session.stop_at("Log", condition="value[0] > 1.5")
+    session.stop_at("Sqrt", condition="any(value > 2.5)")
+    session.start(
+        lambda: session.train(GOOD, 2 * GOOD), lambda: [session.op("Sqrt", one) for one in (BAD, GOOD)]
+    )
+    pause = session.paused()
+    assert (pause.breakpoint, pause.tensor.occurrence) == (1, 2)
+    pause = session.go(ON, pause)
+    assert (pause.breakpoint, numbers_in(pause.tensor)["max"]) == (2, 3)
+    session.go_on_to_the_end()
+
+
 def test_any_tensor_can_be_meant_by_a_condition_alone(session):
     session.do(set_breakpoint={"condition": "nan > 0", "enabled": True})
     session.start(lambda: session.train(GOOD, BAD))
@@ -343,6 +419,57 @@ def test_a_breakpoint_at_calls_stops_before_them(session):
     session.start(lambda: session.call("train"), lambda: session.call("eval"))
     pause = session.paused()
     assert (pause.reason, session.controller.state().call.name) == (Pause.BREAKPOINT, "eval")
+
+
+def logged(session, at=0):
+    """The hits of a log point, as names and numbers of NaN."""
+    hits = session.controller.state().breakpoints[at].logged
+    return [(one.name, {number.name: number.value for number in one.numbers}.get("nan")) for one in hits]
+
+
+def test_a_log_point_notes_its_hits_and_the_program_goes_on(session):
+    session.recording.step = 7
+    session.stop_at("Log", log_only=True, ignore=1)
+    session.stop_at("Mul", log_only=True, condition="nan > 0")
+    session.start(
+        lambda: session.train(GOOD, BAD, GOOD), lambda: session.train(GOOD, BAD, tensor=2), lambda: None
+    )
+    assert session.finished()
+    assert (logged(session), logged(session, 1)) == ([("Log:0", 1), ("Log:0", 0)], [("Mul:0", 1)])
+    first, second = session.controller.state().breakpoints
+    assert (first.hits, second.hits) == (3, 1)
+    (hit,) = second.logged
+    assert (hit.call, hit.step, hit.wall_time) == (1, 7, session.clock.wall())
+
+
+@pytest.mark.parametrize("where", [{"op_type": "Log"}, {"op_name": "Log", "slot": -1}])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_log_point_hides_no_breakpoint_and_no_order_at_the_same_tensor(session, where, is_first):
+    def log():
+        session.do(set_breakpoint={"where": where, "enabled": True, "log_only": True})
+
+    if is_first:
+        log()
+    session.do(set_breakpoint={"condition": "nan > 0", "enabled": True, "first_only": True})
+    if not is_first:
+        log()
+    session.start(lambda: session.train(GOOD, BAD, GOOD, GOOD, GOOD))
+    pause = session.paused()
+    assert (pause.tensor.occurrence, pause.breakpoint) == (2, 2 if is_first else 1)
+    pause = session.go(STEP, pause)
+    assert pause.tensor.occurrence == 3
+    session.do(continue_={"tensor": {"op_name": "Log", "slot": -1}})
+    assert session.paused(pause.number).tensor.occurrence == 4
+    session.go_on_to_the_end()
+    assert len(logged(session, 0 if is_first else 1)) == 5
+
+
+def test_log_points_note_eager_ops_and_calls(session):
+    session.stop_at("Sqrt", log_only=True, condition="nan > 0")
+    session.do(set_breakpoint={"where": {"calls": True}, "enabled": True, "log_only": True})
+    session.start(lambda: session.call("train"), lambda: [session.op("Sqrt", one) for one in (BAD, GOOD)])
+    assert session.finished()
+    assert (logged(session), logged(session, 1)) == ([("Sqrt:0", 1)], [("train", None)])
 
 
 def test_a_function_that_is_made_later_gets_the_breakpoint(connected):
@@ -504,6 +631,10 @@ def test_expressions_take_tensors_at_hand(session):
     session.start(lambda: session.call(work=work))
     number = session.paused().tensor.number
 
+    def numbers_of_result(expression):
+        answer = session.controller.evaluate(expression)
+        return {one.name: one.value for one in answer.numbers}
+
     def text_of(expression):
         answer = session.controller.evaluate(expression)
         assert answer.done, answer.text
@@ -515,6 +646,7 @@ def test_expressions_take_tensors_at_hand(session):
     assert text_of("np.isnan(value)") == "[False, True, False]"
     assert text_of(f"np.nan_to_num(`#{number}`, nan=7.0)[:2]") == "[1.0, 7.0]"
     assert text_of("value.shape") == "[3]"
+    assert numbers_of_result("value * 2")["nan"] == 1
     answer = session.controller.evaluate("`Log:0` * 2")
     assert (answer.dtype, list(answer.shape)) == (1, [3])
     assert b"".join(session.controller.elements(answer.tensor, 1, 3)) == np.float32([8, 12]).tobytes()
@@ -591,7 +723,7 @@ def test_curves_follow_graphs_and_eager_ops_while_the_program_runs(session):
     assert not session.controller.state().watched and "watched" in session.refuse(unwatch=number)
 
 
-NEEDS_A_PAUSE = (STEP, OVER, ON, dict(change_value={"expression": "0"}))
+NEEDS_A_PAUSE = (STEP, OVER, OUT, ON, dict(change_value={"expression": "0"}))
 ALWAYS = (
     dict(set_breakpoint={"where": {"op_type": "Log"}}),
     dict(watch={"op_type": "Log"}),
@@ -718,6 +850,19 @@ def test_other_threads_of_the_program_wait_while_it_is_paused(session):
     session.do(**ON, pause_number=first.number)
     assert session.finished()
     assert sorted(over) == ["log", "train"]
+
+
+def test_a_pause_has_the_stack_of_its_thread_and_of_those_that_wait(session):
+    pause = session.pause_in(lambda: session.train(GOOD))
+    (line,) = pause.stack
+    assert (line.path, line.line) == ("/home/user/train.py", 7)
+    pause = session.go(STEP, pause)
+    assert pause.tensor.op_name == "Log" and len(pause.stack) == 1
+    session.start(lambda: session.train(GOOD))
+    state = session.until(lambda state: len(state.running) == 2)
+    assert [len(one.stack) for one in state.running] == [1, 1]
+    session.go_on_to_the_end()
+    assert not session.controller.state().running
 
 
 def test_a_thread_at_the_gate_waits_while_a_thread_at_a_hook_is_paused(session):
@@ -878,6 +1023,7 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
             "ignore": 3,
             "enabled": True,
             "label": "mine",
+            "log_only": True,
         }
     )
     first.close()
@@ -885,6 +1031,7 @@ def test_breakpoints_are_kept_for_the_next_run_of_the_script(connected, alone):
     (kept,) = second.controller.state().breakpoints
     assert (kept.where.op_type, kept.where.slot, kept.condition) == ("Log", 2, "nan > 0")
     assert (kept.ignore, kept.enabled, kept.label, kept.hits) == (3, True, "mine", 0)
+    assert kept.log_only
     assert "set again: 1" in second.controller.state().notices[0].sentence
 
 
