@@ -476,7 +476,7 @@ class Run:
 
         Use::
 
-            run.exponents("dense/kernel", of="gradient").columns["zero"]
+            run.exponents("Log:0").columns["zero"]
 
         Args:
           tensor: The name of a tensor, a position or the name of a variable, as for :meth:`curve`.

@@ -535,8 +535,8 @@ def test_an_owner_that_is_not_known_is_nan(tmp_path):
 
 
 def test_the_status_and_the_counts_of_alerts_compute_no_origins(tmp_path, monkeypatch):
-    computed = []
-    monkeypatch.setattr(origins, "_find", lambda snapshot: computed.append(snapshot.generation) or [])
+    computed, nothing = [], origins.Answer([], {})
+    monkeypatch.setattr(origins, "_find", lambda snapshot: computed.append(snapshot.generation) or nothing)
     with snapshot_of(small_program(tmp_path, steps=200).close()) as snapshot:
         assert status(snapshot)["num_alerts"] == 800
         listed = alerts.alert_list(snapshot)

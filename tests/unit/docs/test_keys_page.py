@@ -12,7 +12,7 @@ _VIEWS = ROOT / "frontend" / "src" / "views"
 #: How a file of the page takes a key: compared with one, or as the name of a row of a table.
 _TAKEN = (
     r'event\.key(?:\.toLowerCase\(\))? === "(.+?)"',
-    r'case "(F[0-9]+)"',
+    r': "(?:Shift\\+)?(F[0-9]+)",',
     r"\b(Arrow[A-Z][a-z]+|Page(?:Up|Down)|Home|End|Escape|Enter)\b(?=:|\")",
     r"^ +([a-z]): \((?:store)?\) =>",
     r'"([-+=])": ',
