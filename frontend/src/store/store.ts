@@ -46,18 +46,17 @@ export type Store = ReturnType<typeof createStore>;
 export function createStore(api: Api, timer: Timer = browserTimer, access = createAccess()) {
   const activity = createActivity();
   const facts = createFacts();
-  const dock = createDock();
+  const panels = { dock: createDock(), timeline: createTimelineFacts() };
   const deps: Deps<Facts> = { api, facts, activity };
   const { follow, ...lists } = createRunLists(deps);
-  const derived = createDerived(deps, dock);
+  const derived = createDerived(deps, panels.dock);
   const verbDeps = { ...deps, lists: lists.lists, alertList: lists.alertList };
   const choice = createChoice(deps);
-  const panels = { dock, timeline: createTimelineFacts() };
   const verbs = createVerbs(verbDeps, panels, choice);
   const steps = createSteps(deps, createByKey(deps), lists.lists);
-  const live = createLive({ ...verbDeps, ...derived, timer, choice, dock, verbs });
-  const comparison = createComparison({ ...deps, ...derived, ...verbs, timer, choice, dock });
-  const livePanel = createLivePanel({ api, activity, timer, store: facts, dock, live, verbs });
+  const live = createLive({ ...verbDeps, ...derived, ...panels, timer, choice, verbs });
+  const comparison = createComparison({ ...deps, ...derived, ...verbs, ...panels, timer, choice });
+  const livePanel = createLivePanel({ ...panels, api, activity, timer, store: facts, live, verbs });
   return {
     ...facts,
     ...derived,
@@ -69,7 +68,7 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     steps: { ...steps, ...createStepVerbs(verbDeps, choice, steps, verbs) },
     access,
     comparison,
-    dock,
+    dock: panels.dock,
     live,
     livePanel,
     ...activity,
@@ -78,8 +77,8 @@ export function createStore(api: Api, timer: Timer = browserTimer, access = crea
     /** Starts the store at a link; returns a function that ends it. */
     start(link: Link): () => void {
       const leave = () => setter(facts.run)(undefined);
-      const own = [follow(), focusFirst(verbDeps, verbs), comparison.start()];
-      if (!hasFocus(link)) own.push(openGlance({ ...derived, facts, dock, verbs }));
+      const glancing = hasFocus(link) ? [] : [openGlance({ ...derived, ...panels, facts, verbs })];
+      const own = [follow(), focusFirst(verbDeps, verbs), comparison.start(), ...glancing];
       return together([...own, ...ask({ ...verbDeps, timer, live, livePanel, verbs }, link), leave]);
     },
   };

@@ -173,6 +173,26 @@ interface FactsProps extends Pick<CanvasProps, "map" | "rows" | "axis"> {
   readonly here: number | undefined;
 }
 
+interface ColumnProps extends Pick<CanvasProps, "map" | "rows" | "axis"> {
+  readonly title: string;
+  readonly column: number;
+}
+
+function ColumnFacts({ map, rows, axis, title, column }: ColumnProps) {
+  const facts = columnFacts(map, rows, column);
+  return (
+    <tr>
+      <th scope="row">{title}</th>
+      <td>{columnWords(map, axis, column)}</td>
+      {FACTS.map(({ name }) => (
+        <td key={name} class="mono">
+          {facts[name]}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
 /** The map as a table: its first and last columns, and the one that is pointed at or in focus. */
 function Facts({ map, rows, axis, here }: FactsProps) {
   const columns = [
@@ -201,20 +221,9 @@ function Facts({ map, rows, axis, here }: FactsProps) {
           </tr>
         </thead>
         <tbody>
-          {columns.map(({ title, column }) => {
-            const facts = columnFacts(map, rows, column);
-            return (
-              <tr key={title}>
-                <th scope="row">{title}</th>
-                <td>{columnWords(map, axis, column)}</td>
-                {FACTS.map(({ name }) => (
-                  <td key={name} class="mono">
-                    {facts[name]}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
+          {columns.map((one) => (
+            <ColumnFacts key={one.title} {...{ map, rows, axis }} {...one} />
+          ))}
         </tbody>
       </table>
     </div>
