@@ -70,8 +70,11 @@ class Clients:
     def _ask(self, number: int) -> None:
         rng = random.Random(number)
         questions = fitting(Facts("."))
-        while not self._stop.is_set():
-            path, query = rng.choice(questions)
+        # Each client asks all questions, in orders of its own: by chance alone, some come late.
+        rounds = (rng.sample(questions, len(questions)) for _ in itertools.count())
+        for path, query in itertools.chain.from_iterable(rounds):
+            if self._stop.is_set():
+                break
             time.sleep(rng.random() * _PAUSE_S)
             response = self._asker.get(path, query)
             try:
