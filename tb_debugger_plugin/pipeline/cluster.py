@@ -26,6 +26,7 @@ from typing import Final
 import dask
 from distributed import Client, Future, LocalCluster
 from distributed.comm import CommClosedError
+from distributed.core import Status
 from distributed.scheduler import KilledWorker
 
 from tb_debugger_plugin.errors import DebuggerError, FormatError, UsageError, user_message
@@ -103,13 +104,14 @@ def cluster(scheduler: str | None = None, workers: int | None = None) -> Iterato
         yield client
 
 
-def _local(workers: int | None) -> LocalCluster:
+@contextlib.contextmanager
+def _local(workers: int | None) -> Iterator[LocalCluster]:
     # Ctrl-C is for this process, which ends the others. Threads and processes inherit what is blocked; Python
     # unblocks it in the thread that starts the first process, unless its tracker runs already.
     resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return LocalCluster(
+        local = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
@@ -120,6 +122,21 @@ def _local(workers: int | None) -> LocalCluster:
         )
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        yield local
+    finally:
+        _close_local(local)
+
+
+def _close_local(local: LocalCluster) -> None:
+    try:
+        local.close()
+    except Exception:
+        # Dask cannot join a process that is just being started in the place of one that died. It has given
+        # that one up, and closes the others and the scheduler when it is asked again.
+        local.status = Status.running
+        with contextlib.suppress(Exception):
+            local.close()
 
 
 def _connect(scheduler: str) -> Client:

@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="a cluster needs the extra [cluster]")
 from distributed.core import Status
+from distributed.process import AsyncProcess
 
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError
@@ -32,7 +33,7 @@ from tests.support.buckets import forgotten, new_bucket, object_store, upload, u
 from tests.support.disks import with_disks
 from tests.support.events import small_program
 from tests.support.jobs import write_job
-from tests.support.processes import wait_until
+from tests.support.processes import is_running, wait_until
 from tests.support.serving import free_port
 from tests.unit.pipeline.test_pipeline import convert_here
 
@@ -122,6 +123,23 @@ def test_workers_that_die_whenever_they_try_are_an_error_with_a_sentence():
         cluster._sentences(),
     ):
         client.submit(os._exit, 1, pure=False).result()
+
+
+def test_a_worker_that_cannot_be_closed_hides_no_error_and_is_closed_all_the_same(monkeypatch):
+    join, refused = AsyncProcess.join, []
+
+    async def refuse_once(process, timeout=None):
+        if not refused:
+            refused.append(process)
+            raise AssertionError("can only join a started process")
+        return await join(process, timeout)
+
+    monkeypatch.setattr(AsyncProcess, "join", refuse_once)
+    with pytest.raises(ZeroDivisionError), cluster.cluster(workers=2) as client:
+        pids = list(client.run(os.getpid).values())
+        raise ZeroDivisionError
+    assert refused
+    assert wait_until(lambda: not any(map(is_running, pids)), 30)
 
 
 @pytest.mark.parametrize("worker", ["paused", "gone"])
