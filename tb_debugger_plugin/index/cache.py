@@ -33,18 +33,22 @@ from typing import Final
 import duckdb
 
 from tb_debugger_plugin.index import schema
+from tb_debugger_plugin.index.columns import ROW_GROUP
 from tb_debugger_plugin.index.parquet import quoted
 from tb_debugger_plugin.index.runs import FoundRun, RunKind
 
 _ENVIRONMENT: Final = "TB_DEBUGGER_CACHE"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
-    "memory_limit": "384MB",
+    "memory_limit": "320MB",
     "threads": 2,
     "preserve_insertion_order": True,
     # Extensions would be fetched from the network.
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+
+#: The name of the file among the databases of its connection.
+_ATTACHED: Final = "run"
 
 #: Seconds that closing a database waits for its readers, and again after it has interrupted them.
 _PATIENCE_SECONDS: Final = 2.0
@@ -112,7 +116,7 @@ class Database:
             if self._closed:
                 raise duckdb.ConnectionException("The database is closed.")
             cursor = self.connection.cursor()
-            schema.know_tables(cursor)
+            schema.know_tables(cursor, _ATTACHED)
             self._cursors.append(cursor)
         try:
             yield cursor
@@ -356,18 +360,30 @@ def _config() -> dict[str, str | bool | int | float | list[str]]:
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(str(path), config=_config())
+    connection = _attach(path)
     version = schema.read_meta(connection).get("schema_version")
     if version == str(schema.SCHEMA_VERSION):
         schema.know_tables(connection)
         return connection
     connection.close()
     remove_database(path)
-    connection = duckdb.connect(str(path), config=_config())
+    connection = _attach(path)
     # In one transaction, because each commit waits for the disk.
     connection.execute("BEGIN")
     schema.create_tables(connection)
     connection.execute("COMMIT")
+    return connection
+
+
+def _attach(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open a file, which only ATTACH can give another size of row groups."""
+    connection = duckdb.connect(config={**_config(), "temp_directory": f"{path}.tmp"})
+    try:
+        connection.execute(f"ATTACH {quoted(path)} AS {_ATTACHED} (TYPE duckdb, ROW_GROUP_SIZE {ROW_GROUP})")
+        connection.execute(f"USE {_ATTACHED}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from tb_debugger_plugin.events.fileset import EXECUTION, GRAPH_EXECUTION_TRACES, FileSet
 from tb_debugger_plugin.events.locations import Location
+from tb_debugger_plugin.index.columns import ROW_GROUP
 from tb_debugger_plugin.index.executions import ExecutionDecoder
 from tb_debugger_plugin.index.records import Decoder, Rows, join
 from tb_debugger_plugin.index.registry import Registry
@@ -89,9 +90,6 @@ _logger = logging.getLogger(__name__)
 
 #: With fewer bytes to read, starting processes takes longer than they save.
 WORTH_BYTES: Final = 64 << 20
-#: Rows of a row group of DuckDB. A batch of whole row groups is written in two thirds of the time, because
-#: other rows pass through the database's log.
-ROW_GROUP: Final = 122_880
 
 
 #: The decoder of each long list, made with a registry and the number of a host.
@@ -206,13 +204,11 @@ class HostRows:
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
     def _whole_row_groups(self, state: FileState, limit: int) -> Batch:
-        """Read the only host; the rows after the last whole row group are kept for the next batch."""
+        # Rows that fill no row group pass through the log of the database, which takes half as long again.
         file, decoder = self._files[0], self._decoders[0]
         kept, self._kept = self._kept, None
-        if kept is not None and kept.state == state:
-            batch = kept.rest.joined(read_rows(file, decoder, kept.rest.state, limit))
-        else:
-            batch = read_rows(file, decoder, state, limit)
+        before = kept.rest if kept is not None and kept.state == state else Batch(state=state)
+        batch = read_rows(file, decoder, before, limit)
         count = 0 if batch.rows is None else len(batch.rows)
         whole = count - count % self._row_group
         if not batch.more or whole in (0, count):

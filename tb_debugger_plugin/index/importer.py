@@ -27,7 +27,7 @@ from tb_debugger_plugin.index.indexer import LoadProgress
 from tb_debugger_plugin.index.parquet import MANIFEST, STABLE, quoted, read_manifest
 from tb_debugger_plugin.index.runs import FoundRun
 
-_DATABASE: Final = "SELECT path FROM duckdb_databases() WHERE NOT internal"
+_DATABASE: Final = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 _POSITIONS: Final = {"executions": "idx", "graph_executions": "idx", "bad_graph_executions": "bad"}
 
 

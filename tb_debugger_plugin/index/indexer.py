@@ -28,7 +28,7 @@ from tb_debugger_plugin.index.writer import Writer
 
 #: About how many bytes of traces one commit has: enough traces to fill whole row groups of the table, which
 #: are written three times as fast as rows that have to pass through the database's log.
-COMMIT_BYTES: Final = 32 << 20
+COMMIT_BYTES: Final = 52 << 20
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 13
+SCHEMA_VERSION: Final = 14
 
 #: The schema of the tables in the database.
 INTERNAL: Final = "internal"
@@ -105,9 +105,15 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
 
 
-def know_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let a connection, or a cursor, which has settings of its own, find the tables by their bare names."""
-    connection.execute(f"SET search_path = '{INTERNAL},main'")
+def know_tables(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> None:
+    """Let a connection, or a cursor, which has settings of its own, find the tables by their bare names.
+
+    Args:
+      connection: A connection.
+      database: The name of the database with the tables; None = the one that the connection uses.
+    """
+    place = "" if database is None else f"{database}."
+    connection.execute(f"SET search_path = '{place}{INTERNAL},{place}main'")
 
 
 def _create_table(connection: duckdb.DuckDBPyConnection, name: str, measured: Iterable[str]) -> None:

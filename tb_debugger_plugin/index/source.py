@@ -143,13 +143,6 @@ class Batch:
         rows = self.rows.take(np.arange(count, len(self.rows)))
         return Batch(state=self.state, more=self.more, notices=notices, rows=rows)
 
-    def joined(self, later: Batch) -> Batch:
-        """Return these rows and those of the batch that was read after it."""
-        parts = [part for part in (self.rows, later.rows) if part is not None]
-        notices = [*self.notices, *later.notices]
-        rows = join(parts) if parts else None
-        return Batch(state=later.state, more=later.more, notices=notices, rows=rows)
-
 
 #: Takes records of a file, and the batch that they belong to.
 TakeFrames = Callable[[Batch, RecordFrames], None]
@@ -273,18 +266,19 @@ def unreadable(name: str, position: int, reason: str) -> Notice:
     return Notice(name, position, f"A record was left out: {reason}.")
 
 
-def read_rows(file: SetFile, decoder: Decoder, state: FileState, limit: int) -> Batch:
+def read_rows(file: SetFile, decoder: Decoder, before: Batch, limit: int) -> Batch:
     """Read and decode the next records of one of the two long lists.
 
     Args:
       file: The file.
       decoder: The decoder of its list and host.
-      state: The state after the last reading.
+      before: The state after the last reading, and what it read that the result is to begin with.
       limit: About how many bytes to read.
     """
     # Decoded as they are read, so that the bytes are still in the cache of the processor.
-    parts: list[Rows] = []
-    batch = file.read(state, limit, lambda batch, frames: parts.append(_decode(batch, frames, file, decoder)))
+    parts = [] if before.rows is None else [before.rows]
+    batch = file.read(before.state, limit, lambda batch, frames: parts.append(_decode(batch, frames, file, decoder)))
+    batch.notices = [*before.notices, *batch.notices]
     batch.rows = join(parts) if parts else None
     return batch
 

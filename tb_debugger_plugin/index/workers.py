@@ -102,7 +102,7 @@ class _HostReader:
         self._sent = (0, 0)
 
     def read(self, request: Request) -> Reply:
-        batch = read_rows(self._file, self._decoder, request.state, request.limit)
+        batch = read_rows(self._file, self._decoder, Batch(state=request.state), request.limit)
         return Reply(batch, *self._new_keys())
 
     def _new_keys(self) -> tuple[list[SiteKey], list[tuple[str, int]]]:

@@ -170,7 +170,7 @@ def read_chunk(chunk: Chunk, decoder: Decoder) -> Batch:
     """
     file = SetFile(chunk.files, chunk.suffix)
     if not chunk.is_ring:
-        return read_rows(file, decoder, chunk.state, chunk.limit)
+        return read_rows(file, decoder, Batch(state=chunk.state), chunk.limit)
     ring = file.read_tail()
     of_ring = NO_RING_BYTES if ring is None else ring_bytes(ring, chunk.state.resume)
     return Batch(state=chunk.state, rows=decode_ring(decoder, of_ring))

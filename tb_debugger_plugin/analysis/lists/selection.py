@@ -25,14 +25,15 @@ from tb_debugger_plugin.analysis.lists.filters import (
 from tb_debugger_plugin.analysis.lists.orders import first_rows, whole_order
 from tb_debugger_plugin.analysis.snapshot import Columns, Range, Snapshot, check_index
 from tb_debugger_plugin.events.numbers import Integers
+from tb_debugger_plugin.index.columns import ROW_GROUP
 
 #: How many of the first rows of a sorted list are found at once.
 FIRST_SORTED: Final = 10_000
 #: Bytes of the orders of whole lists that are kept with a run, four for each row. Of a list with more rows
 #: only the first ones are there.
 _ORDER_BYTES: Final = 100_000_000
-#: Rows of a stretch: the size of DuckDB's row groups.
-STRETCH: Final = 122_880
+#: Rows of a stretch.
+STRETCH: Final = ROW_GROUP
 _KEPT: Final = 16
 #: Sorted lists need none.
 _NO_ENDS: Final = np.empty(0, np.int64)

@@ -101,7 +101,7 @@ def test_what_is_measured_later_in_a_run_is_null_in_the_rows_before_it(tmp_path)
     recording = Recording(tmp_path)
     recording.trace("g1", "Log", full_health([1.0]))
     with _indexer(tmp_path) as (indexer, connection), connection.cursor() as reader:
-        schema.know_tables(reader)
+        schema.know_tables(reader, connection.execute("SELECT current_database()").fetchone()[0])
         _step_on(indexer)
         query = "SELECT size, max, tiny FROM graph_executions ORDER BY idx"
         reader.execute("BEGIN TRANSACTION READ ONLY")

@@ -118,7 +118,7 @@ def test_a_query_on_tables_reads_nothing_beside_their_folder(logdir, tbdbg):
 def test_what_does_not_fit_into_memory_is_sorted_on_disk(logdir):
     (run,) = find_runs(logdir)
     with closing(open_database(run)) as database:
-        # More than the 384 MB that a database may use.
+        # More than the 320 MB that a database may use.
         wide = "SELECT i, repeat(md5(i::VARCHAR), 20) AS s FROM range(1000000) t(i)"
         query = f"SELECT count(*) FROM (SELECT s, row_number() OVER (ORDER BY s) AS n FROM ({wide}))"
         assert database.connection.execute(f"{query} WHERE n % 2 = 0").fetchall() == [(500_000,)]
