@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: The view of the columns that a query reads in place.
 BATCH: Final = "_batch"
-#: Rows of a row group of the tables. DuckDB gives a view of arrays to its threads in pieces of so many rows; a
-#: piece that is a row group is compressed and written where it was read, and the pieces side by side.
+#: Rows of a row group of the tables. DuckDB gives a view of arrays to its threads in pieces of so many rows;
+#: pieces that are row groups are compressed and written where they were read, side by side.
 ROW_GROUP: Final = 102_400
 #: Up to this many rows, DuckDB takes lists in half the time that it needs to make a view of arrays.
 _FEW_ROWS: Final = 64

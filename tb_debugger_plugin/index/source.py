@@ -275,9 +275,13 @@ def read_rows(file: SetFile, decoder: Decoder, before: Batch, limit: int) -> Bat
       before: The state after the last reading, and what it read that the result is to begin with.
       limit: About how many bytes to read.
     """
-    # Decoded as they are read, so that the bytes are still in the cache of the processor.
     parts = [] if before.rows is None else [before.rows]
-    batch = file.read(before.state, limit, lambda batch, frames: parts.append(_decode(batch, frames, file, decoder)))
+
+    def take(batch: Batch, frames: RecordFrames) -> None:
+        # Decoded as they are read, so that the bytes are still in the cache of the processor.
+        parts.append(_decode(batch, frames, file, decoder))
+
+    batch = file.read(before.state, limit, take)
     batch.notices = [*before.notices, *batch.notices]
     batch.rows = join(parts) if parts else None
     return batch
