@@ -108,7 +108,7 @@ def write_live(folder: Path, per_second: int, seconds: float) -> None:
         with writer.files.path(GRAPH_EXECUTION_TRACES).open("wb", buffering=0) as stream:
             while (now := time.time()) < begin + seconds:
                 while written < (now - begin) / duration:
-                    stream.write(step.at(now - np.arange(program.ops)[::-1] * 1e-6, program.ops))
+                    stream.write(step.at(now - np.arange(program.ops)[::-1] * 1e-6, program.ops, written))
                     written += 1
                 time.sleep(duration / 2)
 
