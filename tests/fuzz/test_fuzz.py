@@ -28,7 +28,7 @@ def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TB_DEBUGGER_CACHE", str(tmp_path / "cache"))  # restored when the test has ended
 
 
-@pytest.mark.parametrize("case", range(4))
+@pytest.mark.parametrize("case", [0, *(pytest.param(case, marks=pytest.mark.long) for case in range(1, 4))])
 def test_hostile_recordings_are_opened_and_every_route_answers(case):
     actual = worker.look_at_case(_SEED, case)
     assert actual["problems"] == []
