@@ -376,7 +376,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _attach(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open a file, which only ATTACH can give another size of row groups."""
+    """Attach a file to a database in memory: only ATTACH can set the size of its row groups."""
     connection = duckdb.connect(config={**_config(), "temp_directory": f"{path}.tmp"})
     try:
         connection.execute(f"ATTACH {quoted(path)} AS {_ATTACHED} (TYPE duckdb, ROW_GROUP_SIZE {ROW_GROUP})")

@@ -204,7 +204,10 @@ class HostRows:
         return [decoded(batches[host], self._files[host], self._decoders[host]) for host in hosts]
 
     def _whole_row_groups(self, state: FileState, limit: int) -> Batch:
-        # Rows that fill no row group pass through the log of the database, which takes half as long again.
+        """Read the only host; the rows after the last whole row group are kept for the next batch.
+
+        Rows that fill no row group pass through the log of the database, which takes half as long again.
+        """
         file, decoder = self._files[0], self._decoders[0]
         kept, self._kept = self._kept, None
         before = kept.rest if kept is not None and kept.state == state else Batch(state=state)

@@ -26,8 +26,8 @@ from tb_debugger_plugin.index.runs import FoundRun, name_below
 from tb_debugger_plugin.index.source import Batch, FileKey
 from tb_debugger_plugin.index.writer import Writer
 
-#: About how many bytes of traces one commit has: enough traces to fill whole row groups of the table, which
-#: are written three times as fast as rows that have to pass through the database's log.
+#: About how many bytes of traces one commit has: enough for two whole row groups of the table, which two
+#: threads write side by side, and three times as fast as rows that have to pass through the database's log.
 COMMIT_BYTES: Final = 52 << 20
 
 

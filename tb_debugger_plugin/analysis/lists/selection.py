@@ -32,7 +32,7 @@ FIRST_SORTED: Final = 10_000
 #: Bytes of the orders of whole lists that are kept with a run, four for each row. Of a list with more rows
 #: only the first ones are there.
 _ORDER_BYTES: Final = 100_000_000
-#: Rows of a stretch.
+#: Rows of a stretch: what DuckDB reads whole or leaves out.
 STRETCH: Final = ROW_GROUP
 _KEPT: Final = 16
 #: Sorted lists need none.

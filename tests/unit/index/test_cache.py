@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import duckdb
+import numpy as np
 import pytest
 
 from tb_debugger_plugin.index import cache, schema
@@ -21,6 +22,7 @@ from tb_debugger_plugin.index.cache import (
     open_database,
     verdict_path,
 )
+from tb_debugger_plugin.index.columns import ROW_GROUP
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, loaded, small_program
 
@@ -241,3 +243,20 @@ def test_a_limit_that_is_none_is_the_default_one_with_a_word(monkeypatch, caplog
 def test_the_limit_can_be_chosen(monkeypatch):
     monkeypatch.setenv("TB_DEBUGGER_CACHE_GB", "0.5")
     assert cache_limit() == 1 << 29
+
+
+def test_row_groups_have_the_size_of_the_pieces_that_are_written_also_after_reopening(run):
+    sizes = (
+        "SELECT sum(count) FROM pragma_storage_info('bad_graph_executions')"
+        " WHERE column_name = 'bad' AND segment_type <> 'VALIDITY' GROUP BY row_group_id"
+    )
+    for groups in (2, 5):
+        database = open_database(run)
+        begin = database.connection.execute("SELECT count(*) FROM bad_graph_executions").fetchone()[0]
+        rows = np.arange(begin, groups * ROW_GROUP)
+        with schema.transaction(database.connection):
+            schema.append(database.connection, "bad_graph_executions", {"bad": rows, "idx": rows})
+        assert database.connection.execute(sizes).fetchall() == [(ROW_GROUP,)] * groups
+        query = "SELECT bool_and(bad = rowid) FROM bad_graph_executions"
+        assert database.connection.execute(query).fetchall() == [(True,)]
+        database.close()
