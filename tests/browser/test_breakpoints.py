@@ -83,7 +83,10 @@ def _detach(program: subprocess.Popen[str], page: DebuggerPage) -> str:
     return out
 
 
-@pytest.mark.parametrize("name", _PROGRAMS)
+# `integration/live/test_joining.py` has the other programs without a page.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "loop")) for name in _PROGRAMS]
+)
 def test_the_bug_is_found_by_going_on_until_a_tensor_is_bad(name, browser, tmp_path, keep_screenshot):
     with _paused(name, tmp_path, browser) as (program, page, address):
         _continue_until_bad(page)

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.debugger_page import quiet_page
+from tests.support.debugger_page import each_window, quiet_page
 from tests.support.events import values_program
 from tests.support.serving import await_run, tensorboard
 
@@ -28,9 +28,7 @@ def address(tmp_path_factory):
         yield address
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "height"), [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 400, 900)]
-)
+@each_window
 def test_a_changed_value_is_marked_in_the_timeline_and_in_its_history(
     browser, address, scheme, width, height
 ):

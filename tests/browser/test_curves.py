@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.debugger_page import DebuggerPage, quiet_page
+from tests.support.debugger_page import DebuggerPage, each_window, quiet_page
 from tests.support.events import Recording, values_program, vector
 from tests.support.numerics import training
 from tests.support.serving import tensorboard
@@ -219,9 +219,7 @@ def test_a_vanishing_gradient_is_seen_at_a_glance_and_leads_to_its_curve(browser
         assert cells(page)[0] == "gradient_tape/MatMul:0"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "height"), [("light", 400, 900), ("dark", 1280, 800), ("light", 1920, 1080)]
-)
+@each_window
 def test_curves_fit_any_window_and_have_no_barriers(browser, address, scheme, width, height):
     link = f"{address}#debugger&p.debugger.run=train&p.debugger.value=t{at(2)}"
     with quiet_page(browser, link, scheme=scheme, width=width, height=height) as page:

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.debugger_page import open_page, quiet_page
+from tests.support.debugger_page import each_window, open_page, quiet_page
 from tests.support.listed import record
 from tests.support.serving import tensorboard
 
@@ -252,10 +252,9 @@ def test_what_is_shown_is_saved_and_copied(browser, program, tmp_path):
         assert [int(line["index"]) for line in copied] == expected
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1024, 1920])
-def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, program, scheme, width):
-    with _opened(browser, program, scheme=scheme, width=width, height=1200) as page:
+@each_window
+def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, program, scheme, width, height):
+    with _opened(browser, program, scheme=scheme, width=width, height=height) as page:
         _add(page, "op=MatMul health:bad max>1")
         page.part("list-filter").fill("op")
         expect(page.part("filter-suggestion").first).to_be_visible()

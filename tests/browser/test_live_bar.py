@@ -10,7 +10,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.debugger_page import DebuggerPage, page_on
+from tests.support.debugger_page import DebuggerPage, each_window, page_on
 from tests.support.events import small_program
 from tests.support.live_page import check_that_nothing_can_be_commanded, headline, live_logdir, press
 from tests.support.live_program import KINDS, LOSS, ScriptedProgram, served
@@ -392,10 +392,7 @@ def _top(page: DebuggerPage) -> float:
     return page.frame.locator("html").bounding_box()["y"]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "height"),
-    [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 760, 900)],
-)
+@each_window
 def test_the_page_of_a_program_is_accessible_and_nothing_is_cut(
     opened, keep_screenshot, scheme, width, height
 ):
@@ -426,5 +423,5 @@ def test_the_page_of_a_program_is_accessible_and_nothing_is_cut(
     assert box["x"] >= 0 and box["x"] + box["width"] <= width
     page.page.keyboard.press("Escape")
     expect(page.part("breakpoint")).to_have_count(3)
-    if scheme == "light":
+    if (scheme, width) == ("light", 1280):
         keep_screenshot(page.page, "breakpoints-light")

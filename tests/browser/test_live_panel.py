@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.support.checkout import ROOT
-from tests.support.debugger_page import DebuggerPage
+from tests.support.debugger_page import DebuggerPage, each_window
 from tests.support.events import small_program
 from tests.support.live_page import headline, live_logdir, press
 from tests.support.live_program import KINDS, LOSS, Op
@@ -379,10 +379,7 @@ def test_a_program_that_does_not_allow_changes_says_so(opened):
     expect(page.part("live-change")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "height"),
-    [("light", 1280, 800), ("dark", 1920, 1080), ("dark", 400, 900)],
-)
+@each_window
 def test_each_panel_is_accessible_and_not_wider_than_the_window(opened, scheme, width, height):
     page, _ = opened("tensors", program={"ops": (*MOVING, *KINDS)}, scheme=scheme, width=width, height=height)
     steps(page, "x:0", "Log:0", "mul:0")

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.server.judge import JUDGE_VARIABLE
 from tests.support.asking import Asker
-from tests.support.debugger_page import page_on
+from tests.support.debugger_page import each_window, page_on
 from tests.support.events import PATIENCE_S, Recording, full_health, small_program
 
 pytestmark = pytest.mark.browser
@@ -176,10 +176,9 @@ def test_a_viewer_that_is_read_only_shows_the_note_and_says_why_it_stays(browser
         expect(page.part("note-status")).to_contain_text("This viewer is read-only")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1024, 1920])
-def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, logdir, scheme, width):
-    with page_on(browser, logdir, scheme=scheme, width=width, height=900) as page:
+@each_window
+def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, logdir, scheme, width, height):
+    with page_on(browser, logdir, scheme=scheme, width=width, height=height) as page:
         page.click("run")
         expect(page.part("note")).to_be_visible()
         page.part("runs-row").nth(1).hover()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Frame, Locator, Page, Response, Route, expect
 
@@ -41,6 +42,17 @@ BROWSER_ARGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+#: For the tests of how a page looks: `make test-rest` has the narrowest window and an ordinary one.
+each_window = pytest.mark.parametrize(
+    ("scheme", "width", "height"),
+    [
+        ("dark", 400, 900),
+        ("light", 1280, 800),
+        pytest.param("light", 760, 900, marks=pytest.mark.long),
+        pytest.param("dark", 1920, 1080, marks=pytest.mark.long),
+    ],
 )
 
 

@@ -72,7 +72,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return run(tmp_path_factory.mktemp("all"), "ends", circular_buffer_size=-1)[0]
 
 
-@pytest.mark.parametrize("end", ["ends", "killed"])
+@pytest.mark.parametrize("end", [pytest.param("ends", marks=pytest.mark.long), "killed"])
 def test_what_ran_around_the_first_nan_and_the_last_records_are_kept(
     tmp_path: Path, everything: Recorded, end: str
 ) -> None:
@@ -128,7 +128,7 @@ tb_debugger_plugin.disable_dump_debug_info()
 """
 
 
-@pytest.mark.parametrize("mode", ["FULL_HEALTH", "CURT_HEALTH"])
+@pytest.mark.parametrize("mode", [pytest.param("FULL_HEALTH", marks=pytest.mark.long), "CURT_HEALTH"])
 def test_a_nan_of_5000_records_ago_is_named_with_its_line_although_masks_came_first(
     tmp_path: Path, mode: str
 ) -> None:

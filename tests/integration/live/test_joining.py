@@ -125,11 +125,7 @@ def _nothing_is_left(folder: Path) -> bool:
     return not [path for path in folder.rglob("*") if "tb_debugger_live" in path.name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    # A test of the page has one of these, and one of Keras, too.
-    [pytest.param(name, marks=[pytest.mark.long] * (name == "session")) for name in _PROGRAMS],
-)
+@pytest.mark.parametrize("name", _PROGRAMS)
 def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name: str) -> None:
     text, names, last = _PROGRAMS[name]
     with _running(tmp_path, text) as process, Debugger(tmp_path) as debugger:

@@ -189,8 +189,15 @@ def trained(root: Path, mode: str, x: Array, y: Array, *, jit_compile: bool) -> 
     return [name for name in bad_tensors(read(root)) if "iterator" not in name[0].lower()]
 
 
-@pytest.mark.parametrize("mode", ["FULL_HEALTH", "CURT_HEALTH"])
-@pytest.mark.parametrize("bad", ["a label", "an input"])
+@pytest.mark.parametrize(
+    ("mode", "bad"),
+    [
+        ("FULL_HEALTH", "a label"),
+        ("CURT_HEALTH", "an input"),
+        pytest.param("FULL_HEALTH", "an input", marks=pytest.mark.long),
+        pytest.param("CURT_HEALTH", "a label", marks=pytest.mark.long),
+    ],
+)
 def test_keras_finds_the_same_bad_tensors_when_it_compiles_the_step(
     tmp_path: Path, mode: str, bad: str
 ) -> None:
