@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tb_debugger_plugin
+from build_steps.answers import shapes
 from build_steps.reference import PAGES
 from tb_debugger_plugin.cli.main import build_parser
 from tests.support.checkout import ROOT, tracked_files, tracked_paths
@@ -143,3 +144,11 @@ def test_the_map_names_one_to_three_tests_for_each_invariant():
     for test in (*invariants(), *SMOKE):
         path, _, function = test.partition("::")
         assert f"\ndef {function}(" in (ROOT / path).read_text("utf-8"), test
+
+
+def test_every_shape_is_on_the_page_or_part_of_a_field_that_says_its_members():
+    page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
+    marked = set(re.findall(r"<!-- (\w+): ", page))
+    shown = marked | {base for name in marked for base in shapes()[name].bases}
+    for shape in shapes().values():
+        assert shape.name in shown or not any(field.text for field in shape.own), shape.name
