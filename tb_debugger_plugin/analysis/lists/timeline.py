@@ -25,8 +25,8 @@ import numpy as np
 from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import CALLS, owners
 from tb_debugger_plugin.analysis.calls.steps import step_ends
-from tb_debugger_plugin.analysis.graph.op_profile import timed_ops
 from tb_debugger_plugin.analysis.lists.executions import thread_names
+from tb_debugger_plugin.analysis.lists.op_profile import timed_ops
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot, SqlRow, remembered
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
