@@ -84,6 +84,7 @@ const ANSWER: Timeline = {
     {
       host: "vm",
       thread: "MainThread",
+      device: undefined,
       lanes: [
         {
           ...{ list: "executions", total: 3, bins: undefined },
@@ -148,6 +149,27 @@ describe("the picture", () => {
     const words = (mark = markAt(PICTURE, 300, CALLS + 5)) => mark && markWords(mark, "time", 0).join("; ");
     expect(words()).toBe("#1 loss; call; NaN or ∞ in or out of it; at 1.000 s, for at most 59.00 s");
     expect(words(PICTURE.marks[1]?.[1])).toContain("999,989 tensors; 1 of them bad; the first bad one is #7");
+  });
+
+  test("has the ops of a device that TensorFlow timed, with how long each took", () => {
+    const rows = {
+      name: ["Log", "Mul/fused"],
+      type: ["Log", ""],
+      bad: [true, false],
+      begin: [0, 2],
+      end: [2, 6],
+    };
+    const lane = { list: "op_times", total: 2, bins: undefined, rows: { ...rows, position: [7, undefined] } };
+    const device = "/job:localhost/replica:0/task:0/device:CPU:0";
+    const track = { host: "vm", thread: undefined, device, lanes: [lane] };
+    const { tracks, marks } = pictureOf({ ...ANSWER, tracks: [track] }, WHOLE, 100);
+    expect(tracks.map(({ title }) => title)).toEqual(["vm · ops on CPU:0"]);
+    expect(marks[0]?.map((mark) => markWords(mark, "time", 0).join("; "))).toEqual([
+      "#7 Log; op of the type Log, as TensorFlow timed it; NaN or ∞ in what it computed; at 0 s, for 2.000 s",
+      "Mul/fused; op that TensorFlow made; at 2.000 s, for 4.000 s",
+    ]);
+    // Their tensors are in the overview once.
+    expect(overviewOf({ ...ANSWER, tracks: [...ANSWER.tracks, track] })).toEqual(overviewOf(ANSWER));
   });
 
   test("keeps one bad row among a million in the overview of the run", () => {

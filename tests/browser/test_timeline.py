@@ -92,3 +92,31 @@ def test_a_range_filters_the_lists_until_all_rows_are_shown(opened):
 
 def test_the_timeline_has_no_trouble_for_screen_readers(opened):
     assert opened.serious_violations() == []
+
+
+def test_ops_that_tensorflow_timed_are_on_a_track_of_their_device(browser, tmp_path):
+    device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    with Recording(tmp_path / "logdir") as recording:
+        recording.graph("g1", "loss")
+        recording.op("g1", "Log", "Log", ids=[10])
+        begin = recording.now
+        recording.trace("g1", "Log", full_health([float("nan")]))
+        recording.now = begin + 1
+        run = recording.session_run_event(1)
+        run.session_run.begin_time = begin
+        recording.writer.write("session_runs", run)
+        recording.op_times(1, device, [("Log", int(begin * 1e6), 250_000, 500_000, 600_000)])
+    with page_on(browser, tmp_path / "logdir") as page:
+        page.part("dock-tab-timeline").click()
+        plot, words = page.part("timeline-canvas"), page.part("timeline-words")
+        expect(page.part("run-timeline")).not_to_contain_text("Loading")
+        plot.focus()
+        for _ in range(4):
+            plot.press("ArrowDown")
+        expect(words).to_contain_text(
+            "op of the type Log, as TensorFlow timed it, NaN or ∞ in what it computed"
+        )
+        expect(words).to_contain_text("at 250.0 ms, for 500.0 ms")
+        plot.press("Enter")
+        page.part("dock-tab-recording").click()
+        expect(page.part("graph-structure-op")).to_contain_text("1 NaN")

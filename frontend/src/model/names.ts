@@ -71,3 +71,8 @@ export function tensorName(opName: string, slot: number): string {
 export function shapeText(dims: readonly (number | undefined)[]): string {
   return `[${dims.map((dim) => (dim === undefined || dim < 0 ? "?" : dim)).join(", ")}]`;
 }
+
+/** "/job:localhost/replica:0/task:0/device:CPU:0" -> "CPU:0". */
+export function shortDevice(name: string | undefined): string | undefined {
+  return name?.replace(/^.*device:/, "");
+}

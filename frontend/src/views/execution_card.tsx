@@ -4,7 +4,7 @@ import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
 import { clock, compact, counted, grouped } from "../base/text";
 import { fromWire, type Summary } from "../model/health";
-import { displayName, isFunctionName, tensorName } from "../model/names";
+import { displayName, isFunctionName, shortDevice, tensorName } from "../model/names";
 import { knownInputs, outputSummaries, slotRanges } from "../model/neighbourhood";
 import { mayHoldValue } from "../model/values/value_ref";
 import { ChangedTag } from "./changed_tag";
@@ -261,9 +261,4 @@ function TableRow({ slots, summary, children }: RowProps) {
 function shapeWords({ dtype, shape, rank }: Summary): string {
   const rankWords = rank === undefined ? undefined : `rank ${rank}`;
   return [dtype ?? "", shape ?? rankWords ?? ""].join(" ").trim() || "not measured";
-}
-
-/** "/job:localhost/replica:0/task:0/device:CPU:0" -> "CPU:0". */
-export function shortDevice(name: string | undefined): string | undefined {
-  return name?.replace(/^.*device:/, "");
 }

@@ -1,11 +1,10 @@
 /** The cards of the graph structure: one for the op in focus, and one for each neighbour. */
 import type { ValueRef } from "../api/values";
 import { isBad, type Summary } from "../model/health";
-import { displayName, tensorName } from "../model/names";
+import { displayName, shortDevice, tensorName } from "../model/names";
 import type { Card, Neighbourhood } from "../model/neighbourhood";
 import { placeKey } from "../model/origin";
 import { mayHoldValue, refOf } from "../model/values/value_ref";
-import { shortDevice } from "./execution_card";
 import { CARD } from "./geometry";
 import { BreakDot, OpTools } from "./live/op_menu";
 import { NumericsWords, ShapeWords, TensorName, Verdict } from "./numbers";

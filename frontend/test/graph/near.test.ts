@@ -1,9 +1,8 @@
 /** `model/graph/near.ts`, `way.ts`, `picture.ts`: the picture of the ops around one. */
 import { describe, expect, test } from "vitest";
 import { graphId } from "../../src/base/ids";
-import { type Look, nearPicture, wayKeys } from "../../src/model/graph/near";
+import { type Look, nearPicture, wayKeys, wayThrough } from "../../src/model/graph/near";
 import { linkLines, linkWords, nodeWords, worst } from "../../src/model/graph/picture";
-import { wayThrough } from "../../src/model/graph/way";
 import { random } from "../random";
 import { near, withNan } from "./fixture";
 

@@ -3,9 +3,11 @@
 Takes a window and a number of bins. Each thread has a lane for each list that it has rows of: runs of
 sessions, executions, and graph executions. A lane has single rows where they fit, else counts of equal parts
 of the window. A bad row is always found: a part says how many of its rows are bad, and where the first is.
+Where TensorFlow timed the ops of runs of sessions, each device has lanes of them, as many as ran at once.
 
 Rows of a lane do not overlap. Recordings hold when an execution ended, not when it began: it begins at the
-end of the one before it in its thread. Runs of sessions have both, and graph executions are points.
+end of the one before it in its thread. Runs of sessions and timed ops have both, and graph executions are
+points.
 
 Invariant: after the first answer of a commit, the time of an answer does not grow with the number of rows,
 except for the spans of the executions in the window.
@@ -13,9 +15,10 @@ except for the spans of the executions in the window.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, TypedDict
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -23,12 +26,13 @@ from tb_debugger_plugin.analysis.calls.call_health import call_health
 from tb_debugger_plugin.analysis.calls.call_owner import CALLS, owners
 from tb_debugger_plugin.analysis.calls.steps import step_ends
 from tb_debugger_plugin.analysis.lists.executions import thread_names
+from tb_debugger_plugin.analysis.lists.op_profile import timed_ops
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot, SqlRow, remembered
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.index.tensors import BAD
 
-ListName = Literal["session_runs", "executions", "graph_executions"]
+ListName = Literal["session_runs", "op_times", "executions", "graph_executions"]
 #: What the axis is: seconds since the epoch, or the places of rows when both long lists are merged by time.
 AXES: Final = ("time", "sequence")
 
@@ -42,6 +46,10 @@ _MAX_BORDERS: Final = 100
 _LATEST: Final = 1e12
 #: A thread that is not known.
 _NO_THREAD: Final = -1
+#: Lanes of the ops of a device; if more run at once, some are drawn over others.
+_MAX_AT_ONCE: Final = 32
+#: Whose rows are no rows of the long lists.
+_BESIDE: Final = ("session_runs", "op_times")
 
 
 class TimelineBinsJson(TypedDict):
@@ -50,13 +58,15 @@ class TimelineBinsJson(TypedDict):
     bin: list[int]  #: number of the part, from 0
     count: list[int]  #: number of rows that end in it
     bad: list[int]  #: how many of them are bad; an execution is also bad when something bad ran in it
-    first_bad: list[int | None]  #: position of the first bad row of the part; null when there is none
+    #: position of the first bad row of the part, of timed ops of what they computed; null if there is none
+    first_bad: list[int | None]
 
 
 class TimelineRowsJson(TypedDict):
     """Single rows, in order."""
 
-    position: list[int]  #: position in the list
+    #: position in the list; a timed op has that of what it computed, null when that is not recorded
+    position: list[int | None]
     name: list[str]  #: name of the function or op, or number of the run of the session
     type: list[str]  #: type of the op; for a run of a session, the exception that ended it, or nothing
     begin: list[float]  #: on the axis
@@ -67,18 +77,19 @@ class TimelineRowsJson(TypedDict):
 class TimelineLaneJson(TypedDict):
     """What a thread has of one list in the window."""
 
-    #: `session_runs`, `executions` or `graph_executions`
-    list: Literal["session_runs", "executions", "graph_executions"]
+    #: `session_runs`, `executions`, `graph_executions`, or `op_times`: ops that TensorFlow timed
+    list: Literal["session_runs", "op_times", "executions", "graph_executions"]
     total: int  #: number of rows that end in the window
     bins: TimelineBinsJson | None  #: null where all rows are in `rows`
     rows: TimelineRowsJson  #: all rows if there are not more than bins, else those that are wider than a bin
 
 
 class TimelineTrackJson(TypedDict):
-    """A thread."""
+    """A thread, or a device whose ops TensorFlow timed."""
 
     host: str  #: name of the host
     thread: str | None  #: the thread, as Python names it; null when not recorded
+    device: str | None  #: the device; null for a thread
     lanes: list[TimelineLaneJson]  #: one for each list that it has rows of
 
 
@@ -102,13 +113,13 @@ class TimelineJson(TypedDict):
     num_bins: int  #: number of its parts
     since: float | None  #: time of the first row that ends in the window; null when there is none
     until: float | None  #: a time right after that of the last one
-    tracks: list[TimelineTrackJson]  #: the threads
+    tracks: list[TimelineTrackJson]  #: the threads and devices
     steps: list[TimelineStepsJson]  #: the borders of steps
 
 
 @dataclass(frozen=True)
 class _Lane:
-    """The rows of one list in one thread.
+    """The rows of one list in one thread or on one device.
 
     Attributes:
       list: The list.
@@ -118,6 +129,7 @@ class _Lane:
       times: When each ended; never falling.
       begins: When each began; None where that is the end of the one before.
       bad: Which of them are bad, as indices.
+      device: Name of the device whose ops were timed; None for a thread.
     """
 
     list: ListName
@@ -127,11 +139,18 @@ class _Lane:
     times: Floats
     begins: Floats | None
     bad: Integers
+    device: str | None = None
+
+    @property
+    def track(self) -> tuple[int, bool, int, str]:
+        """What the lane is of; sorts threads before devices, and what is not known last."""
+        is_last = self.thread == _NO_THREAD
+        return self.host, is_last, self.thread, self.device or ""
 
 
 @dataclass(frozen=True)
 class _Run:
-    """All lanes of a run, by thread.
+    """All lanes of a run, by thread and device.
 
     Attributes:
       lanes: The lanes.
@@ -147,13 +166,13 @@ class _Run:
         """Return the place after all rows that ended until some times."""
         places = np.zeros(len(times))
         for lane in self.lanes:
-            if lane.list != "session_runs":
+            if lane.list not in _BESIDE:
                 places += np.searchsorted(lane.times, times, side="right")
         return places
 
     def cuts(self, lane: _Lane, edges: Floats, axis: str) -> Integers:
         """Return how many rows of a lane end before each edge; those that end at the last one are in."""
-        if axis == "time" or lane.list == "session_runs":
+        if axis == "time" or lane.list in _BESIDE:
             ends = lane.times if axis == "time" else self.sequence_of(lane.times)
             cuts = np.searchsorted(ends, edges)
             cuts[-1] = np.searchsorted(ends, edges[-1], side="right")
@@ -169,7 +188,7 @@ class _Run:
         """Return where rows of a lane end on the axis."""
         if axis == "time":
             return lane.times[rows]
-        if lane.list == "session_runs":
+        if lane.list in _BESIDE:
             return self.sequence_of(lane.times[rows])
         positions = lane.positions[rows]
         if lane.list == "executions":
@@ -246,11 +265,13 @@ def _tracks(
     snapshot: Snapshot, run: _Run, axis: str, edges: Floats, cuts: list[Integers]
 ) -> list[TimelineTrackJson]:
     names = thread_names(snapshot)
-    tracks: dict[tuple[int, int], TimelineTrackJson] = {}
+    tracks: dict[object, TimelineTrackJson] = {}
     for lane, cut in zip(run.lanes, cuts, strict=True):
-        key = lane.host, lane.thread
         host = snapshot.catalog.host_names[lane.host] or ""
-        track = tracks.setdefault(key, {"host": host, "thread": names.get(key), "lanes": []})
+        thread = names.get((lane.host, lane.thread))
+        track = tracks.setdefault(
+            lane.track, {"host": host, "thread": thread, "device": lane.device, "lanes": []}
+        )
         track["lanes"].append(_lane_json(snapshot, run, lane, axis, edges, cut))
     return list(tracks.values())
 
@@ -270,16 +291,15 @@ def _lane_json(
         chosen, begins, ends = chosen[is_shown], begins[is_shown], ends[is_shown]
     else:
         begins = ends = np.empty(0)
-    positions = lane.positions[chosen]
-    labels = _LABELS[lane.list](snapshot, positions)
+    labels = _LABELS[lane.list](snapshot, lane.positions[chosen])
     return {
         "list": lane.list,
         "total": total,
-        "bins": _bins_json(lane, cuts) if is_counted else None,
+        "bins": _bins_json(snapshot, lane, cuts) if is_counted else None,
         "rows": {
-            "position": positions.tolist(),
-            "name": [name for name, _ in labels],
-            "type": [kind for _, kind in labels],
+            "position": [label.position for label in labels],
+            "name": [label.name for label in labels],
+            "type": [label.type for label in labels],
             "begin": begins.tolist(),
             "end": ends.tolist(),
             "bad": np.isin(chosen, lane.bad).tolist(),
@@ -287,33 +307,46 @@ def _lane_json(
     }
 
 
-def _bins_json(lane: _Lane, cuts: Integers) -> TimelineBinsJson:
+def _bins_json(snapshot: Snapshot, lane: _Lane, cuts: Integers) -> TimelineBinsJson:
     counts = np.diff(cuts)
     bad_cuts = np.searchsorted(lane.bad, cuts)
     bad = np.diff(bad_cuts)
     used = np.flatnonzero(counts)
+    first_bad = [
+        lane.positions[lane.bad[at]] if any_bad else None
+        for at, any_bad in zip(bad_cuts[used], bad[used], strict=True)
+    ]
     return {
         "bin": used.tolist(),
         "count": counts[used].tolist(),
         "bad": bad[used].tolist(),
-        "first_bad": [
-            int(lane.positions[lane.bad[bad_cuts[number]]]) if bad[number] else None
-            for number in used.tolist()
-        ],
+        "first_bad": [None if row is None else _position_of(snapshot, lane, int(row)) for row in first_bad],
     }
 
 
-def _labels_of_executions(snapshot: Snapshot, positions: Integers) -> list[tuple[str, str]]:
+def _position_of(snapshot: Snapshot, lane: _Lane, row: int) -> int | None:
+    return timed_ops(snapshot).position_of(row) if lane.list == "op_times" else row
+
+
+class _Label(NamedTuple):
+    """Where a row leads to, and its name and type."""
+
+    position: int | None
+    name: str
+    type: str
+
+
+def _labels_of_executions(snapshot: Snapshot, positions: Integers) -> list[_Label]:
     rows = _by_position(
         snapshot,
         "SELECT e.idx, o.name FROM executions e JOIN op_types o USING (op_type)"
         " WHERE e.idx BETWEEN ? AND ? AND e.idx IN (SELECT unnest(?::BIGINT[]))",
         positions,
     )
-    return [(name, name) for _, name in rows]
+    return [_Label(position, name, name) for position, name in rows]
 
 
-def _labels_of_graph_executions(snapshot: Snapshot, positions: Integers) -> list[tuple[str, str]]:
+def _labels_of_graph_executions(snapshot: Snapshot, positions: Integers) -> list[_Label]:
     rows = _by_position(
         snapshot,
         "SELECT idx, site FROM graph_executions"
@@ -321,19 +354,29 @@ def _labels_of_graph_executions(snapshot: Snapshot, positions: Integers) -> list
         positions,
     )
     ops = [snapshot.catalog.ops[snapshot.catalog.sites[site].op] for _, site in rows]
-    return [(op.name, op.type or "") for op in ops]
+    return [_Label(position, op.name, op.type or "") for (position, _), op in zip(rows, ops, strict=True)]
 
 
-def _labels_of_runs(snapshot: Snapshot, positions: Integers) -> list[tuple[str, str]]:
+def _labels_of_runs(snapshot: Snapshot, positions: Integers) -> list[_Label]:
     runs = _session_runs(snapshot)
     return [
-        (f"session {runs[position][2]}, run {runs[position][3]}", runs[position][6] or "")
+        _Label(position, f"session {runs[position][2]}, run {runs[position][3]}", runs[position][6] or "")
         for position in positions.tolist()
+    ]
+
+
+def _labels_of_op_times(snapshot: Snapshot, rows: Integers) -> list[_Label]:
+    timed, ops = timed_ops(snapshot), snapshot.catalog.ops
+    kinds = [ops[op].type or "" if op >= 0 else "" for op in timed.ops[rows].tolist()]
+    return [
+        _Label(timed.position_of(row), str(timed.names[row]), kind)
+        for row, kind in zip(rows.tolist(), kinds, strict=True)
     ]
 
 
 _LABELS: Final = {
     "session_runs": _labels_of_runs,
+    "op_times": _labels_of_op_times,
     "executions": _labels_of_executions,
     "graph_executions": _labels_of_graph_executions,
 }
@@ -371,14 +414,14 @@ def _round_stride(count: int) -> int:
 def _whole(snapshot: Snapshot) -> _Run:
     executions, times = _execution_lanes(snapshot)
     traces, before = _graph_execution_lanes(snapshot, times)
-    order = {"session_runs": 0, "executions": 1, "graph_executions": 2}
+    order = {"session_runs": 0, "executions": 1, "graph_executions": 2, "op_times": 3}
     lanes = sorted(
-        [*_session_run_lanes(snapshot), *executions, *traces],
-        key=lambda lane: (lane.host, lane.thread == _NO_THREAD, lane.thread, order[lane.list]),
+        [*_session_run_lanes(snapshot), *executions, *traces, *_op_time_lanes(snapshot)],
+        key=lambda lane: (*lane.track, order[lane.list]),
     )
-    threads = list(dict.fromkeys((lane.host, lane.thread) for lane in lanes))[:_MAX_TRACKS]
+    tracks = list(dict.fromkeys(lane.track for lane in lanes))[:_MAX_TRACKS]
     return _Run(
-        tuple(lane for lane in lanes if (lane.host, lane.thread) in threads),
+        tuple(lane for lane in lanes if lane.track in tracks),
         before + np.arange(len(before)),
         snapshot.num_executions + snapshot.num_graph_executions,
     )
@@ -504,6 +547,31 @@ def _session_run_lanes(snapshot: Snapshot) -> list[_Lane]:
         _lane("session_runs", host, thread, np.flatnonzero(own), times[own, 1], is_bad[own], times[own, 0])
         for host, thread, own in _by_thread(numbers[:, 0], numbers[:, 1])
     ]
+
+
+def _op_time_lanes(snapshot: Snapshot) -> Iterator[_Lane]:
+    timed = timed_ops(snapshot)
+    for host in _distinct(timed.hosts):
+        for device in dict.fromkeys(timed.devices[timed.hosts == host].tolist()):
+            own = np.flatnonzero((timed.hosts == host) & (timed.devices == device))
+            times = _sane(timed.times[own])
+            at_once = _at_once(times)
+            for number in _distinct(at_once):
+                rows = own[at_once == number]
+                begins, ends = times[at_once == number].T
+                lane = _lane("op_times", host, _NO_THREAD, rows, ends, timed.is_bad[rows], begins)
+                yield replace(lane, device=device)
+
+
+def _at_once(times: Floats) -> Integers:
+    """Return the lane of each row, such that rows of a lane follow each other; they are in order of begin."""
+    lanes = np.zeros(len(times), np.int64)
+    busy: list[tuple[float, int]] = []
+    for row, (begin, end) in enumerate(times.tolist()):
+        is_free = bool(busy) and (busy[0][0] <= begin or len(busy) == _MAX_AT_ONCE)
+        lanes[row] = heapq.heappop(busy)[1] if is_free else len(busy)
+        heapq.heappush(busy, (end, int(lanes[row])))
+    return lanes
 
 
 def _sane(times: Floats) -> Floats:

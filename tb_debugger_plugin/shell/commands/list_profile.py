@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.graph.op_profile import OpTime, ProfiledRun, profiled_runs
+from tb_debugger_plugin.analysis.lists.op_profile import OpTime, ProfiledRun, profiled_runs
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.shell.command import Answer, Command
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, compiled, filtered, unit_of

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from tb_debugger_plugin.analysis.graph.op_profile import OpTime, ProfiledRun, op_times, profiled_runs
+from tb_debugger_plugin.analysis.lists.op_profile import OpTime, ProfiledRun, op_times, profiled_runs
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 from tb_debugger_plugin.shell.times import check_unit

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from tb_debugger_plugin.analysis.graph.op_profile import OpTime
+from tb_debugger_plugin.analysis.lists.op_profile import OpTime
 from tb_debugger_plugin.analysis.snapshot import Snapshot
 from tb_debugger_plugin.analysis.source.source_lines import RecordedFile
 from tb_debugger_plugin.shell.commands.profiles import add_run, chosen_run, filtered, unit_of

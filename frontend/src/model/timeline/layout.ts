@@ -1,10 +1,10 @@
-/** Where the rows of a timeline are drawn: threads below each other, calls over what ran inside them. */
+/** Where the rows of a timeline are drawn: threads and devices below each other, calls over what ran inside. */
 import type { Timeline, TimelineLane, TimelineTrack } from "../../api/answers";
 import { counted, grouped } from "../../base/text";
-import { displayName } from "../names";
+import { displayName, shortDevice } from "../names";
 import { pixelOf, placeWords, type Span, secondsWords, type TimelineAxis } from "./window";
 
-export type TimelineList = "session_runs" | "executions" | "graph_executions";
+export type TimelineList = "session_runs" | "executions" | "graph_executions" | "op_times";
 
 /** A rectangle in pixels. */
 export interface Place {
@@ -19,7 +19,8 @@ export interface RowMark extends Place, Span {
   readonly kind: "row";
   readonly list: TimelineList;
   readonly lane: number;
-  readonly position: number;
+  /** In the list; of a timed op that of what it computed, if that is on record. */
+  readonly position: number | undefined;
   readonly name: string;
   readonly type: string;
   readonly bad: boolean;
@@ -40,7 +41,7 @@ export interface BinMark extends Place, Span {
 
 export type Mark = RowMark | BinMark;
 
-/** A thread. */
+/** A thread, or a device. */
 export interface TrackPlace {
   readonly title: string;
   readonly host: string;
@@ -80,8 +81,8 @@ export function pictureOf(answer: Timeline, window: Span, width: number): Timeli
   return { tracks, marks, height: y };
 }
 
-function titleOf({ host, thread }: TimelineTrack): string {
-  return `${host} · ${thread ?? "thread not recorded"}`;
+function titleOf({ host, thread, device }: TimelineTrack): string {
+  return `${host} · ${device === undefined ? (thread ?? "thread not recorded") : `ops on ${shortDevice(device)}`}`;
 }
 
 interface LanePlace {
@@ -163,10 +164,13 @@ function besideInLane(lane: readonly Mark[], { begin }: Span, across: number): M
   return lane.find((mark) => mark.begin >= begin) ?? lane.at(-1);
 }
 
+/** The lists whose rows have a begin and an end on record. */
+const TIMED: ReadonlySet<TimelineList> = new Set(["session_runs", "op_times"]);
 const NOUNS: Readonly<Record<TimelineList, readonly [one: string, many: string, bad: string]>> = {
   session_runs: ["run of a session", "runs of sessions", ""],
   executions: ["call", "calls", "NaN or ∞ in or out of it"],
   graph_executions: ["tensor", "tensors", "NaN or ∞ in it"],
+  op_times: ["op that TensorFlow timed", "ops that TensorFlow timed", "NaN or ∞ in what it computed"],
 };
 
 /** What a mark is in words, a part a line. */
@@ -179,14 +183,24 @@ export function markWords(mark: Mark, axis: TimelineAxis, zero: number): readonl
     return [counted(mark.count, one, many), words, ...first, `at ${at}`];
   }
   const isPoint = axis === "sequence" || mark.end === mark.begin;
+  const most = TIMED.has(mark.list) ? "" : "at most ";
   return [
-    mark.list === "session_runs" ? mark.name : `#${grouped(mark.position)} ${displayName(mark.name)}`,
-    mark.list === "graph_executions" ? `${one} of the op type ${mark.type}` : one,
+    mark.list === "session_runs" || mark.position === undefined
+      ? mark.name
+      : `#${grouped(mark.position)} ${displayName(mark.name)}`,
+    KINDS[mark.list]?.(mark.type) ?? one,
     ...(mark.list === "session_runs" && mark.type !== "" ? [`ended by ${mark.type}`] : []),
     ...(mark.bad ? [bad] : []),
-    isPoint ? `at ${at}` : `at ${at}, for at most ${secondsWords(mark.end - mark.begin)}`,
+    isPoint ? `at ${at}` : `at ${at}, for ${most}${secondsWords(mark.end - mark.begin)}`,
   ];
 }
+
+/** What a row is, where its type says that. */
+const KINDS: Partial<Readonly<Record<TimelineList, (type: string) => string>>> = {
+  graph_executions: (type) => `tensor of the op type ${type}`,
+  op_times: (type) =>
+    type === "" ? "op that TensorFlow made" : `op of the type ${type}, as TensorFlow timed it`,
+};
 
 /** Bad and measured rows of equal parts of the whole run, for a minimap. */
 export function overviewOf(answer: Timeline) {
@@ -194,6 +208,7 @@ export function overviewOf(answer: Timeline) {
   const bad = new Array<number>(parts).fill(0);
   const measured = new Array<number>(parts).fill(0);
   for (const mark of pictureOf(answer, answer, parts).marks.flat()) {
+    if (mark.list === "op_times") continue; // its tensors are counted
     const part = Math.max(
       0,
       Math.min(parts - 1, Math.floor(mark.kind === "row" ? mark.x + mark.width : mark.x)),

@@ -91,7 +91,7 @@ const UNITS = [
 ] as const;
 
 /** Seconds in the unit that fits how exact they are: "1.5 s", "250 ms", "12 µs". */
-export function secondsWords(seconds: number, exact = Math.abs(seconds) / 1000): string {
+export function secondsWords(seconds: number, exact = Math.abs(seconds) / 1000 || 1): string {
   const size = Math.abs(seconds);
   const [unit, scale] =
     UNITS.find(([, scale]) => size >= scale * 0.9995) ?? (size === 0 ? UNITS[0] : UNITS[2]);

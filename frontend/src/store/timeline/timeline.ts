@@ -161,7 +161,7 @@ function createTimelineVerbs(
         const share = (mark.begin - window.begin) / (window.end - window.begin);
         look(zoomed(window, NEARER, share, whole, axis.peek()));
       } else if (mark.list === "executions") verbs.focusExecution(executionIndex(position));
-      else if (mark.list === "graph_executions")
+      else if (mark.list === "graph_executions" || mark.list === "op_times")
         void verbs.focusGraphExecution(graphExecutionIndex(position));
     },
   };

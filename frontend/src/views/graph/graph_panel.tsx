@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { sentence, shown } from "../../base/loaded";
 import { counted } from "../../base/text";
-import { type Layout, unplaced } from "../../model/graph/layout";
+import { type Layout, type Unplaced, unplaced } from "../../model/graph/layout";
 import type { Grouping } from "../../model/graph/near";
 import type { GraphPicture } from "../../model/graph/picture";
 import type { Part } from "../../model/graph/whole";
@@ -13,7 +13,6 @@ import { Button, Failure, Hint } from "../panel";
 import type { Of, With } from "../props";
 import { Dag } from "./dag";
 import { Details } from "./details";
-import { Layouter, Overtaken } from "./layouter";
 
 type Uses = "graph" | "follow" | "track" | typeof Dag | typeof Details;
 
@@ -203,4 +202,51 @@ function useLayout(
       });
   }, [picture]);
   return { placed, failure };
+}
+
+/** A layout that is not needed any more, because another one is. */
+class Overtaken extends Error {}
+
+/**
+ * Lays out pictures of graphs, the newest one only, without holding up the page. Lives as long as the view that
+ * draws the layouts, which calls `destroy`.
+ */
+class Layouter {
+  #worker: Worker | undefined;
+  #overtake = () => {};
+
+  /** Rejects with `Overtaken` when another one is asked for before it is done. */
+  place(wanted: Unplaced): Promise<Layout> {
+    this.destroy();
+    return new Promise((resolve, reject) => {
+      this.#overtake = () => reject(new Overtaken());
+      const here = () => import("./layered").then(({ layered }) => layered(wanted)).then(resolve, reject);
+      try {
+        const worker = new Worker(new URL("./layered.ts", import.meta.url), { type: "module" });
+        this.#worker = worker;
+        worker.onmessage = ({ data }: MessageEvent<Layout>) => {
+          this.#end();
+          resolve(data);
+        };
+        // Some hosts of notebooks refuse workers, or their scripts.
+        worker.onerror = () => {
+          this.#end();
+          void here();
+        };
+        worker.postMessage(wanted);
+      } catch {
+        void here();
+      }
+    });
+  }
+
+  destroy(): void {
+    this.#overtake();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+  }
 }

@@ -1,12 +1,11 @@
 /** The cells of the lists, by column. */
 import type { ComponentChildren } from "preact";
 import { basename, clock, compact, grouped, significant } from "../../base/text";
-import { displayName, tensorName } from "../../model/names";
+import { displayName, shortDevice, tensorName } from "../../model/names";
 import { roleWords } from "../../model/role";
 import type { ExecutionRow, GraphExecutionRow, Verdict } from "../../model/rows";
 import { mayHoldValue } from "../../model/values/value_ref";
 import { ChangedTag } from "../changed_tag";
-import { shortDevice } from "../execution_card";
 import { Counts, TensorName } from "../numbers";
 import type { Of, Takes } from "../props";
 import { ValueButton } from "../values/value_button";

@@ -3,8 +3,7 @@ import { useState } from "preact/hooks";
 import type { CallCount, StackLine } from "../../api/live";
 import { basename, grouped } from "../../base/text";
 import { type ThreadRow, threadRows } from "../../model/live/program";
-import { displayName } from "../../model/names";
-import { shortDevice } from "../execution_card";
+import { displayName, shortDevice } from "../../model/names";
 import { Button, Hint } from "../panel";
 import type { With } from "../props";
 

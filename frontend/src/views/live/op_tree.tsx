@@ -13,8 +13,8 @@ import {
 } from "../../model/live/op_tree";
 import { mayEdit } from "../../model/live/program";
 import { expressionOf } from "../../model/live/tensor_rows";
+import { shortDevice } from "../../model/names";
 import { Choice, optionsOf } from "../choice";
-import { shortDevice } from "../execution_card";
 import { GRAPH_EXECUTION_ROW } from "../geometry";
 import { Failure, Hint } from "../panel";
 import type { Of, With } from "../props";

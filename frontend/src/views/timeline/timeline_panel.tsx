@@ -85,7 +85,7 @@ function ChosenRange({ store }: With<Uses>) {
 
 const LEGEND = [
   { look: "call", words: "call" },
-  { look: "tensor", words: "tensor" },
+  { look: "tensor", words: "tensor, op" },
   { look: "counted", words: "several" },
   { look: "bad", words: "NaN/∞" },
 ] as const;
@@ -222,13 +222,17 @@ function useDrawing(
   const inks = usePalette();
   const window = timeline.window.value;
   const borders = timeline.seen.value?.steps;
-  const focused = { executions: execution.value, graph_executions: graphExecution.value };
+  const [call, tensor] = [execution.value, graphExecution.value];
+  const focused = { executions: call, graph_executions: tensor, op_times: tensor };
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       const pen = canvas.current && prepared(canvas.current, width, height);
       if (!pen || !picture || !window) return;
       const isFocused = (mark: Mark) =>
-        mark.kind === "row" && mark.list !== "session_runs" && focused[mark.list] === mark.position;
+        mark.kind === "row" &&
+        mark.list !== "session_runs" &&
+        mark.position !== undefined &&
+        focused[mark.list] === mark.position;
       const scene: TimelineScene = {
         pen,
         inks,

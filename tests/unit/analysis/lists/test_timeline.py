@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -153,6 +154,62 @@ def test_runs_of_sessions_have_a_begin_and_an_end(tmp_path):
     assert lanes[None, "graph_executions"]["total"] == 2
     assert sequence[None, "session_runs"]["rows"]["begin"] == [0, 1]
     assert sequence[None, "session_runs"]["rows"]["end"] == [1, 2]
+
+
+def test_timed_ops_are_in_lanes_of_their_device_and_lead_to_what_they_computed(tmp_path):
+    chance = random.Random(3)
+    device = "/job:localhost/replica:0/task:0/device:CPU:0"
+    times = []
+    with Recording(tmp_path) as recording:
+        recording.graph("g1", "loss")
+        for number in range(6):
+            recording.op("g1", f"op{number}", "Log", ids=[10 + number])
+        for run in (1, 2):
+            begin = recording.now
+            for number in range(6):
+                recording.trace("g1", f"op{number}", full_health([NAN if (run, number) == (2, 4) else 1.0]))
+            event = recording.session_run_event(run)
+            event.session_run.begin_time = begin
+            recording.writer.write("session_runs", event)
+            # A run has one op more than the program: TensorFlow's optimizer made it.
+            timed = [(f"op{number}", chance.randrange(1000), chance.randrange(900)) for number in range(7)]
+            micros = int(begin * 1e6)
+            rows = [(name, micros + start, 5, took, took + 9) for name, start, took in timed]
+            recording.op_times(run, device, [("_SOURCE", micros, 0, 9, 9), *rows])
+            times += [
+                (run, name, micros + start + 5, micros + start + 5 + took) for name, start, took in timed
+            ]
+            recording.now += 1
+    with snapshot_of(tmp_path) as snapshot:
+        answer = timeline(snapshot, "time", 50)
+        (counted,) = (track for track in timeline(snapshot, "time", 1)["tracks"] if track["device"])
+    assert [track["device"] for track in answer["tracks"]] == [None, device]
+    lanes = answer["tracks"][1]["lanes"]
+    assert {lane["list"] for lane in lanes} == {"op_times"}
+    found = []
+    for lane in lanes:
+        rows = lane["rows"]
+        spans = list(zip(rows["begin"], rows["end"], strict=True))
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+        found += zip(
+            *(rows[name] for name in ("position", "name", "type", "begin", "end", "bad")), strict=True
+        )
+    wanted = []
+    for run, name, begin, end in times:
+        number = int(name.removeprefix("op"))
+        position = 6 * (run - 1) + number if number < 6 else None
+        is_bad = (run, number) == (2, 4)
+        kind = "Log" if number < 6 else ""
+        wanted.append((position, name, kind, pytest.approx(begin / 1e6), pytest.approx(end / 1e6), is_bad))
+    by_time = sorted(found, key=lambda row: (row[1], row[3]))
+    assert by_time == sorted(wanted, key=lambda row: (row[1], row[3].expected))
+    # As many lanes as ops that run at once.
+    most = max(sum(begin <= at < end for _, _, begin, end in times) for _, _, at, _ in times)
+    assert len(lanes) == most
+    assert sum(lane["total"] for lane in counted["lanes"]) == len(times)
+    assert [10] == [
+        one for lane in counted["lanes"] if lane["bins"] for one in lane["bins"]["first_bad"] if one
+    ]
 
 
 def test_of_many_steps_the_borders_of_round_numbers_are_named(tmp_path):
