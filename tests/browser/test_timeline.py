@@ -117,6 +117,8 @@ def test_ops_that_tensorflow_timed_are_on_a_track_of_their_device(browser, tmp_p
             "op of the type Log, as TensorFlow timed it, NaN or ∞ in what it computed"
         )
         expect(words).to_contain_text("at 250.0 ms, for 500.0 ms")
+        whole = page.frame.get_by_role("slider", name="Part of the run that is seen")
+        expect(whole).to_have_attribute("aria-valuetext", "0 s to 1.001 s")
         plot.press("Enter")
         page.part("dock-tab-recording").click()
         expect(page.part("graph-structure-op")).to_contain_text("1 NaN")

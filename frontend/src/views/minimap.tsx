@@ -19,12 +19,14 @@ interface MinimapProps {
   readonly begin: number;
   readonly end: number;
   readonly focus: number | undefined;
+  /** The visible part in words, where it is not one of rows. */
+  readonly words?: string;
   /** Gets the row for the middle of the view. */
   readonly onSeek: (row: number) => void;
 }
 
 export function Minimap(props: MinimapProps) {
-  const { label, axis, total, begin, end } = props;
+  const { label, axis, total, begin, end, words } = props;
   return (
     <div
       class={`minimap minimap-${axis}`}
@@ -34,7 +36,7 @@ export function Minimap(props: MinimapProps) {
       aria-valuemin={0}
       aria-valuemax={Math.max(0, total - 1)}
       aria-valuenow={begin}
-      aria-valuetext={`rows ${begin} to ${Math.max(begin, end - 1)} of ${total}`}
+      aria-valuetext={words ?? `rows ${begin} to ${Math.max(begin, end - 1)} of ${total}`}
       tabIndex={0}
       onPointerDown={(event) => press(event, props)}
       onKeyDown={(event) => seekByKey(event, props)}

@@ -408,6 +408,7 @@ function Whole({ store, width }: With<Uses, { width: number }>) {
   const [seen, whole] = [timeline.window.value, timeline.extent.value];
   if (answer === undefined || seen === undefined || whole === undefined) return null;
   const parts = answer.num_bins;
+  const words = [seen.begin, seen.end].map((at) => placeWords(at, timeline.axis.value, whole.begin));
   return (
     <Minimap
       label="Part of the run that is seen"
@@ -418,6 +419,7 @@ function Whole({ store, width }: With<Uses, { width: number }>) {
       begin={pixelOf(seen.begin, whole, parts)}
       end={pixelOf(seen.end, whole, parts)}
       focus={undefined}
+      words={words.join(" to ")}
       onSeek={(part) => {
         const by = placeOf(part, whole, parts) - (seen.begin + seen.end) / 2;
         timeline.look({ begin: seen.begin + by, end: seen.end + by });
