@@ -51,7 +51,8 @@ export function nextOrder(order: RowOrder | undefined, by: string): RowOrder | u
 /** What is read from its beginning, unlike a number, of which the largest matters most. */
 const TEXTS: ReadonlySet<string> = new Set([
   ...["index", "wall_time", "tensor_name", "op_type", "function", "layer", "line", "device", "host"],
-  ...["thread", "dtype", "shape", "slot"],
+  ...["thread", "dtype", "shape", "slot", "name", "variable", "session", "run", "fetches", "feeds", "error"],
+  ...["begin_time", "first_bad"],
 ]);
 
 interface HeadProps {
