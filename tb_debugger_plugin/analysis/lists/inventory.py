@@ -349,7 +349,11 @@ def _known(things: Things) -> Things:
             or not len(values)
             or np.any(values > 0 if name in counted else values == values)
         },
-        {name: texts for name, texts in things.texts.items() if not texts or set(texts) != {None}},
+        {
+            name: texts
+            for name, texts in things.texts.items()
+            if name == "name" or not texts or set(texts) != {None}
+        },
     )
 
 

@@ -126,7 +126,13 @@ function KindChoice({ store, total }: With<"shownList" | "showList" | "status", 
       <Choice
         class={`list-tab ${isLong(list) ? "" : "list-tab-chosen"}`}
         options={[
-          { value: "graph_executions", title: "More lists" },
+          {
+            value: "graph_executions",
+            title: `${kinds
+              .slice(0, 2)
+              .map((kind) => KIND_TITLES[kind])
+              .join(", ")} …`,
+          },
           ...kinds.map((kind) => ({ value: kind, title: KIND_TITLES[kind] })),
         ]}
         value={isLong(list) ? "graph_executions" : list}

@@ -32,7 +32,7 @@ export function ThingRow({ page, place, attributes, isHere, open, columns }: Thi
     <div
       {...attributes}
       role="row"
-      class={`row list-row level nowrap ${(numberAt(page, "bad", row) ?? 0) > 0 ? "row-bad" : ""}`}
+      class={`row list-row level nowrap ${verdict(numberAt(page, "health", row)) === "bad" ? "row-bad" : ""}`}
       aria-selected={isHere}
       data-testid="things-row"
       data-index={numberAt(page, "index", row)}
