@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
-from tb_debugger_plugin.analysis.lists.inventory import kinds
+from tb_debugger_plugin.analysis.inventory import kinds
 from tb_debugger_plugin.analysis.lists.missing import (
     NotRecordedJson,
     bounded_hosts,

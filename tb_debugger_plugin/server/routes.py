@@ -37,9 +37,9 @@ from tb_debugger_plugin.analysis.curves.exponents import exponent_map
 from tb_debugger_plugin.analysis.curves.extremes import ExtremesJson, extremes
 from tb_debugger_plugin.analysis.curves.flow import gradient_flow
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, overview, search, source_ops
+from tb_debugger_plugin.analysis.inventory import COLUMNS, KINDS, inventory, inventory_page
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.export import FORMATS, MOST_ROWS, write_rows
-from tb_debugger_plugin.analysis.lists.inventory import COLUMNS, KINDS, inventory, inventory_page
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
@@ -289,7 +289,8 @@ def _graph_execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
 
 def _inventory_columns(snapshot: Snapshot, query: Query) -> Columnar:
     things = inventory(snapshot, query.choice("kind", tuple(KINDS)), query.filter(), query.order(COLUMNS))
-    return of_page(inventory_page(snapshot, things, query.range(len(things), COLUMN_ROWS)))
+    page = query.range(len(things), COLUMN_ROWS, may_end_later=True)
+    return of_page(inventory_page(snapshot, things, page))
 
 
 def _export(snapshot: Snapshot, query: Query) -> Download:

@@ -298,7 +298,7 @@ def test_what_only_python_ran_filters_the_executions(browser, program):
 
 def test_columns_of_things_are_chosen_and_their_rows_saved(browser, program, tmp_path):
     rows, _ = program
-    with _opened(browser, program, "&p.debugger.list=lines&p.debugger.sort=name") as page:
+    with _opened(browser, program, "&p.debugger.list=lines&p.debugger.sort=name", width=1280) as page:
         page.click("list-columns")
         page.frame.locator(".menu-item").filter(has_text="smallest").click()
         page.page.keyboard.press("Escape")

@@ -20,7 +20,7 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
-from tb_debugger_plugin.analysis.lists.inventory import KINDS
+from tb_debugger_plugin.analysis.inventory import KINDS
 from tb_debugger_plugin.server.forgery import KEY_HEADER
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tb_debugger_plugin.server.routes import POSTS

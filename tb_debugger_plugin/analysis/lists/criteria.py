@@ -39,7 +39,7 @@ class Criterion:
       graph_executions: What it is of, in the list of graph executions.
       executions: The same in the list of executions; empty if it does not filter these.
       choices: The values of a `CHOICE`.
-      things: The list of `analysis/lists/inventory.py` whose names it takes, and which the filter field
+      things: The list of `analysis/inventory.py` whose names it takes, and which the filter field
         completes; empty for none. A row of that list becomes this filter.
     """
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 
 import pytest
 
+from tb_debugger_plugin.analysis.inventory import KINDS
 from tb_debugger_plugin.analysis.lists.criteria import COMPUTED, CRITERIA, Kind
 from tb_debugger_plugin.analysis.lists.filters import HEALTH, NUMBERS, Filter
-from tb_debugger_plugin.analysis.lists.inventory import KINDS
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.errors import BadQueryError

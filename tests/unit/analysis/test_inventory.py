@@ -1,4 +1,4 @@
-"""`analysis/lists/inventory.py`: each list of things, beside things that are counted one by one."""
+"""`analysis/inventory.py`: each list of things, beside things that are counted one by one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from tb_debugger_plugin.analysis.inventory import COLUMNS, KINDS, inventory, inventory_page, kinds
 from tb_debugger_plugin.analysis.lists.criteria import CRITERIA, Kind
 from tb_debugger_plugin.analysis.lists.filters import Filter, RowOrder, parse_comparisons
-from tb_debugger_plugin.analysis.lists.inventory import COLUMNS, KINDS, inventory, inventory_page, kinds
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.analysis.snapshot import Range
 from tb_debugger_plugin.events.fileset import SESSION_RUNS
