@@ -99,8 +99,16 @@ def inventory(snapshot: Snapshot, kind: str, row_filter: Filter, order: RowOrder
     Raises:
       BadQueryError: The filter names something that does not exist.
     """
-    key = (kind, row_filter)
-    found = snapshot.remember_last("inventory", key, _KEPT, lambda: KINDS[kind].things(snapshot, row_filter))
+
+    def make() -> tuple[Things, int]:
+        return KINDS[kind].things(snapshot, row_filter), snapshot.oldest
+
+    def weigh(made: tuple[Things, int]) -> float:
+        # What lags would be given for longer than it may.
+        return 1.0 if made[1] == snapshot.generation else np.inf
+
+    found, generation = snapshot.remember_last("inventory", (kind, row_filter), _KEPT, make, weigh)
+    snapshot.answered.add(generation)
     if order is None:
         return found
     values = found.numbers.get(order.column)
@@ -317,7 +325,7 @@ def _placed(keys: _Keys, places: dict[_Key, int], group: _Group) -> Integers:
 
 def _counts(members: _Members, calls: Columns, of_calls: Integers, group: _Group) -> dict[str, Floats]:
     rows, of = members.rows, members.traces
-    counts: dict[str, Floats] = {"index": np.arange(len(members.keys), dtype=np.float64)}
+    counts: dict[str, Floats] = {}
     if group.of_ops is not None and group.more is not _op_columns:
         counts["ops"] = np.bincount(members.ops[members.ops >= 0], minlength=len(members.keys)).astype(float)
     if group.of_calls is not None:
@@ -339,22 +347,19 @@ def _names(keys: Iterable[_Key]) -> list[str | None]:
 
 
 def _known(things: Things) -> Things:
-    """Return the columns of which something is known."""
+    """Return the columns of which something is known, and the positions."""
     counted = ("calls", "bad_calls", "variables")
-    return Things(
-        {
-            name: values
-            for name, values in things.numbers.items()
-            if name == "index"
-            or not len(values)
-            or np.any(values > 0 if name in counted else values == values)
-        },
-        {
-            name: texts
-            for name, texts in things.texts.items()
-            if name == "name" or not texts or set(texts) != {None}
-        },
-    )
+    known = {
+        name: values
+        for name, values in things.numbers.items()
+        if not len(values) or (values > (0 if name in counted else -np.inf)).any()
+    }
+    texts = {
+        name: found
+        for name, found in things.texts.items()
+        if name == "name" or not found or set(found) != {None}
+    }
+    return Things({"index": np.arange(len(things), dtype=np.float64), **known}, texts)
 
 
 def _by_op(of_op: Callable[[Snapshot, Op], _Key]) -> Callable[[Snapshot], _Keys]:
@@ -504,7 +509,6 @@ def _session_runs(snapshot: Snapshot, row_filter: Filter) -> Things:
     hosts = {name: number for number, name in enumerate(snapshot.catalog.host_names)}
     of_runs = np.array([hosts.get(run.host_name, -1) for run in runs], np.int64)
     numbers = {
-        "index": np.arange(total, dtype=np.float64),
         "session": np.array([run.session for run in runs], np.float64),
         "run": np.array([run.run for run in runs], np.float64),
         "begin_time": begins,

@@ -182,6 +182,8 @@ function columnAt(x: number): string | undefined {
 }
 
 function takeKey(event: KeyboardEvent, column: ListColumn, columns: Columns, head: HTMLElement | null): void {
+  // The list opens its row with the same key.
+  if (event.key === "Enter") event.stopPropagation();
   const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key] as 1 | -1 | undefined;
   if (by === undefined || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
