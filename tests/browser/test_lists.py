@@ -216,7 +216,7 @@ def test_the_run_has_lists_of_its_things_with_what_is_on_record_of_each(browser,
     with _opened(browser, program) as page:
         expect(page.part("list-kinds").locator("option")).to_have_text(
             [
-                *("Ops, Functions …", "Ops", "Functions", "Layers", "Op types", "Lines", "Processes"),
+                *("Ops and more", "Ops", "Functions", "Layers", "Op types", "Lines", "Processes"),
                 *("Dtypes", "Threads"),
             ]
         )

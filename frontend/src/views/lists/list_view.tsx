@@ -126,13 +126,7 @@ function KindChoice({ store, total }: With<"shownList" | "showList" | "status", 
       <Choice
         class={`list-tab ${isLong(list) ? "" : "list-tab-chosen"}`}
         options={[
-          {
-            value: "graph_executions",
-            title: `${kinds
-              .slice(0, 2)
-              .map((kind) => KIND_TITLES[kind])
-              .join(", ")} …`,
-          },
+          { value: "graph_executions", title: `${KIND_TITLES[kinds[0] ?? "ops"]} and more` },
           ...kinds.map((kind) => ({ value: kind, title: KIND_TITLES[kind] })),
         ]}
         value={isLong(list) ? "graph_executions" : list}
