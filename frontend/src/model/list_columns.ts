@@ -191,7 +191,7 @@ const THING_COLUMNS: readonly ListColumn[] = [
   text("variable", "variable that the op stands for, reads or assigns"),
   text("line", "line of your code", { least: 96, isShown: wide }),
   text("dtype", "dtype", { least: 56, share: 0.3, isShown: wide }),
-  text("shape", "shape", { least: 52, share: 0.5, isShown: wide }),
+  text("shape", "shape", { least: 80, share: 0.3, isShown: wide }),
   text("device", "device", { share: 0.5 }),
   text("host", "process", { title: "process", ...roomy }),
   text("thread", "thread"),
