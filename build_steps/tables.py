@@ -73,7 +73,7 @@ def filters_module(table: ModuleType) -> str:
             "kind": one.kind.name.lower(),
             "meaning": {"graph_executions": one.graph_executions, "executions": one.executions},
             "choices": one.choices,
-            "group": one.group,
+            "things": one.things,
         }
         for one in table.CRITERIA
         if one.word

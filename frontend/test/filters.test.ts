@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CRITERIA } from "../src/api/generated/filters";
-import { complete, criteriaOf, groupOf, nearest, wrongWith } from "../src/model/completion";
+import { complete, criteriaOf, nearest, thingsOf, wrongWith } from "../src/model/completion";
 import {
   COMPARED,
   type Filter,
@@ -143,7 +143,7 @@ describe("a wrong term", () => {
     const values = [{ value: 'a "b" c', count: 2 }];
     for (const list of ["executions", "graph_executions"] as const)
       for (const { word } of criteriaOf(list)) {
-        const known = groupOf(`${word}:`) === undefined ? [] : values;
+        const known = thingsOf(`${word}:`) === undefined ? [] : values;
         for (const { text, isWhole } of complete(`${word}:`, list, known))
           expect([text, isWhole, wrongWith(text, list)]).toEqual([text, true, undefined]);
       }
@@ -172,7 +172,7 @@ describe("completion", () => {
       { value: "LogSoftmax", count: 1 },
       { value: "Mul", count: 9 },
     ];
-    expect(groupOf("op:lo")).toBe("op_type");
+    expect(thingsOf("op:lo")).toBe("op_types");
     expect(texts("op:lo", values)).toEqual(["op=Log", "op=LogSoftmax"]);
     expect(texts("process:vm", [{ value: "vm (1)", count: 1 }])).toEqual(['process:"vm (1)"']);
     expect(texts("health:")).toEqual([

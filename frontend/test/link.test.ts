@@ -26,7 +26,6 @@ const LINK: Link = {
   list: "executions",
   filter: readFilter('op=Log process:"vm (process 7)" max>1e4 name:a&b=c'),
   sort: { column: "max", descending: true },
-  group: "op_type",
   onlyBad: true,
   alertType: "A rule & its=id",
   alert: alertIndex(7),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { KINDS } from "../src/api/routes";
 import {
   exportedColumns,
   grid,
@@ -13,13 +14,14 @@ import {
 } from "../src/model/list_columns";
 import { random } from "./random";
 
-const LISTS = ["graph_executions", "executions"] as const;
+const LISTS = ["graph_executions", "executions", ...KINDS] as const;
 const RICH: Shape = {
   width: 1600,
   hasLayers: true,
   hasDevices: true,
   hasProcesses: true,
   hasMoments: true,
+  known: new Set(["index", "name", "ops", "computed", "bad"]),
 };
 const POOR: Shape = {
   width: 390,
@@ -27,6 +29,7 @@ const POOR: Shape = {
   hasDevices: false,
   hasProcesses: false,
   hasMoments: false,
+  known: new Set(["name", "ops", "computed", "bad"]),
 };
 const idsOf = (columns: readonly { readonly id: string }[]) => columns.map(({ id }) => id);
 
@@ -41,6 +44,12 @@ describe("the columns of a list", () => {
     expect([there.max, there.layer, there.host]).toEqual([false, false, false]);
     expect(idsOf(offered("graph_executions", POOR))).not.toContain("max");
     expect(idsOf(offered("graph_executions", RICH))).toContain("max");
+  });
+
+  test("of things are those that the server knows something of", () => {
+    expect(idsOf(offered("ops", RICH))).toEqual(["index", "name", "ops", "computed", "bad"]);
+    const there = visibility("layers", POOR, NO_CHOICE);
+    expect(Object.keys(there).filter((id) => there[id])).toEqual(["name", "computed", "bad"]);
   });
 
   test("are few where there is no room, unless the reader chose them", () => {

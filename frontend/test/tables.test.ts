@@ -1,19 +1,22 @@
 /** `store/tables` and the wishes of `store/lists`: what the lists ask the server for. */
 import { describe, expect, test } from "vitest";
-import { CRITERIA } from "../src/api/generated/filters";
 import { shown } from "../src/base/loaded";
 import { readFilter, readOrder, writeFilter } from "../src/model/filters";
 import type { Link } from "../src/model/link";
-import { termOfGroup } from "../src/store/tables/tables";
+import { encodeColumns } from "./encode";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 import { asked, openStore, response } from "./open_store";
 
 const ILL: FixtureOptions = { steps: 40, illFrom: 5 };
-const GROUPS = {
-  by: "layer",
-  num_groups: 1,
-  groups: [{ value: "dense", count: 3, bad: 1, health: "bad", first: 0 }],
-};
+const THINGS = encodeColumns(
+  { name: { type: "i32", dictionary: true }, computed: { type: "f64" }, bad: { type: "f64" } },
+  [
+    { name: "dense", computed: 3, bad: 1 },
+    { name: null, computed: 9, bad: 0 },
+    { name: "unused", computed: 0, bad: 0 },
+  ],
+  { generation: 1, begin: 0, end: 3, total: 3 },
+);
 
 /** A store, and what it asked a route for. */
 async function open(link: Link = {}) {
@@ -22,7 +25,7 @@ async function open(link: Link = {}) {
   const opened = await openStore(async (url) => {
     const [route, query] = asked(url);
     log.push([route, query]);
-    if (route === "groups") return response({ json: GROUPS });
+    if (route === "columns/inventory") return new Response(THINGS);
     if (route === "export") return new Response("index\top\n1\tLog\n");
     return response(fixture(route, query));
   }, link);
@@ -84,39 +87,49 @@ describe("the wish for a list", () => {
   });
 });
 
-describe("groups, completion and files", () => {
+describe("things, completion and files", () => {
   test("are of the rows that are shown", async () => {
     const { store, settled, last } = await open();
     for (const term of readFilter("fn:train")) await settled(store.addTerm(term));
     await settled(store.setOnlyBad(true));
-    await settled(store.wish({ group: "layer" }));
-    expect(last("groups")).toMatchObject({
-      by: "layer",
-      list: "graph_executions",
-      function: "train",
-      health: "bad",
-    });
-    expect(shown(store.tables.groups.value)?.groups[0]?.value).toBe("dense");
-    expect(store.tables.address(["index"], "csv")).toContain(
-      "columns=index&format=csv&health=bad&function=train",
+    await settled(store.showList("layers"));
+    const chosen = { kind: "layers", function: "train", health: "bad", sort: "bad", descending: "true" };
+    expect(last("columns/inventory")).toMatchObject(chosen);
+    expect(store.thingPages.value?.total.value).toBe(3);
+    expect(store.tables.address(["name"], "csv")).toContain(
+      "list=layers&columns=name&format=csv&health=bad&function=train&sort=bad",
     );
-    expect(await store.tables.text(["index"])).toEqual({ text: "index\top\n1\tLog\n" });
-    expect(last("export")).toMatchObject({ format: "tsv", limit: "5000", function: "train" });
+    expect(await store.tables.text(["name"])).toEqual({ text: "index\top\n1\tLog\n" });
+    expect(last("export")).toMatchObject({ list: "layers", format: "tsv", limit: "5000", function: "train" });
   });
 
-  test("of values ask for all rows, because another value may be wanted", async () => {
+  test("have the filter of the graph executions and an order of their own, which a link restores", async () => {
+    const { store, settled, last } = await open();
+    await settled(store.showList("ops"));
+    for (const term of readFilter("layer=dense")) await settled(store.addTerm(term));
+    await settled(store.wish({ order: readOrder("name") }));
+    expect(last("columns/inventory")).toMatchObject({ kind: "ops", layer: "^dense$", sort: "name" });
+    expect(store.link.value).toMatchObject({ list: "ops", sort: readOrder("name") });
+    const { store: restored } = await open(store.link.value);
+    expect([restored.shownList.value, restored.thingOrder.value]).toEqual(["ops", readOrder("name")]);
+    await settled(store.showList("graph_executions"));
+    expect(store.link.value).toMatchObject({
+      list: undefined,
+      filter: readFilter("layer=dense"),
+      sort: undefined,
+    });
+    await settled(store.forgetWishes());
+    expect(store.thingOrder.value).toEqual(readOrder("-bad"));
+  });
+
+  test("of names ask for all rows, because another name may be wanted", async () => {
     const { store, settled, last } = await open();
     for (const term of readFilter("fn:train")) await settled(store.addTerm(term));
-    await settled(store.tables.complete("layer"));
-    expect(last("groups")).not.toHaveProperty("function");
-    expect(shown(store.tables.values.value)?.by).toBe("layer");
-  });
-
-  test("open a group by a filter, if there is one for its column", () => {
-    expect(termOfGroup(CRITERIA, "layer", "a.b")).toEqual({ word: "layer", sign: "=", value: "a.b" });
-    expect(termOfGroup(CRITERIA, "layer", undefined)).toEqual({ word: "layer", sign: ":", value: "^$" });
-    expect(termOfGroup(CRITERIA, "host", "vm (1)")).toEqual({ word: "process", sign: ":", value: "vm (1)" });
-    expect(termOfGroup(CRITERIA, "host", undefined)).toBeUndefined();
-    expect(termOfGroup(CRITERIA, "tensor_name", "Log:0")).toBeUndefined();
+    await settled(store.tables.complete("layers"));
+    expect(last("columns/inventory")).not.toHaveProperty("function");
+    expect(shown(store.tables.names.value)).toEqual({
+      kind: "layers",
+      names: [{ value: "dense", count: 3 }],
+    });
   });
 });

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.inventory import kinds
 from tb_debugger_plugin.analysis.lists.missing import (
     NotRecordedJson,
     bounded_hosts,
@@ -48,6 +49,7 @@ class StatusJson(TypedDict):
     num_graph_executions: int
     num_bad_graph_executions: int  #: number of bad graph executions
     num_alerts: int  #: length of the list of alerts
+    kinds: list[str]  #: of what the run has a [list](#columnsinventory): `ops`, `layers` and others
     #: generation that [origins](#origins) would be of if they were asked for now
     origins_generation: int
     loading: LoadingJson | None  #: null, or while files are read: `bytes_done` and `bytes_total`
@@ -80,6 +82,7 @@ def status(snapshot: Snapshot) -> StatusJson:
         "num_graph_executions": snapshot.num_graph_executions,
         "num_bad_graph_executions": snapshot.num_bad_graph_executions,
         "num_alerts": len(alert_list(snapshot)),
+        "kinds": kinds(snapshot),
         "origins_generation": origins_generation(snapshot),
         "loading": _loading(snapshot),
         "finished": _finished(hosts),

@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypedDict
 
@@ -36,9 +37,9 @@ from tb_debugger_plugin.analysis.curves.exponents import exponent_map
 from tb_debugger_plugin.analysis.curves.extremes import ExtremesJson, extremes
 from tb_debugger_plugin.analysis.curves.flow import gradient_flow
 from tb_debugger_plugin.analysis.graph import graphs, neighbours, overview, search, source_ops
+from tb_debugger_plugin.analysis.inventory import COLUMNS, KINDS, inventory, inventory_page
 from tb_debugger_plugin.analysis.lists import executions, graph_executions, session_runs, tables
 from tb_debugger_plugin.analysis.lists.export import FORMATS, MOST_ROWS, write_rows
-from tb_debugger_plugin.analysis.lists.groups import GROUPED, row_groups
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
@@ -46,7 +47,7 @@ from tb_debugger_plugin.analysis.lists.timeline import AXES, TimelineJson, timel
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins_with_births
 from tb_debugger_plugin.analysis.precision.precision import precision
-from tb_debugger_plugin.analysis.snapshot import Range, RangeJson, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
 from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
@@ -66,7 +67,6 @@ _EXTREMES: Final = 5
 #: About how many occurrences of a tensor an answer has.
 _OCCURRENCES: Final = 500
 _MAX_OCCURRENCES: Final = 5000
-_MAX_GROUPS: Final = 10_000
 #: Bytes of a file that are sent at once.
 _CHUNK: Final = 1_000_000
 _LISTS: Final = ("executions", "graph_executions")
@@ -287,24 +287,26 @@ def _graph_execution_page(snapshot: Snapshot, query: Query) -> ColumnPage:
     return tables.graph_executions_page(snapshot, positions, only_bad=only_bad, chosen=chosen, wanted=wanted)
 
 
-def _groups(snapshot: Snapshot, query: Query) -> Answer:
-    table = query.choice("list", _LISTS)
-    by = query.choice("by", GROUPED[table])
-    return row_groups(snapshot, table, query.filter(), by, query.bounded("limit", 1, _MAX_GROUPS, 1000))
+def _inventory_columns(snapshot: Snapshot, query: Query) -> Columnar:
+    things = inventory(snapshot, query.choice("kind", tuple(KINDS)), query.filter(), query.order(COLUMNS))
+    page = query.range(len(things), COLUMN_ROWS, may_end_later=True)
+    return of_page(inventory_page(snapshot, things, page))
 
 
 def _export(snapshot: Snapshot, query: Query) -> Download:
-    table = query.choice("list", _LISTS)
+    table = query.choice("list", (*_LISTS, *KINDS))
     kind = query.choice("format", tuple(FORMATS))
     names = query.texts("columns") if query.optional_text("columns") else []
-    wanted = [name for name in names if name in tables.MORE[table]]
-    chosen = select(snapshot, table, query.filter(), query.order(ORDERS[table]))
-    total = min(chosen.total, query.bounded("limit", 1, MOST_ROWS, MOST_ROWS))
-
-    def page(positions: Range) -> ColumnPage:
-        if table == "executions":
-            return tables.executions_page(snapshot, positions, chosen, wanted)
-        return tables.graph_executions_page(snapshot, positions, chosen=chosen, wanted=wanted)
+    most = query.bounded("limit", 1, MOST_ROWS, MOST_ROWS)
+    if table in KINDS:
+        things = inventory(snapshot, table, query.filter(), query.order(COLUMNS))
+        total, page = len(things), partial(inventory_page, snapshot, things)
+    else:
+        chosen = select(snapshot, table, query.filter(), query.order(ORDERS[table]))
+        wanted = [name for name in names if name in tables.MORE[table]]
+        page_of = tables.executions_page if table == "executions" else tables.graph_executions_page
+        total, page = chosen.total, partial(page_of, snapshot, chosen=chosen, wanted=wanted)
+    total = min(total, most)
 
     with tempfile.TemporaryDirectory(prefix="tb_debugger_export_") as folder:
         path = write_rows(page, list(dict.fromkeys(names)), total, FORMATS[kind], Path(folder))
@@ -507,7 +509,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/status": _of_run(_status),
     "/columns/executions": _of_run(_execution_columns),
     "/columns/graph_executions": _of_run(_graph_execution_columns),
-    "/groups": _heavy("/groups", _groups),
+    "/columns/inventory": _heavy("/columns/inventory", _inventory_columns),
     "/export": _of_run(_export),
     "/graphs/ops": _of_run(_ops),
     "/graphs/overview": _heavy("/graphs/overview", _graph_overview),

@@ -1,9 +1,10 @@
-"""`frontend/src/views/lists`: lists are filtered, sorted, grouped and saved, by mouse and keyboard."""
+"""`frontend/src/views/lists`: lists are filtered, sorted and saved, by mouse and keyboard."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from contextlib import contextmanager
 
 import duckdb
@@ -194,20 +195,129 @@ def test_columns_are_chosen_moved_and_widened_and_the_browser_keeps_them(browser
         assert order() == [one for one in before if one != "occurrence"]
 
 
-def test_a_group_opens_to_its_rows(browser, program):
+def _things(page):
+    """The text of each cell of the rows that are seen, from above, by column."""
+    heads = page.frame.locator(".list-head").evaluate_all("heads => heads.map(head => head.dataset.column)")
+    cells = page.part("things-row").evaluate_all(
+        "rows => rows.map(row => [row.getBoundingClientRect().top,"
+        " ...[...row.children].map(cell => cell.innerText.trim())])"
+    )
+    return [dict(zip(heads, row[1:], strict=True)) for row in sorted(cells)]
+
+
+def _show(page, kind):
+    page.part("list-kinds").select_option(label=kind)
+    expect(page.part("things-row").first).to_be_visible()
+    page.frame.wait_for_function("document.documentElement.dataset.idle === 'true'")
+
+
+def test_the_run_has_lists_of_its_things_with_what_is_on_record_of_each(browser, program):
     rows, _ = program
     with _opened(browser, program) as page:
-        page.part("list-group-by").select_option(label="by layer")
-        groups = page.part("list-group")
-        expect(groups).to_have_count(3)
+        expect(page.part("list-kinds").locator("option")).to_have_text(
+            [
+                *("Ops and more", "Ops", "Functions", "Layers", "Op types", "Lines", "Processes"),
+                *("Dtypes", "Threads"),
+            ]
+        )
+        for kind, fact in [
+            *(("Functions", "function"), ("Layers", "layer"), ("Op types", "op_type"), ("Processes", "host")),
+        ]:
+            _show(page, kind)
+            bad = Counter(row.facts[fact] for row in rows if row.facts["health"] == 2)
+            computed = Counter(row.facts[fact] for row in rows)
+            found = [one for one in _things(page) if one["computed"] != "0"]
+            assert {one["name"]: (one["computed"], one["bad"]) for one in found} == {
+                str(name or "none"): (str(computed[name]), str(bad[name])) for name in computed
+            }
+            assert [int(one["bad"]) for one in found] == sorted(bad.values(), reverse=True)
+
+
+def test_an_op_opens_at_its_first_bad_tensor_by_mouse_and_keyboard(browser, program):
+    rows, _ = program
+    with _opened(browser, program) as page:
+        _show(page, "Ops")
+        expect(page.part("list-count")).to_have_text("10")
+        page.part("head-name").click()
+        expect(page.frame.locator("[data-column=name]")).to_have_attribute("aria-sort", "ascending")
+        firsts = []
+        for number in range(3):
+            if number == 0:
+                page.part("things-row").nth(0).click()
+            else:
+                page.frame.get_by_role("grid", name="Ops").press("ArrowDown")
+            selected = page.frame.locator("[data-testid=things-row][aria-selected=true]")
+            expect(selected).to_have_count(1)
+            page.frame.wait_for_function("document.documentElement.dataset.idle === 'true'")
+            firsts.append(int(page.page.url.split("p.debugger.trace=")[1].split("&")[0]))
+        by_name = sorted(
+            {(row.facts["op_name"], row.host, row.op): None for row in rows},
+            key=lambda op: (op[0], *_recorded(op)),
+        )
+        assert firsts == [
+            next(r.index for r in rows if (r.host, r.op) == op[1:] and r.facts["health"] == 2)
+            for op in by_name[:3]
+        ]
+
+
+def _recorded(op):
+    """Where an op is in the recording: the files of the hosts are read one after the other."""
+    _, host, number = op
+    return host, number
+
+
+def test_a_thing_filters_the_long_list_and_the_filter_the_things(browser, program):
+    rows, _ = program
+    with _opened(browser, program) as page:
+        _show(page, "Layers")
         of_layer = [row for row in rows if row.facts["layer"] == "dense_2"]
-        bad = sum(row.facts["health"] == 2 for row in of_layer)
-        group = groups.filter(has_text="dense_2")
-        expect(group).to_have_text(f"dense_2{len(of_layer)}{bad}NaN or ∞")
-        group.get_by_role("button").click()
+        page.part("things-row").filter(has_text="dense_2").click()
         assert _chips(page) == ["layer=dense_2"]
         expect(page.part("list-tab-graph_executions")).to_contain_text(f"{len(of_layer)} of {len(rows)}")
         _await_first(page, of_layer[0].index)
+        _show(page, "Ops")
+        assert {one["name"] for one in _things(page)} == {"dense_2/MatMul"}
+        page.page.reload()
+        expect(page.part("things-row")).to_have_count(2)
+        assert _chips(page) == ["layer=dense_2"]
+        expect(page.part("list-kinds")).to_have_value("ops")
+        _show(page, "Functions")
+        page.frame.get_by_role("grid", name="Functions").press("ArrowDown")
+        # Enter on a head sorts, and opens nothing.
+        page.part("head-computed").press("Enter")
+        expect(page.frame.locator("[data-column=computed]")).to_have_attribute("aria-sort", "descending")
+        assert _chips(page) == ["layer=dense_2"]
+        page.frame.get_by_role("grid", name="Functions").press("Enter")
+        assert _chips(page) == ["layer=dense_2", "fn=evaluate"]
+        expect(page.part("list-tab-graph_executions")).to_have_attribute("aria-pressed", "true")
+
+
+def test_what_only_python_ran_filters_the_executions(browser, program):
+    with _opened(browser, program) as page:
+        _show(page, "Op types")
+        page.part("things-row").filter(has_text="evaluate").click()
+        expect(page.part("list-tab-executions")).to_contain_text("50 of 100")
+        assert _chips(page) == ["op=__inference_evaluate_7"]
+
+
+def test_columns_of_things_are_chosen_and_their_rows_saved(browser, program, tmp_path):
+    rows, _ = program
+    with _opened(browser, program, "&p.debugger.list=lines&p.debugger.sort=name", width=1280) as page:
+        page.click("list-columns")
+        page.frame.locator(".menu-item").filter(has_text="smallest").click()
+        page.page.keyboard.press("Escape")
+        expect(page.frame.locator("[data-column=min]")).to_be_visible()
+        assert {float(one["min"].replace("−", "-")) for one in _things(page)} == {-2.5}
+        page.click("list-save")
+        with page.page.expect_download() as download:
+            page.part("save-csv").click()
+        assert download.value.suggested_filename == "lines.csv"
+        download.value.save_as(tmp_path / "csv")
+        with (tmp_path / "csv").open(newline="") as file:
+            lines = list(csv.DictReader(file))
+        computed = Counter(row.facts["line"] for row in rows)
+        assert [line["name"] for line in lines] == sorted(computed)
+        assert {line["name"]: int(line["computed"]) for line in lines} == computed
 
 
 def test_executions_are_a_list_too(browser, program):
@@ -264,9 +374,10 @@ def test_nothing_is_wider_than_the_window_and_axe_finds_nothing(browser, program
         assert page.serious_violations() == []
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
         page.page.keyboard.press("Escape")
-        page.part("list-group-by").select_option(label="by layer")
-        expect(page.part("list-group").first).to_be_visible()
-        assert page.serious_violations() == []
+        for kind in ("Ops", "Layers"):
+            _show(page, kind)
+            assert page.serious_violations() == []
+            assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.tensorflow

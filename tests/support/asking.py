@@ -20,6 +20,7 @@ import numpy as np
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client, TestResponse
 
+from tb_debugger_plugin.analysis.inventory import KINDS
 from tb_debugger_plugin.server.forgery import KEY_HEADER
 from tb_debugger_plugin.server.plugin import DebuggerPlugin
 from tb_debugger_plugin.server.routes import POSTS
@@ -63,7 +64,7 @@ PARAMETERS: Final = (
     *("program", "tensor", "after", "wait", "pause"),
     *("rules", "rule", "ExplodingAlert.limit", "GrowingAlert.steps", "UnderflowAlert.dtype", "InfNanAlert.x"),
     *("other", "tolerance", "most", "number", "of"),
-    *("file", "stack", "with", "by", "format", "call", "open", "ops", "axis"),
+    *("file", "stack", "with", "by", "format", "call", "open", "ops", "axis", "kind"),
 )
 
 
@@ -108,7 +109,7 @@ FITTING: Final[dict[str, Callable[[Facts], Query]]] = {
     "/status": lambda facts: {},
     "/columns/executions": lambda facts: {"where": "size>=0", "sort": "wall_time"},
     "/columns/graph_executions": lambda facts: {"op_name": ".", "sort": "nan", "descending": "true"},
-    "/groups": lambda facts: {"list": "graph_executions", "by": "layer"},
+    "/columns/inventory": lambda facts: {"kind": "ops", "sort": "bad", "descending": "true"},
     "/export": lambda facts: {"list": "executions", "format": "parquet", "columns": "index,op_type,line"},
     "/graphs/ops": lambda facts: {},
     "/graphs/overview": lambda facts: {"graph_id": facts.graph_id, "by": "scope", "ops": facts.op_name},
@@ -165,7 +166,12 @@ ALSO: Final[tuple[tuple[str, Callable[[Facts], Query]], ...]] = (
     ("/columns/graph_executions", lambda facts: {"call": f"{facts.execution}.."}),
     ("/columns/graph_executions", lambda facts: {"with": "std,norm,line,thread,occurrence", "sort": "norm"}),
     ("/columns/executions", lambda facts: {"with": "line,thread", "sort": "thread", "file": "train.py:1"}),
-    ("/groups", lambda facts: {"list": "executions", "by": "thread", "health": "nan", "limit": 1}),
+    *(
+        ("/columns/inventory", lambda facts, kind=kind: {"kind": kind, "sort": "name", "op_type": "."})
+        for kind in KINDS
+    ),
+    ("/columns/inventory", lambda facts: {"kind": "lines", "health": "nan", "begin": 0, "end": 0}),
+    ("/export", lambda facts: {"list": "layers", "format": "csv", "columns": "name,bad"}),
     ("/export", lambda facts: {"list": "graph_executions", "format": "csv", "columns": "std", "sort": "max"}),
     ("/overview", lambda facts: {"list": "graph_executions", "buckets": 4096}),
     ("/timeline", lambda facts: {"axis": "sequence", "bins": 1, "begin": 0, "end": 2.5}),

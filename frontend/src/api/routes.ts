@@ -68,6 +68,16 @@ export interface OverviewOf {
 /** The name of one of the two long lists. */
 export type ListName = "executions" | "graph_executions";
 
+/** The lists of things that a run may have, in the order in which they are offered. */
+export const KINDS = [
+  ...(["ops", "functions", "variables", "layers", "session_runs", "op_types", "lines"] as const),
+  ...(["processes", "devices", "dtypes", "threads"] as const),
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** A long list, or a list of things. */
+export type AnyList = ListName | Kind;
+
 export type Api = ReturnType<typeof makeApi>;
 
 export function makeApi(client: Client) {
@@ -125,7 +135,7 @@ function runRoutes(client: Client) {
 /** Ranges of the long lists. */
 function listRoutes(client: Client) {
   const columns = async (
-    list: ListName,
+    list: ListName | "inventory",
     params: Record<string, string | number | undefined>,
   ): Promise<ColumnPage> => decodeColumns(await client.bytes(`columns/${list}`, params));
   return {
@@ -140,6 +150,9 @@ function listRoutes(client: Client) {
       onlyBad: boolean,
       params: RowParams = {},
     ) => columns("graph_executions", { run, begin, end, only: onlyBad ? "bad" : undefined, ...params }),
+    /** The things of a kind, with what is on record of each. */
+    things: (run: ids.RunName, kind: Kind, begin: number, end: number, params: RowParams) =>
+      columns("inventory", { run, kind, begin, end, ...params }),
     /** The last runs of TF1-style sessions. */
     sessionRuns: async (run: ids.RunName, most: number, signal?: AbortSignal) => {
       const ask = (begin: number, end: number) =>
@@ -161,16 +174,13 @@ function listRoutes(client: Client) {
   };
 }
 
-/** The rows of a list, counted or as text. */
+/** The rows of a list as text. */
 function tableRoutes(client: Client) {
   return {
-    /** How many rows each value of a column has; those with most bad ones first. */
-    groups: (run: ids.RunName, list: ListName, by: string, params: RowParams, signal?: AbortSignal) =>
-      client.json("groups", { run, list, by, ...params }, answers.rowGroups, signal),
     /** The first rows as text, with tabs between the columns. */
     rowsAsText: async (
       run: ids.RunName,
-      list: ListName,
+      list: AnyList,
       columns: readonly string[],
       limit: number,
       params: RowParams,
@@ -184,7 +194,7 @@ function tableRoutes(client: Client) {
 /** The address of a file with the rows of a list; without names of columns, with all of them. */
 export function exportAddress(
   run: ids.RunName,
-  list: ListName,
+  list: AnyList,
   columns: readonly string[] | undefined,
   format: "csv" | "parquet",
   params: RowParams,

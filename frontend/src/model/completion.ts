@@ -1,6 +1,6 @@
 /** What is wrong with a term of a filter, and what a reader may want to write; see model/filters.ts. */
 import { CRITERIA } from "../api/generated/filters";
-import type { ListName } from "../api/routes";
+import type { Kind, ListName } from "../api/routes";
 import {
   COMPARED,
   type Criterion,
@@ -34,10 +34,10 @@ export function criteriaOf(list: ListName): readonly Criterion[] {
   return CRITERIA.filter(({ meaning }) => meaning[list] !== "");
 }
 
-/** The column of groups whose values the text in the field can be completed to; undefined for none. */
-export function groupOf(text: string): string | undefined {
+/** The things whose names the text in the field can be completed to; undefined for none. */
+export function thingsOf(text: string): Kind | undefined {
   const term = readTerm(text);
-  return (term && criterionOf(term.word)?.group) || undefined;
+  return (term && criterionOf(term.word)?.things) || undefined;
 }
 
 /** Why a text is no term of a list's filter; undefined if it is one. */
@@ -89,7 +89,7 @@ function isRegex(text: string): boolean {
   }
 }
 
-/** What the text in the field can become; `values` are those of `groupOf(text)`. */
+/** What the text in the field can become; `values` are those of `thingsOf(text)`. */
 export function complete(text: string, list: ListName, values: readonly Known[] = []): readonly Suggestion[] {
   const term = readTerm(text);
   if (term === undefined) return [...words(text, list), ...plain(text, list)].slice(0, MOST);

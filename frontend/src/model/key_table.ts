@@ -14,6 +14,7 @@ export const KEY_TABLE: readonly KeyRow[] = [
   ["F8", "while a program runs", "continue"],
   ["F9", "while a program runs", "sets or deletes the breakpoint at the op or the line in focus"],
   ["↑, ↓, PageUp, PageDown, Home, End", "a list", "go to a row"],
+  ["Enter", "a list of functions, layers and more", "filters a long list by the row"],
   [
     "↑, ↓, PageUp, PageDown, Home, End, Enter",
     "the list of runs",

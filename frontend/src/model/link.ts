@@ -3,6 +3,7 @@
  * `#debugger&p.debugger.trace=51`. The first version has no number; a later version that changes the meaning
  * of a key will add `p.debugger.v`.
  */
+import { KINDS } from "../api/routes";
 import { PARTS, type ValueRef } from "../api/values";
 import * as ids from "../base/ids";
 import { type Filter, type RowOrder, readFilter, readOrder, writeFilter, writeOrder } from "./filters";
@@ -38,11 +39,10 @@ const READERS = {
   /** A line of a source file that was chosen without a stack frame. */
   file: at(ids.fileIndex),
   line: position,
-  /** The list below the timeline, its filter, its order, and the column of its groups. */
-  list: oneOf("executions"),
+  /** The list below the timeline, its filter and its order. */
+  list: oneOf("graph_executions", "executions", ...KINDS),
   filter: readFilter,
   sort: readOrder,
-  group: String,
   /** The filter for graph executions in links of earlier versions. */
   host: String,
   layer: String,

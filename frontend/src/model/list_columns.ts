@@ -1,9 +1,9 @@
 /**
- * The columns of the long lists: their heads, what sorts by them, and which are there until a reader chooses.
+ * The columns of the lists: their heads, what sorts by them, and which are there until a reader chooses.
  *
  * A reader's choice is kept by the browser: `readChoice` takes any text, `writeChoice` makes one.
  */
-import type { ListName } from "../api/routes";
+import { type AnyList, KINDS, type ListName } from "../api/routes";
 
 /** What a run has, and how wide its list is. */
 export interface Shape {
@@ -14,6 +14,8 @@ export interface Shape {
   readonly hasProcesses: boolean;
   /** Whether the mode measures minimum, maximum, mean and variance. */
   readonly hasMoments: boolean;
+  /** The columns that a list of things has, which are those of which something is known. */
+  readonly known: ReadonlySet<string>;
 }
 
 export interface ListColumn {
@@ -40,6 +42,7 @@ export interface ListColumn {
 /** Widths from which on columns have room. */
 const NARROW = 560;
 const WIDE = 900;
+const WIDEST = 1200;
 const always = () => true;
 const never = () => false;
 const inRoom = ({ width }: Shape) => width > NARROW;
@@ -83,7 +86,7 @@ const PROCESS = text("host", "process", {
   isShown: (shape) => shape.hasProcesses && inRoom(shape),
 });
 
-export const LIST_COLUMNS: Readonly<Record<ListName, readonly ListColumn[]>> = {
+const LONG_LIST_COLUMNS: Readonly<Record<ListName, readonly ListColumn[]>> = {
   graph_executions: [
     INDEX,
     TIME,
@@ -168,6 +171,76 @@ export const LIST_COLUMNS: Readonly<Record<ListName, readonly ListColumn[]>> = {
   ],
 };
 
+const wide = ({ width }: Shape) => width > WIDE;
+const widest = ({ width }: Shape) => width > WIDEST;
+const roomy = { isShown: inRoom };
+
+/** The columns of all lists of things, of which each has those that the server knows something of. */
+const THING_COLUMNS: readonly ListColumn[] = [
+  number("index", "position in the order of the recording", { title: "#", least: 40, isShown: inRoom }),
+  number("session", "number of the session", { least: 52, isShown: always }),
+  number("run", "number of the run in its session", { least: 40, isShown: always }),
+  text("name", "name", { least: 96, share: 2.2, isShown: always }),
+  text("fetches", "what the program got, or ran", { least: 96, share: 2, isShown: always }),
+  text("feeds", "what was fed", { share: 1.4, ...roomy }),
+  text("op_type", "type of the op", { title: "op type", ...roomy }),
+  text("function", "graph that the op is in", {
+    isShown: (shape) => wide(shape) || (inRoom(shape) && !shape.known.has("layer")),
+  }),
+  text("layer", "Keras layer", roomy),
+  text("variable", "variable that the op stands for, reads or assigns"),
+  text("line", "line of your code", { least: 96, isShown: wide }),
+  text("dtype", "dtype", { least: 56, share: 0.3, isShown: wide }),
+  text("shape", "shape", { least: 80, share: 0.3, isShown: wide }),
+  text("device", "device", { share: 0.5 }),
+  text("host", "process", { title: "process", ...roomy }),
+  text("thread", "thread"),
+  number("begin_time", "when it began", { title: "begin", least: 92, ...roomy }),
+  number("seconds", "how long it took", { title: "took", least: 60, ...roomy }),
+  text("error", "what ended it", roomy),
+  number("ops", "ops in graphs, also those that computed nothing", { least: 48, ...roomy }),
+  number("variables", "variables that the ops read or assign", { least: 64, ...roomy }),
+  number("reads", "reads of the variable on record", { least: 52, isShown: wide }),
+  number("updates", "updates of the variable on record", { least: 60, isShown: wide }),
+  number("gradients", "gradients of the variable on record", { least: 68, isShown: wide }),
+  number("bad_gradients", "gradients with NaN or ∞", { title: "bad gradients", least: 92, isShown: wide }),
+  number("calls", "calls from Python", { least: 48, ...roomy }),
+  number("bad_calls", "calls with NaN or ∞ in an output, or inside", {
+    title: "bad calls",
+    least: 64,
+    isShown: wide,
+  }),
+  number("computed", "tensors that were computed in graphs", { least: 68, isShown: always }),
+  number("bad", "tensors with NaN or ∞", { least: 52, isShown: always }),
+  number("nan", "tensors with NaN", { title: "NaN", least: 52, isShown: widest }),
+  number("inf", "tensors with ∞", { title: "∞", least: 52, isShown: widest }),
+  text("health", "worst health", { title: "worst", least: 84, share: 0.3, ...roomy }),
+  number("min", "smallest finite element", { isShown: widest }),
+  number("max", "largest finite element", { isShown: widest }),
+  number("step", "step of the first tensor with NaN or ∞", {
+    title: "bad in step",
+    sort: "first_bad",
+    least: 78,
+    isShown: wide,
+  }),
+  number("call", "call of the first tensor with NaN or ∞", {
+    title: "bad in call",
+    sort: "first_bad",
+    least: 78,
+  }),
+  number("first_bad", "position of the first tensor with NaN or ∞", { title: "first bad", least: 68 }),
+];
+
+export const LIST_COLUMNS = {
+  ...LONG_LIST_COLUMNS,
+  ...Object.fromEntries(
+    KINDS.map((kind) => [
+      kind,
+      THING_COLUMNS.map((column) => ({ ...column, isThere: ({ known }: Shape) => known.has(column.id) })),
+    ]),
+  ),
+} as Readonly<Record<AnyList, readonly ListColumn[]>>;
+
 /** What a reader chose of the columns of a list. */
 export interface ColumnChoice {
   /** Columns that were shown or hidden. */
@@ -181,7 +254,7 @@ export interface ColumnChoice {
 export const NO_CHOICE: ColumnChoice = { shown: {}, order: [], widths: {} };
 const MOST_WIDTH = 2000;
 
-export function readChoice(text: string | undefined, list: ListName): ColumnChoice {
+export function readChoice(text: string | undefined, list: AnyList): ColumnChoice {
   const ids = LIST_COLUMNS[list].map(({ id }) => id);
   const known = ([id]: readonly [string, unknown]) => ids.includes(id);
   const { shown, order, widths } = objectOf(text);
@@ -228,12 +301,12 @@ function withAll(order: readonly string[], all: readonly string[]): readonly str
 }
 
 /** The columns that a run has. */
-export function offered(list: ListName, shape: Shape): readonly ListColumn[] {
+export function offered(list: AnyList, shape: Shape): readonly ListColumn[] {
   return LIST_COLUMNS[list].filter(({ isThere = always }) => isThere(shape));
 }
 
 /** Whether each column that a run has is shown. */
-export function visibility(list: ListName, shape: Shape, { shown }: ColumnChoice): Record<string, boolean> {
+export function visibility(list: AnyList, shape: Shape, { shown }: ColumnChoice): Record<string, boolean> {
   const there = new Set(offered(list, shape));
   return Object.fromEntries(
     LIST_COLUMNS[list].map((column) => [

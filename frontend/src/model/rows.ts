@@ -121,7 +121,7 @@ function summaryOf(page: ColumnPage, row: number): Summary {
   };
 }
 
-function verdict(code: number | undefined): Verdict {
+export function verdict(code: number | undefined): Verdict {
   return VERDICTS[code ?? 0] ?? "unknown";
 }
 

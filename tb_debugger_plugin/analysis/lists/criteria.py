@@ -39,7 +39,8 @@ class Criterion:
       graph_executions: What it is of, in the list of graph executions.
       executions: The same in the list of executions; empty if it does not filter these.
       choices: The values of a `CHOICE`.
-      group: The column of groups with its values, which the filter field completes; empty for none.
+      things: The list of `analysis/inventory.py` whose names it takes, and which the filter field
+        completes; empty for none. A row of that list becomes this filter.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Criterion:
     graph_executions: str
     executions: str = ""
     choices: tuple[str, ...] = ()
-    group: str = ""
+    things: str = ""
 
 
 #: Numbers that comparisons know beside `MEASURED` of `events/modes.py`.
@@ -59,30 +60,40 @@ CRITERIA: Final = (
         *("op_type", "op", Kind.REGEX),
         "type of the op",
         "type of the op, or name of the function",
-        group="op_type",
+        things="op_types",
     ),
     Criterion("op_name", "name", Kind.REGEX, "name of the op"),
     Criterion(
         *("health", "health", Kind.CHOICE, "health of the tensor", "health of the outputs"),
         choices=("bad", "good", "unmeasured", "nan", "inf"),
     ),
-    Criterion("layer", "layer", Kind.REGEX, "path of the layer of the op", group="layer"),
+    Criterion("layer", "layer", Kind.REGEX, "path of the layer of the op", things="layers"),
     Criterion(
         *("function", "fn", Kind.REGEX, "name of the graph", "name of the graph that ran"),
-        group="function",
+        things="functions",
     ),
     Criterion(
         *("file", "file", Kind.FILE),
         "line of your code that made the op",
         "line of your code that ran it",
-        group="line",
+        things="lines",
     ),
     Criterion("stack", "stack", Kind.FILE, "any line in the stack of the op", "any line in the stack"),
-    Criterion("dtype", "dtype", Kind.NAME, "dtype of the tensor", "dtype of an output", group="dtype"),
-    Criterion("device", "device", Kind.REGEX, "device of the tensor", "device of an output", group="device"),
-    Criterion("host", "process", Kind.NAME, "process that computed it", "process that ran it", group="host"),
-    Criterion("variable", "variable", Kind.REGEX, "variable that the op stands for, reads or assigns"),
-    Criterion("gradient_of", "gradient", Kind.REGEX, "a variable whose gradient the tensor is"),
+    Criterion("dtype", "dtype", Kind.NAME, "dtype of the tensor", "dtype of an output", things="dtypes"),
+    Criterion(
+        "device", "device", Kind.REGEX, "device of the tensor", "device of an output", things="devices"
+    ),
+    Criterion(
+        "host", "process", Kind.NAME, "process that computed it", "process that ran it", things="processes"
+    ),
+    Criterion(
+        *("variable", "variable", Kind.REGEX, "variable that the op stands for, reads or assigns"),
+        things="variables",
+    ),
+    Criterion(
+        *("gradient_of", "gradient", Kind.REGEX, "a variable whose gradient the tensor is"),
+        things="variables",
+    ),
     Criterion("not_op_name", "not", Kind.REGEX, "name of the op, which must not match"),
     Criterion("where", "", Kind.COMPARISONS, "numbers of the tensor", "numbers of an output"),
     Criterion("step", "step", Kind.RANGE, "[step](guide/steps.md) of the program, from 0", "the same"),

@@ -110,7 +110,11 @@ def _values(page: ColumnPage, name: str) -> Array:
 
 
 #: Columns of floats that are whole numbers.
-_WHOLE: Final = ("index", "owner", "occurrence", "size", *COUNTS)
+_WHOLE: Final = (
+    *("index", "owner", "occurrence", "size", *COUNTS, "inf", "computed", "bad", "ops", "calls", "bad_calls"),
+    *("first", "first_bad", "step", "call", "reads", "updates", "gradients", "bad_gradients", "variables"),
+    *("session", "run"),
+)
 
 
 def _texts(codes: Array, texts: Sequence[str | None]) -> Array:

@@ -353,7 +353,7 @@ def execution_condition(snapshot: Snapshot, row_filter: Filter) -> RowCondition:
         conditions.add("t.idx >= ? AND t.idx < ?", row_filter.executions.begin, row_filter.executions.end)
     conditions.add_named(snapshot, "t.op_type", "op_type FROM op_types", "op_type", row_filter.op_type)
     conditions.add_named(snapshot, "t.graph", "graph FROM graphs", "function", row_filter.function)
-    for name in ("op_name", "not_op_name", "sites", "layer", "variable", "gradient_of"):
+    for name in _GRAPHS_ONLY:
         if getattr(row_filter, name) is not None:
             only = f"{name} filters graph executions only"
             raise BadQueryError(f"{only}; use op_type or function for executions.")
@@ -406,12 +406,44 @@ def _add_spans(snapshot: Snapshot, executions: Range, conditions: _Conditions) -
     conditions.add(f"({' OR '.join(parts)})", *parameters)
 
 
+def filtered_ops(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
+    """Return the ops that fulfil the criteria about ops, also those that computed nothing; None for all.
+
+    Raises:
+      BadQueryError: As for :func:`graph_execution_condition`.
+    """
+    found = _ops_and_sites(snapshot, row_filter)
+    return None if found is None else list(dict.fromkeys(op for op, _ in found))
+
+
+def is_about_rows(row_filter: Filter) -> bool:
+    """Whether a filter has criteria about what was computed, and not about ops only."""
+    return row_filter != Filter(**{name: getattr(row_filter, name) for name in _OF_OPS})
+
+
+def may_filter_executions(row_filter: Filter) -> bool:
+    """Whether the list of executions has all criteria of a filter."""
+    return all(getattr(row_filter, name) is None for name in _GRAPHS_ONLY)
+
+
+#: The criteria that the list of executions does not have.
+_GRAPHS_ONLY: Final = ("op_name", "not_op_name", "sites", "layer", "variable", "gradient_of")
+#: The criteria about ops.
+_OF_OPS: Final = (*_GRAPHS_ONLY, "op_type", "function", "device", "host", "source", "line", "stack", "file")
+
+
 def _sites(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
+    found = _ops_and_sites(snapshot, row_filter)
+    return None if found is None else sorted(site for _, site in found if site is not None)
+
+
+def _ops_and_sites(snapshot: Snapshot, row_filter: Filter) -> list[tuple[int, int | None]] | None:
+    """Return the ops that fulfil the criteria about ops with their sites, of which each has any number."""
     conditions = _Conditions()
     conditions.add_regex(snapshot, "o.name", "op_name", row_filter.op_name)
     conditions.add_regex(snapshot, "o.type", "op_type", row_filter.op_type)
     conditions.add_regex(snapshot, "g.name", "function", row_filter.function)
-    conditions.add_regex(snapshot, "s.device", "device", row_filter.device)
+    conditions.add_regex(snapshot, "coalesce(s.device, o.device)", "device", row_filter.device)
     conditions.add_regex(snapshot, "o.layer", "layer", row_filter.layer)
     conditions.add_regex(snapshot, "o.variable", "variable", row_filter.variable)
     if row_filter.not_op_name is not None:
@@ -424,7 +456,8 @@ def _sites(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
         gradients = "SELECT (d.op, d.slot) FROM gradients d WHERE regexp_matches(d.variable, ?)"
         conditions.add(f"(s.op, s.slot) IN ({gradients})", row_filter.gradient_of)
     if row_filter.host is not None:
-        conditions.add("s.host IN (SELECT unnest(?))", _hosts(snapshot, row_filter.host))
+        hosts = _hosts(snapshot, row_filter.host)
+        conditions.add("coalesce(s.host, g.host) IN (SELECT unnest(?))", hosts)
     stacks = _stacks(snapshot, row_filter)
     if stacks is not None:
         conditions.add("o.stack IN (SELECT unnest(?))", stacks)
@@ -432,10 +465,11 @@ def _sites(snapshot: Snapshot, row_filter: Filter) -> list[int] | None:
         return None
     condition = conditions.build()
     return [
-        site
-        for (site,) in snapshot.rows(
-            "SELECT s.site FROM sites s JOIN ops o ON o.op = s.op JOIN graphs g ON g.graph = s.graph"
-            f" WHERE {condition.sql} ORDER BY s.site",
+        (op, site)
+        for op, site in snapshot.rows(
+            "SELECT o.op, s.site FROM ops o LEFT JOIN sites s ON s.op = o.op"
+            " JOIN graphs g ON g.graph = coalesce(s.graph, o.graph)"
+            f" WHERE {condition.sql} ORDER BY o.op, s.site",
             list(condition.parameters),
         )
     ]

@@ -55,7 +55,9 @@ class ColumnPage:
     matching: int | None = None
 
 
-class _Builder:
+class PageBuilder:
+    """The columns of a page and their dictionaries, while they are made."""
+
     def __init__(self) -> None:
         self.columns: dict[str, Array] = {}
         self.dictionaries: dict[str, list[str]] = {}
@@ -103,7 +105,7 @@ def executions_page(
         rows = snapshot.columns(query, [positions.begin, positions.end])
     else:
         rows = chosen.rows(snapshot, _EXECUTIONS, positions)
-    builder = _Builder()
+    builder = PageBuilder()
     if chosen is not None:
         builder.columns["index"] = rows["idx"].astype(np.float64)
     builder.columns["wall_time"] = rows["wall_time"]
@@ -126,7 +128,7 @@ def executions_page(
 
 
 def _page(
-    snapshot: Snapshot, positions: Range, total: int, chosen: Selection | None, builder: _Builder
+    snapshot: Snapshot, positions: Range, total: int, chosen: Selection | None, builder: PageBuilder
 ) -> ColumnPage:
     matching = None if chosen is None else chosen.matching
     total = total if chosen is None else chosen.total
@@ -161,7 +163,7 @@ def graph_executions_page(
         )
         query = f"SELECT {select} FROM graph_executions t WHERE {condition} ORDER BY t.idx"
         rows = snapshot.columns(query, [positions.begin, positions.end])
-    builder = _Builder()
+    builder = PageBuilder()
     builder.columns["index"] = rows["idx"].astype(np.float64)
     builder.columns["wall_time"] = rows["wall_time"]
     _add_sites(snapshot, builder, rows["site"])
@@ -203,7 +205,7 @@ _SITE_COLUMNS: Final[dict[str, Callable[[Catalog, Site], str | None]]] = {
 }
 
 
-def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: Array) -> None:
+def _add_sites(snapshot: Snapshot, builder: PageBuilder, numbers: Array) -> None:
     catalog = snapshot.catalog
     sites = {number: catalog.sites[number] for number in np.unique(numbers).tolist()}
     for name, value_of in _SITE_COLUMNS.items():
@@ -212,7 +214,7 @@ def _add_sites(snapshot: Snapshot, builder: _Builder, numbers: Array) -> None:
     builder.columns["slot"] = slots[numbers] if len(numbers) else np.empty(0, np.int32)
 
 
-def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, Array]) -> None:
+def _add_shapes(snapshot: Snapshot, builder: PageBuilder, rows: dict[str, Array]) -> None:
     # The graph gives dtypes and shapes that the traces do not have.
     static_dtype, static_shape = snapshot.catalog.site_statics
     sites = rows["site"]
@@ -231,29 +233,29 @@ def _add_shapes(snapshot: Snapshot, builder: _Builder, rows: dict[str, Array]) -
 
 
 def _add_number(name: str) -> _Adder:
-    def add(_: Snapshot, builder: _Builder, rows: Columns) -> None:
+    def add(_: Snapshot, builder: PageBuilder, rows: Columns) -> None:
         builder.columns[name] = rows[name].astype(np.float64)
 
     return add
 
 
-def _add_lines_of_sites(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+def _add_lines_of_sites(snapshot: Snapshot, builder: PageBuilder, rows: Columns) -> None:
     catalog = snapshot.catalog
     _add_lines(snapshot, builder, rows["site"], lambda site: catalog.ops[catalog.sites[site].op].stack)
 
 
-def _add_lines_of_stacks(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+def _add_lines_of_stacks(snapshot: Snapshot, builder: PageBuilder, rows: Columns) -> None:
     _add_lines(snapshot, builder, rows["stack"], lambda stack: stack)
 
 
-def _add_lines(snapshot: Snapshot, builder: _Builder, keys: Array, stack_of: Callable[[int], int]) -> None:
+def _add_lines(snapshot: Snapshot, builder: PageBuilder, keys: Array, stack_of: Callable[[int], int]) -> None:
     lines = all_user_lines(snapshot)
     found = {key: lines.get(stack_of(key)) for key in np.unique(keys).tolist()}
     names = {key: None if at is None else f"{at.path}:{at.line}" for key, at in found.items()}
     builder.encode_sites("line", keys, names)
 
 
-def _add_threads(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+def _add_threads(snapshot: Snapshot, builder: PageBuilder, rows: Columns) -> None:
     names = thread_names(snapshot)
     both = list(zip(rows["host"].tolist(), rows["thread"].tolist(), strict=True))
     numbers = {one: number for number, one in enumerate(dict.fromkeys(both))}
@@ -261,7 +263,7 @@ def _add_threads(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
     builder.encode("thread", codes, [names.get(one) for one in numbers])
 
 
-def _add_threads_of_calls(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+def _add_threads_of_calls(snapshot: Snapshot, builder: PageBuilder, rows: Columns) -> None:
     calls = builder.columns["owner"]
     known = np.unique(calls[~np.isnan(calls)]).astype(np.int64)
     found = snapshot.rows(
@@ -274,7 +276,7 @@ def _add_threads_of_calls(snapshot: Snapshot, builder: _Builder, rows: Columns) 
     builder.encode("thread", codes, list(by_call.values()))
 
 
-def _add_occurrences(snapshot: Snapshot, builder: _Builder, rows: Columns) -> None:
+def _add_occurrences(snapshot: Snapshot, builder: PageBuilder, rows: Columns) -> None:
     """Add how often each tensor was computed before."""
     positions, sites = rows["idx"].astype(np.int64), rows["site"].astype(np.int64)
     stretches = positions // STRETCH
@@ -307,7 +309,7 @@ def _counts_before(snapshot: Snapshot) -> Columns:
     )
 
 
-_Adder = Callable[[Snapshot, _Builder, Columns], None]
+_Adder = Callable[[Snapshot, PageBuilder, Columns], None]
 #: By list and column: what adds it to the page of some rows.
 MORE: Final[dict[str, dict[str, _Adder]]] = {
     "graph_executions": {
@@ -388,7 +390,8 @@ def _device(catalog: Catalog, op: Op) -> str | None:
     return op.device or next((site.device for site in sites if site.device), None)
 
 
-_OP_COLUMNS: Final[dict[str, Callable[[Catalog, Op], str | None]]] = {
+#: The texts of an op by column.
+OP_COLUMNS: Final[dict[str, Callable[[Catalog, Op], str | None]]] = {
     "op_name": lambda _, op: op.name,
     "op_type": lambda _, op: op.type,
     "graph_id": lambda catalog, op: catalog.graphs[op.graph].graph_id,
@@ -413,8 +416,8 @@ def ops_page(snapshot: Snapshot, positions: Range) -> ColumnPage:
     """
     every = _known_ops(snapshot)
     ops = every[positions.begin : positions.end]
-    builder = _Builder()
-    for name, text_of in _OP_COLUMNS.items():
+    builder = PageBuilder()
+    for name, text_of in OP_COLUMNS.items():
         builder.encode(name, np.arange(len(ops)), [text_of(snapshot.catalog, op) for op in ops])
     outputs = [-1 if op.num_outputs is None else op.num_outputs for op in ops]
     builder.columns["num_outputs"] = np.array(outputs, np.int32)

@@ -3,6 +3,7 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { remember, remembered } from "../../base/host";
 import { shown } from "../../base/loaded";
 import { valueIn } from "../../model/filters";
+import { longOf } from "../../model/inventory";
 import type { SourceLine } from "../../model/source";
 import { cellNames, lineOfFilter, shortestEnd } from "../../model/source_files";
 import { setter, type Timer } from "../common/activity";
@@ -107,8 +108,9 @@ function createLineVerbs({ facts, sourceLine, verbs }: FilesDeps, { paths, lineO
   const listedLine = computed(() => {
     const path = sourceLine.value?.path ?? "";
     const { executions, graph_executions } = wishes;
-    const others = shownList.value === "executions" ? graph_executions : executions;
-    const lines = [wishes[shownList.value], others].map(({ value }) =>
+    const list = longOf(shownList.value);
+    const others = list === "executions" ? graph_executions : executions;
+    const lines = [wishes[list], others].map(({ value }) =>
       lineOfFilter(valueIn(value.filter, "file"), path),
     );
     return path === "" ? undefined : lines.find((line) => line !== undefined);

@@ -4,6 +4,7 @@ import type { Runs } from "../../api/answers";
 import type { AlertIndex, RunName } from "../../base/ids";
 import { NO_FILTER, withTerm } from "../../model/filters";
 import { NO_HISTORY } from "../../model/history";
+import { isLong, longOf } from "../../model/inventory";
 import { type Link, PANELS } from "../../model/link";
 import { runToOpen } from "../../model/runs";
 import type { AlertFacts } from "../alerts/verbs";
@@ -11,7 +12,7 @@ import type { CurveFacts } from "../curves/facts";
 import type { Dock } from "../dock/dock";
 import type { Choice, FocusedFacts, OpFocus } from "../focus/facts";
 import type { FocusVerbs } from "../focus/verbs";
-import type { FilterVerbs } from "../lists/run_lists";
+import { type FilterVerbs, wishOf } from "../lists/run_lists";
 import type { SourceVerbs } from "../source/source";
 import type { TimelineFacts } from "../timeline/timeline";
 import type { ValueFacts, ValueVerbs } from "../values/verbs";
@@ -77,30 +78,27 @@ function openPanel({ run }: Facts, { dock, timeline }: Panels, { panel, axis, wi
 }
 
 /** The part of the link about the list below the timeline. */
-function listLink({ shownList, wishes }: Facts): Link {
-  const { filter, order, group } = wishes[shownList.value].value;
+function listLink(facts: Facts): Link {
+  const list = facts.shownList.value;
+  const { filter, order } = wishOf(facts, list);
   return {
-    list: shownList.value === "executions" ? "executions" : undefined,
+    list: list === "graph_executions" ? undefined : list,
     filter: filter.length > 0 ? filter : undefined,
     sort: order,
-    group,
   };
 }
 
 /** Shows the list of a link. */
-function openList({ shownList, wishes }: Facts, { list, filter = [], sort, group, host, layer }: Link): void {
-  shownList.value = list ?? "graph_executions";
+function openList(facts: Facts, { list = "graph_executions", filter = [], sort, host, layer }: Link): void {
+  facts.shownList.value = list;
   const earlier = [
     ...(host === undefined ? [] : [{ word: "process", sign: ":", value: host } as const]),
     ...(layer === undefined ? [] : [{ word: "layer", sign: ":", value: layer } as const]),
   ];
-  const of = wishes[shownList.value];
-  of.value = {
-    ...of.peek(),
-    filter: [...earlier, ...filter].reduce(withTerm, NO_FILTER),
-    order: sort,
-    group,
-  };
+  const of = facts.wishes[longOf(list)];
+  of.value = { ...of.peek(), filter: [...earlier, ...filter].reduce(withTerm, NO_FILTER) };
+  if (isLong(list)) of.value = { ...of.peek(), order: sort };
+  else facts.thingOrder.value = sort;
 }
 
 /** The part of the link that opens the value view again. */

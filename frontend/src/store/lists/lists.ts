@@ -2,8 +2,9 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import type { Alert, AlertRule, Status } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
-import type { Api, ListName, RowParams } from "../../api/routes";
+import type { AnyList, Api, RowParams } from "../../api/routes";
 import { type AlertIndex, alertIndex, type RunName } from "../../base/ids";
+import { isLong } from "../../model/inventory";
 import { executionsOf } from "../../model/status";
 import type { Activity } from "../common/activity";
 import { Pages, type Ranged } from "../common/pages";
@@ -71,11 +72,12 @@ export function createAlertList(
 export function createAskedList(
   api: Api,
   run: RunName,
-  list: ListName,
+  list: AnyList,
   onlyBad: boolean,
   params: RowParams,
   activity: Activity,
 ): Pages<ColumnPage> {
+  if (!isLong(list)) return new Pages((begin, end) => api.things(run, list, begin, end, params), activity);
   if (list === "executions")
     return new Pages((begin, end) => api.executionRows(run, begin, end, params), activity);
   return new Pages((begin, end) => api.graphExecutionRows(run, begin, end, onlyBad, params), activity);

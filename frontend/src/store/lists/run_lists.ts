@@ -3,7 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { AlertRule } from "../../api/answers";
 import type { ColumnPage } from "../../api/columns";
-import type { ListName, RowParams } from "../../api/routes";
+import type { AnyList, ListName, RowParams } from "../../api/routes";
 import {
   type Filter,
   NO_FILTER,
@@ -15,6 +15,7 @@ import {
   withoutTerm,
   withTerm,
 } from "../../model/filters";
+import { isLong, longOf } from "../../model/inventory";
 import { setter, together } from "../common/activity";
 import type { Pages } from "../common/pages";
 import type { Deps, RunFacts } from "../run/run";
@@ -33,18 +34,31 @@ export type ListFacts = ReturnType<typeof createListFacts>;
 /** The facts of this slice and of those that it knows. */
 export type ListedFacts = RunFacts & ListFacts;
 
-/** What a reader wants to see of a long list. */
+/** What a reader wants to see of a list. */
 export interface Wish {
   readonly filter: Filter;
   /** Undefined: the order in which the rows were recorded. */
   readonly order: RowOrder | undefined;
   /** Columns that are there only if they are named. */
   readonly more: readonly string[];
-  /** The column by whose values rows are counted, in place of the rows. */
-  readonly group: string | undefined;
 }
 
-const NO_WISH: Wish = { filter: NO_FILTER, order: undefined, more: [], group: undefined };
+const NO_WISH: Wish = { filter: NO_FILTER, order: undefined, more: [] };
+/** The order of things until a reader chooses another one. */
+const BAD_FIRST: RowOrder = { column: "bad", descending: true };
+
+/** What is wanted of a list. The filter of the graph executions is that of things, too. */
+export function wishOf({ wishes, thingOrder }: ListFacts, list: AnyList): Wish {
+  if (isLong(list)) return wishes[list].value;
+  return { filter: wishes.graph_executions.value.filter, order: thingOrder.value, more: [] };
+}
+
+/** The parameters of the rows that are shown. */
+export function chosenParams(facts: ListFacts): RowParams {
+  const list = facts.shownList.value;
+  const isBad = list !== "executions" && facts.onlyBad.value;
+  return { ...(isBad && { health: "bad" }), ...rowParams(wishOf(facts, list)) };
+}
 
 /** The parameters that choose and sort the rows of a wish. */
 export function rowParams({ filter, order }: Wish): RowParams {
@@ -64,12 +78,14 @@ export function createListFacts() {
     /** Whether graph executions without a bad value are left out. */
     onlyBad: signal(false),
     /** The list that is shown below the timeline. */
-    shownList: signal<ListName>("graph_executions"),
+    shownList: signal<AnyList>("graph_executions"),
     /** What is wanted of each long list. */
     wishes: {
       graph_executions: signal<Wish>(NO_WISH),
       executions: signal<Wish>(NO_WISH),
     } as const,
+    /** How things are sorted, of whatever kind; undefined: as they were recorded. */
+    thingOrder: signal<RowOrder | undefined>(BAD_FIRST),
     /** The numbers of buckets of the two overviews: the lengths of their minimaps in pixels. */
     timelineBuckets: signal(0),
     graphExecutionBuckets: signal(0),
@@ -97,6 +113,8 @@ export function createRunLists(deps: Deps<ListedFacts>) {
     ),
     /** The list of executions that is shown. */
     executionPages: computed(() => asked.executions.value ?? lists.value?.executions),
+    /** The things that are shown; undefined while a long list is. */
+    thingPages: signals.things,
     /** The steps whose graph executions are shown; undefined for all. */
     shownSteps: computed(() => valueIn(facts.wishes.graph_executions.value.filter, "step")),
     /** The process whose rows are shown; undefined for all. */
@@ -107,6 +125,7 @@ export function createRunLists(deps: Deps<ListedFacts>) {
         followRun(deps, signals),
         followWish(deps, signals, "graph_executions"),
         followWish(deps, signals, "executions"),
+        followThings(deps, signals),
         followAlertType(deps, signals),
       ]);
     },
@@ -123,6 +142,8 @@ function createSignals() {
       graph_executions: signal<Pages<ColumnPage> | undefined>(undefined),
       executions: signal<Pages<ColumnPage> | undefined>(undefined),
     } as const,
+    /** The things of the kind that is shown. */
+    things: signal<Pages<ColumnPage> | undefined>(undefined),
     /** The alerts of the chosen rule; undefined when all alerts are shown. */
     ofRule: signal<AlertList | undefined>(undefined),
   };
@@ -144,7 +165,6 @@ function followRun({ api, facts, activity }: Deps<ListedFacts>, { lists }: Signa
 
 function followWish(deps: Deps<ListedFacts>, { asked }: Signals, list: ListName): () => void {
   const { api, facts, activity } = deps;
-  // As a text, because groups change nothing of the rows.
   const wanted = computed(() => {
     const wish = facts.wishes[list].value;
     const more = wish.more.length > 0 ? { with: wish.more.join(",") } : {};
@@ -162,6 +182,21 @@ function followWish(deps: Deps<ListedFacts>, { asked }: Signals, list: ListName)
     return () => made?.stop();
   });
   return together([eachGeneration(deps, () => asked[list].value), stopMaking]);
+}
+
+function followThings(deps: Deps<ListedFacts>, { things }: Signals): () => void {
+  const { api, facts, activity } = deps;
+  const wanted = computed(() => JSON.stringify(chosenParams(facts)));
+  const stopMaking = effect(() => {
+    const [run, list] = [facts.run.value, facts.shownList.value];
+    const made =
+      run === undefined || isLong(list)
+        ? undefined
+        : createAskedList(api, run, list, facts.onlyBad.value, JSON.parse(wanted.value), activity);
+    things.value = made;
+    return () => made?.stop();
+  });
+  return together([eachGeneration(deps, () => things.value), stopMaking]);
 }
 
 function followAlertType(deps: Deps<ListedFacts>, { ofRule }: Signals): () => void {
@@ -225,21 +260,39 @@ export function alertTypes(
 
 export type FilterVerbs = ReturnType<typeof createFilterVerbs>;
 
-export function createFilterVerbs(facts: ListedFacts) {
+/** The verbs of the list that is shown. */
+function createShownVerbs(facts: ListedFacts) {
   const { shownList, wishes } = facts;
   /** Changes what is wanted of the list that is shown. */
   function wish(parts: Partial<Wish>): void {
-    const of = wishes[shownList.peek()];
-    of.value = { ...of.peek(), ...parts };
+    const list = shownList.peek();
+    const of = wishes[longOf(list)];
+    if (isLong(list)) of.value = { ...of.peek(), ...parts };
+    else {
+      if ("order" in parts) facts.thingOrder.value = parts.order;
+      of.value = { ...of.peek(), filter: parts.filter ?? of.peek().filter };
+    }
   }
+  const filterNow = () => wishes[longOf(shownList.peek())].peek().filter;
   function addTerm(term: Term): void {
     // All bad values are shown, or those of one health.
     if (term.word === "health") facts.onlyBad.value = false;
-    wish({ filter: withTerm(wishes[shownList.peek()].peek().filter, term) });
+    wish({ filter: withTerm(filterNow(), term) });
   }
   return {
     wish,
     addTerm,
+    removeTerm(term: Term): void {
+      wish({ filter: withoutTerm(filterNow(), term) });
+    },
+  };
+}
+
+export function createFilterVerbs(facts: ListedFacts) {
+  const { shownList, wishes } = facts;
+  const ofShown = createShownVerbs(facts);
+  return {
+    ...ofShown,
     setOnlyBad(onlyBad: boolean): void {
       facts.onlyBad.value = onlyBad;
       const of = wishes.graph_executions;
@@ -247,22 +300,19 @@ export function createFilterVerbs(facts: ListedFacts) {
       const health = filter.find(({ word }) => word === "health");
       if (onlyBad && health !== undefined) of.value = { ...of.peek(), filter: withoutTerm(filter, health) };
     },
-    removeTerm(term: Term): void {
-      wish({ filter: withoutTerm(wishes[shownList.peek()].peek().filter, term) });
-    },
     showList: setter(shownList),
     /** Shows the graph executions of one word only; an empty value shows all again. */
     filterGraphExecutions(word: string, value: string): void {
       shownList.value = "graph_executions";
       const term: Term = { word, sign: ":", value };
-      if (value === "") wish({ filter: withoutTerm(wishes.graph_executions.peek().filter, term) });
-      else addTerm(term);
+      if (value === "") ofShown.removeTerm(term);
+      else ofShown.addTerm(term);
     },
     ...createAllListsVerbs(facts),
   };
 }
 
-function createAllListsVerbs({ wishes }: ListedFacts) {
+function createAllListsVerbs({ wishes, thingOrder }: ListedFacts) {
   return {
     /** Filters all lists by the values of some words. */
     filterAllLists(values: Readonly<Record<string, string>>): void {
@@ -280,6 +330,7 @@ function createAllListsVerbs({ wishes }: ListedFacts) {
       }
     },
     forgetWishes(): void {
+      thingOrder.value = BAD_FIRST;
       for (const of of Object.values(wishes)) of.value = { ...NO_WISH, more: of.peek().more };
     },
   };

@@ -1,53 +1,55 @@
-/** The list below the timeline: groups of its rows, values that complete its filter, and its rows as files. */
+/** The list below the timeline: names that complete its filter, and its rows as files. */
 import { computed, signal } from "@preact/signals";
-import { exportAddress, type RowParams } from "../../api/routes";
+import { type ColumnPage, numberAt, textAt } from "../../api/columns";
+import { exportAddress, type Kind, type ListName } from "../../api/routes";
 import { sentence } from "../../base/loaded";
-import { type Criterion, criterionOf, type Term } from "../../model/filters";
-import { type ListedFacts, rowParams } from "../lists/run_lists";
+import type { Known } from "../../model/completion";
+import { longOf } from "../../model/inventory";
+import { chosenParams, type ListedFacts, wishOf } from "../lists/run_lists";
 import { type ByKey, both, type Deps } from "../run/run";
 
 /** Rows that are copied at most. */
 const COPIED = 5000;
+/** Names that complete a filter at most: those with most rows. */
+const NAMES = 1000;
 
 export function createTables(deps: Deps<ListedFacts>, byKey: ByKey) {
   const { api, facts } = deps;
   const generation = computed(() => facts.status.value?.generation);
-  /** The column whose values complete what is being written; undefined for none. */
-  const completed = signal<string | undefined>(undefined);
-  const wish = computed(() => facts.wishes[facts.shownList.value].value);
-  const asked = (by: string | undefined, params: RowParams) => {
-    const [list, at] = [facts.shownList.value, generation.value];
-    return both(facts.run.value, by === undefined ? undefined : { list, by, params, at });
-  };
+  /** The things whose names complete what is being written; undefined for none. */
+  const completed = signal<Kind | undefined>(undefined);
   return {
     tables: {
-      wish,
-      /** The groups of the rows; undefined while the rows are shown. */
-      groups: byKey(
-        () => asked(wish.value.group, chosenParams(facts)),
-        ([run, { list, by, params }], signal) => api.groups(run, list, by, params, signal),
+      wish: computed(() => wishOf(facts, facts.shownList.value)),
+      /** The names of the things that are completed, those with most rows first. */
+      names: byKey(
+        () => {
+          const [kind, list] = [completed.value, longOf(facts.shownList.value)];
+          return both(facts.run.value, kind && { kind, list, at: generation.value });
+        },
+        async ([run, { kind, list }]) => {
+          const order = { sort: list === "executions" ? "calls" : "computed", descending: "true" };
+          return { kind, names: namesOf(await api.things(run, kind, 0, NAMES, order), list) };
+        },
       ),
-      /** The values of the column that is completed, with most bad ones first. */
-      values: byKey(
-        () => asked(completed.value, {}),
-        ([run, { list, by, params }], signal) => api.groups(run, list, by, params, signal),
-      ),
-      complete(column: string | undefined): void {
-        completed.value = column;
+      complete(kind: Kind | undefined): void {
+        completed.value = kind;
       },
       ...createExport(deps),
     },
   };
 }
 
-export type Tables = ReturnType<typeof createTables>["tables"];
-
-/** The parameters of the rows that are shown. */
-function chosenParams({ shownList, wishes, onlyBad }: ListedFacts): RowParams {
-  const list = shownList.value;
-  const isBad = list === "graph_executions" && onlyBad.value;
-  return { ...(isBad && { health: "bad" }), ...rowParams(wishes[list].value) };
+/** The names of a page of things, with how many rows of a long list each has. */
+function namesOf(page: ColumnPage, list: ListName): readonly Known[] {
+  const counts = list === "executions" ? "calls" : "computed";
+  return Array.from({ length: page.end - page.begin }, (_, row) => ({
+    value: textAt(page, "name", row),
+    count: numberAt(page, counts, row) ?? 0,
+  })).flatMap(({ value, count }) => (value === undefined || count === 0 ? [] : [{ value, count }]));
 }
+
+export type Tables = ReturnType<typeof createTables>["tables"];
 
 function createExport({ api, facts, activity }: Deps<ListedFacts>) {
   return {
@@ -71,17 +73,4 @@ function createExport({ api, facts, activity }: Deps<ListedFacts>) {
       }
     },
   };
-}
-
-/** The term that leaves the rows of a group; undefined where no filter does. */
-export function termOfGroup(
-  criteria: readonly Criterion[],
-  by: string,
-  value: string | undefined,
-): Term | undefined {
-  const criterion = criteria.find(({ group }) => group === by);
-  if (criterion === undefined || criterionOf(criterion.word) === undefined) return undefined;
-  const isRegex = criterion.kind === "regex";
-  if (value === undefined) return isRegex ? { word: criterion.word, sign: ":", value: "^$" } : undefined;
-  return { word: criterion.word, sign: isRegex ? "=" : ":", value };
 }

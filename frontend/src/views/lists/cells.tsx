@@ -20,7 +20,7 @@ interface TextProps {
 }
 
 /** A cell with a text, which is cut where it does not fit. */
-function Text({ text, title = text, look = "" }: TextProps) {
+export function Text({ text, title = text, look = "" }: TextProps) {
   return (
     <span role="gridcell" class={`ellipsis ${look}`} title={title}>
       {text}
@@ -29,7 +29,7 @@ function Text({ text, title = text, look = "" }: TextProps) {
 }
 
 /** A cell with a number. */
-function Num({
+export function Num({
   text,
   title,
   look = "",
@@ -45,19 +45,19 @@ function Num({
   );
 }
 
-const exact = (n: number | undefined) => (n === undefined ? undefined : String(n));
+export const exact = (n: number | undefined) => (n === undefined ? undefined : String(n));
 const measured = (n: number | undefined) => (n === undefined ? "" : significant(n));
 
-function Measured({ n }: { readonly n: number | undefined }) {
+export function Measured({ n }: { readonly n: number | undefined }) {
   return <Num text={measured(n)} title={exact(n)} />;
 }
 
 /** "path:line", of which the name of the file and the line are seen. */
-function Line({ line }: { readonly line: string | undefined }) {
+export function Line({ line }: { readonly line: string | undefined }) {
   return <Ending text={line && basename(line)} title={line} look="" />;
 }
 
-function Time({ seconds }: { readonly seconds: number | undefined }) {
+export function Time({ seconds }: { readonly seconds: number | undefined }) {
   return (
     <Num
       text={seconds === undefined ? "" : clock(seconds)}
@@ -128,7 +128,7 @@ export const EXECUTION_CELLS: Cells<ExecutionRow> = {
 };
 
 /** A text whose end matters most: its beginning is cut. */
-function Ending({ text, title = text, look = "dim" }: TextProps) {
+export function Ending({ text, title = text, look = "dim" }: TextProps) {
   return (
     <span role="gridcell" class={`ellipsis ellipsis-start ${look}`} title={title}>
       <bdi>{text}</bdi>
@@ -136,12 +136,12 @@ function Ending({ text, title = text, look = "dim" }: TextProps) {
   );
 }
 
-const HEALTH_WORDS: Readonly<Record<Verdict, string>> = {
+export const HEALTH_WORDS: Readonly<Record<Verdict, string>> = {
   bad: "NaN or ∞",
   good: "finite",
   unknown: "not measured",
 };
-const HEALTH_LOOKS: Readonly<Record<Verdict, string>> = { bad: "bad", good: "good", unknown: "dim" };
+export const HEALTH_LOOKS: Readonly<Record<Verdict, string>> = { bad: "bad", good: "good", unknown: "dim" };
 
 function HealthCell({ health }: { readonly health: Verdict }) {
   return <Text text={HEALTH_WORDS[health]} look={HEALTH_LOOKS[health]} />;

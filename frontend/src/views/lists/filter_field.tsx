@@ -4,15 +4,13 @@
  */
 import { useRef, useState } from "preact/hooks";
 import { shown } from "../../base/loaded";
-import { complete, groupOf, type Known, type Suggestion, wrongWith } from "../../model/completion";
+import { complete, type Known, type Suggestion, thingsOf, wrongWith } from "../../model/completion";
 import { readTerm, type Term, tokens, writeTerm } from "../../model/filters";
+import { longOf } from "../../model/inventory";
 import { Over } from "../popover";
 import type { Of, Takes, With } from "../props";
 
-type Uses = Takes<
-  "shownList" | "tables.wish" | "tables.values" | "tables.complete",
-  "addTerm" | "removeTerm"
->;
+type Uses = Takes<"shownList" | "tables.wish" | "tables.names" | "tables.complete", "addTerm" | "removeTerm">;
 
 const ID = "list-filter";
 
@@ -157,11 +155,11 @@ interface Verbs {
 }
 
 function fieldVerbs(store: Of<Uses>, state: FieldState, setState: (next: FieldState) => void): Verbs {
-  const list = store.shownList.value;
+  const list = longOf(store.shownList.value);
   const { text } = state;
   const suggestions = complete(text, list, knownValues(store, text));
   const type = (next: string) => {
-    store.tables.complete(groupOf(next));
+    store.tables.complete(thingsOf(next));
     setState({ text: next, isOpen: true, active: undefined, problem: undefined });
   };
   const take = (suggestion: Suggestion) => {
@@ -219,10 +217,9 @@ function keysOf(
 }
 
 /** The values that rows have of what is being written. */
-function knownValues({ tables }: Of<"tables.values">, text: string): readonly Known[] {
-  const found = shown(tables.values.value);
-  if (found === undefined || found.by !== groupOf(text)) return [];
-  return found.groups.flatMap(({ value, count }) => (value === undefined ? [] : [{ value, count }]));
+function knownValues({ tables }: Of<"tables.names">, text: string): readonly Known[] {
+  const found = shown(tables.names.value);
+  return found === undefined || found.kind !== thingsOf(text) ? [] : found.names;
 }
 
 function Suggestions({ state, verbs }: { readonly state: FieldState; readonly verbs: Verbs }) {

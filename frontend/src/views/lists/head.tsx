@@ -51,7 +51,8 @@ export function nextOrder(order: RowOrder | undefined, by: string): RowOrder | u
 /** What is read from its beginning, unlike a number, of which the largest matters most. */
 const TEXTS: ReadonlySet<string> = new Set([
   ...["index", "wall_time", "tensor_name", "op_type", "function", "layer", "line", "device", "host"],
-  ...["thread", "dtype", "shape", "slot"],
+  ...["thread", "dtype", "shape", "slot", "name", "variable", "session", "run", "fetches", "feeds", "error"],
+  ...["begin_time", "first_bad"],
 ]);
 
 interface HeadProps {
@@ -181,6 +182,8 @@ function columnAt(x: number): string | undefined {
 }
 
 function takeKey(event: KeyboardEvent, column: ListColumn, columns: Columns, head: HTMLElement | null): void {
+  // The list opens its row with the same key.
+  if (event.key === "Enter") event.stopPropagation();
   const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key] as 1 | -1 | undefined;
   if (by === undefined || event.ctrlKey || event.metaKey) return;
   event.preventDefault();

@@ -1,12 +1,17 @@
-/** A long list with its filter and its columns: every tensor that was computed in a graph, or what Python ran. */
+/**
+ * A list with its filter and its columns: every tensor that was computed in a graph, what Python ran, or the
+ * ops, layers and other things of the run.
+ */
 import { useRef, useState } from "preact/hooks";
 import type { ColumnPage } from "../../api/columns";
-import type { ListName } from "../../api/routes";
+import { type AnyList, KINDS, type ListName } from "../../api/routes";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { grouped } from "../../base/text";
+import { isLong, KIND_TITLES, longOf } from "../../model/inventory";
 import { grid } from "../../model/list_columns";
 import { executionRow, graphExecutionRow } from "../../model/rows";
+import { Choice } from "../choice";
 import { GRAPH_EXECUTION_ROW, LIST_HEADER } from "../geometry";
 import { useChange } from "../hooks";
 import { Minimap } from "../minimap";
@@ -14,9 +19,9 @@ import { Failure, Hint } from "../panel";
 import type { Of, Takes, With } from "../props";
 import { VirtualList } from "../virtual_list";
 import { FilterField } from "./filter_field";
-import { Groups } from "./groups";
 import { Heads } from "./head";
 import { Row } from "./row";
+import { useThingPlaces } from "./things";
 import { Tools } from "./tools";
 import { type Columns, useColumns } from "./use_columns";
 import { useShape } from "./use_shape";
@@ -25,14 +30,15 @@ type Uses = Takes<
   "alert" | "execution" | "executionPages" | "graphExecution" | "leftOut" | "live.state",
   "graphExecutionOverview" | "graphExecutionPages" | "graphExecutionPosition" | "revealedGraphExecution",
   "focusExecution" | "focusGraphExecution" | "graphExecutionBuckets" | "onlyBad" | "shownList" | "showList",
-  "status" | "tables.groups" | "tables.wish" | "wish" | "wishes",
-  typeof FilterField | typeof Groups | typeof Heads | typeof Row | typeof Tools | typeof useShape
+  "status" | "tables.wish" | "thingPages" | "wish" | "wishes",
+  typeof FilterField | typeof Heads | typeof Row | typeof Tools | typeof useShape | typeof useThingPlaces
 >;
 
-const TITLES: Readonly<Record<ListName, string>> = {
+const LONG_TITLES: Readonly<Record<ListName, string>> = {
   graph_executions: "Graph executions",
   executions: "Executions",
 };
+const TITLES: Readonly<Record<AnyList, string>> = { ...LONG_TITLES, ...KIND_TITLES };
 
 export function ListView({ store }: With<Uses>) {
   const list = store.shownList.value;
@@ -46,24 +52,15 @@ export function ListView({ store }: With<Uses>) {
   const failure = pages?.failure.value;
   // Until its rows are counted, a list that was just asked for has none; its heads keep the keyboard.
   const isCounted = pages === undefined || failure !== undefined || pages.edition.value > 0;
-  const { group } = store.tables.wish.value;
   return (
     <section ref={frame} class="panel graph-executions" aria-label={TITLES[list]}>
       <header class="panel-head list-tools">
         <Tabs store={store} total={total} />
         <FilterField store={store} />
-        <Tools
-          store={store}
-          columns={columns}
-          shape={shape}
-          total={total}
-          onJump={() => setJumps(jumps + 1)}
-        />
+        <Tools store={store} columns={columns} onJump={() => setJumps(jumps + 1)} />
       </header>
       {failure !== undefined && <Failure message={failure} />}
-      {group !== undefined ? (
-        <Groups store={store} />
-      ) : total === 0 && isCounted ? (
+      {total === 0 && isCounted ? (
         <Hint>{emptyWords(store)}</Hint>
       ) : (
         <List store={store} columns={columns} jumps={jumps} onFirst={setFirst} />
@@ -72,7 +69,8 @@ export function ListView({ store }: With<Uses>) {
   );
 }
 
-function pagesOf(store: Of<"executionPages" | "graphExecutionPages">, list: ListName) {
+function pagesOf(store: Of<"executionPages" | "graphExecutionPages" | "thingPages">, list: AnyList) {
+  if (!isLong(list)) return store.thingPages.value;
   return (list === "executions" ? store.executionPages : store.graphExecutionPages).value;
 }
 
@@ -90,10 +88,10 @@ function useMore(store: Of<"tables.wish" | "wish">, columns: Columns): void {
   }, [more.join(), store.tables.wish.value.more.join()]);
 }
 
-/** The two lists; of the one that is shown, how many rows are left. */
+/** The lists; of the one that is shown, how many rows are left. */
 function Tabs({ store, total }: With<"shownList" | "showList" | "status", { total: number }>) {
   const list = store.shownList.value;
-  const names = Object.keys(TITLES) as ListName[];
+  const names = Object.keys(LONG_TITLES) as ListName[];
   return (
     <div class="list-tabs line" role="group" aria-label="Lists">
       {names.map((name) => {
@@ -112,7 +110,36 @@ function Tabs({ store, total }: With<"shownList" | "showList" | "status", { tota
           </button>
         );
       })}
+      <KindChoice store={store} total={total} />
     </div>
+  );
+}
+
+/** The lists of things that the run has. */
+function KindChoice({ store, total }: With<"shownList" | "showList" | "status", { total: number }>) {
+  const list = store.shownList.value;
+  const isThere = store.status.value?.kinds ?? [];
+  const kinds = KINDS.filter((kind) => kind === list || isThere.includes(kind));
+  if (kinds.length === 0) return null;
+  return (
+    <>
+      <Choice
+        class={`list-tab ${isLong(list) ? "" : "list-tab-chosen"}`}
+        options={[
+          { value: "graph_executions", title: `${KIND_TITLES[kinds[0] ?? "ops"]} and more` },
+          ...kinds.map((kind) => ({ value: kind, title: KIND_TITLES[kind] })),
+        ]}
+        value={isLong(list) ? "graph_executions" : list}
+        choose={(chosen: AnyList) => store.showList(chosen)}
+        label="Lists of ops, layers and more"
+        testId="list-kinds"
+      />
+      {!isLong(list) && (
+        <span class="dim list-count" data-testid="list-count">
+          {grouped(total)}
+        </span>
+      )}
+    </>
   );
 }
 
@@ -129,14 +156,15 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
   const pages = pagesOf(store, list);
   void pages?.edition.value;
   const total = pages?.total.value ?? 0;
-  const { template, width } = grid(columns.shown, columns.choice, String(allOf(store, list)).length);
-  const places = usePlaces(store, list);
+  const all = isLong(list) ? allOf(store, list) : total;
+  const { template, width } = grid(columns.shown, columns.choice, String(all).length);
+  const places = usePlaces(store, list, (row) => pages?.at(row));
   const { filter, order } = store.tables.wish.value;
   const isNew = useNewOrder(store, JSON.stringify([list, order]));
   return (
     <VirtualList
       key={list}
-      id={list === "executions" ? "execution" : "trace"}
+      id={isLong(list) ? (list === "executions" ? "execution" : "trace") : "thing"}
       label={TITLES[list]}
       rows={total}
       style={{ "--columns": template, "--row-width": `${width}px` }}
@@ -151,9 +179,11 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
         pages?.want(begin, end);
       }}
       onStep={places.step}
+      onKey={places.key}
       render={(row, attributes) => {
         const at = { list, page: pages?.at(row), place: row, columns: columns.shown };
-        return <Row key={row} store={store} attributes={attributes} {...at} />;
+        const own = { isHere: places.focus === row, open: () => places.open(row) };
+        return <Row key={row} store={store} attributes={attributes} {...at} {...own} />;
       }}
       beside={(view) => list === "graph_executions" && <ListMinimap store={store} total={total} {...view} />}
     />
@@ -171,17 +201,24 @@ function useNewOrder(store: Of<"execution" | "graphExecution">, order: string): 
   return sorted.current.at === at;
 }
 
+type PageAt = (row: number) => ColumnPage | undefined;
+
 interface Places {
   readonly focus: number | undefined;
   readonly revealed: number | undefined;
   readonly step: (row: number) => void;
 }
 
-/** Where the row in focus is. Its position in a filtered or sorted list is not its position in the run. */
-function usePlaces(store: Of<Uses>, list: ListName): Places {
+/** Where the row in focus is. */
+function usePlaces(store: Of<Uses>, list: AnyList, pageAt: PageAt) {
+  const things = useThingPlaces(store, isLong(list) ? undefined : list, pageAt);
+  const long = useLongPlaces(store, longOf(list), pageAt);
+  return isLong(list) ? { ...long, key: () => false, open: () => {} } : things;
+}
+
+/** The position of a row in a filtered or sorted list is not its position in the run. */
+function useLongPlaces(store: Of<Uses>, list: ListName, pageAt: PageAt): Places {
   const [stepped, setStepped] = useState<number>();
-  const pages = pagesOf(store, list);
-  const pageAt = (row: number) => pages?.at(row);
   const { filter, order } = store.wishes[list].value;
   if (list === "graph_executions")
     return {
@@ -213,10 +250,15 @@ const indexAt = (page: ColumnPage | undefined, row: number) =>
   page && executionRow(page, row - page.begin).index;
 
 function emptyWords(store: Of<Uses>): string {
-  const list = store.shownList.value;
+  const shownList = store.shownList.value;
+  const list = longOf(shownList);
   const all = allOf(store, list);
   if (store.status.value === undefined) return "Loading …";
-  if (pagesOf(store, list)?.failure.value !== undefined) return "";
+  if (pagesOf(store, shownList)?.failure.value !== undefined) return "";
+  if (!isLong(shownList))
+    return store.tables.wish.value.filter.length > 0 || store.onlyBad.value
+      ? `None of the ${TITLES[shownList].toLowerCase()} fulfils the filter.`
+      : `The run has no ${TITLES[shownList].toLowerCase()} on record.`;
   if (store.wishes[list].value.filter.length > 0 && all > 0)
     return list === "executions" ? "No execution fulfils the filter." : "No tensor fulfils the filter.";
   if (list === "executions") return "Python ran no op and no function on record.";

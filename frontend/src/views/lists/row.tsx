@@ -1,11 +1,13 @@
 /** A row of a long list. */
 import type { ColumnPage } from "../../api/columns";
-import type { ListName } from "../../api/routes";
+import type { AnyList } from "../../api/routes";
+import { isLong } from "../../model/inventory";
 import type { ListColumn } from "../../model/list_columns";
 import { executionRow, graphExecutionRow } from "../../model/rows";
 import type { Takes, With } from "../props";
 import type { RowAttributes } from "../virtual_list";
 import { type CellStore, EXECUTION_CELLS, GRAPH_EXECUTION_CELLS } from "./cells";
+import { ThingRow } from "./things";
 
 type Uses = Takes<
   "execution" | "graphExecution" | "inputGraphExecutions",
@@ -14,12 +16,16 @@ type Uses = Takes<
 >;
 
 interface RowProps extends With<Uses> {
-  readonly list: ListName;
+  readonly list: AnyList;
   /** The page that has the row; undefined while it is loading. */
   readonly page: ColumnPage | undefined;
   /** Its position in the list that is shown. */
   readonly place: number;
   readonly attributes: RowAttributes;
+  /** Whether the keys are at it. */
+  readonly isHere: boolean;
+  /** Opens it, if it is a thing. */
+  readonly open: () => void;
   readonly columns: readonly ListColumn[];
 }
 
@@ -33,6 +39,7 @@ export function Row(props: RowProps) {
         </span>
       </div>
     );
+  if (!isLong(list)) return <ThingRow {...props} page={page} />;
   return list === "executions" ? (
     <Execution {...props} page={page} />
   ) : (

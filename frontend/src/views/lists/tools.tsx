@@ -1,31 +1,30 @@
-/** What changes how a list is shown: groups, columns, files, and a field that leads to a row. */
+/** What changes how a list is shown: columns, files, and a field that leads to a row. */
 import { useState } from "preact/hooks";
 import type { ListName } from "../../api/routes";
 import { executionIndex, graphExecutionIndex } from "../../base/ids";
-import { exportedColumns, type Shape } from "../../model/list_columns";
-import { Choice } from "../choice";
+import { isLong } from "../../model/inventory";
+import { exportedColumns } from "../../model/list_columns";
 import { Popover } from "../popover";
 import type { Takes, With } from "../props";
 import type { Columns } from "./use_columns";
 
 type Uses = Takes<
-  "focusExecution" | "focusGraphExecution" | "onlyBad" | "setOnlyBad" | "shownList" | "status" | "wish",
-  "tables.address" | "tables.text" | "tables.wish"
+  "focusExecution" | "focusGraphExecution" | "onlyBad" | "setOnlyBad" | "shownList" | "status",
+  "tables.address" | "tables.text"
 >;
 
 interface ToolsProps extends With<Uses> {
   readonly columns: Columns;
-  readonly shape: Shape;
-  readonly total: number;
   /** Called when the reader goes to a row by its number. */
   readonly onJump: () => void;
 }
 
 export function Tools(props: ToolsProps) {
   const { store, columns } = props;
+  const list = store.shownList.value;
   return (
     <div class="tools">
-      {store.shownList.value === "graph_executions" && (
+      {list !== "executions" && (
         <label class="toggle level nowrap">
           <input
             type="checkbox"
@@ -35,7 +34,6 @@ export function Tools(props: ToolsProps) {
           Only NaN/∞
         </label>
       )}
-      <GroupChoice {...props} />
       <Popover label="Columns" className="small" title="Columns of the list" isOver testId="list-columns">
         {() => <ColumnMenu columns={columns} />}
       </Popover>
@@ -48,43 +46,8 @@ export function Tools(props: ToolsProps) {
       >
         {() => <SaveMenu store={store} columns={columns} />}
       </Popover>
-      <Jump {...props} />
+      {isLong(list) && <Jump {...props} list={list} />}
     </div>
-  );
-}
-
-const GROUPS: Readonly<Record<ListName, readonly (readonly [string, string])[]>> = {
-  graph_executions: [
-    ["op_type", "by op type"],
-    ["layer", "by layer"],
-    ["line", "by line"],
-    ["function", "by function"],
-    ["host", "by process"],
-    ["device", "by device"],
-    ["dtype", "by dtype"],
-    ["tensor_name", "by tensor"],
-  ],
-  executions: [
-    ["op_type", "by op"],
-    ["line", "by line"],
-    ["host", "by process"],
-    ["thread", "by thread"],
-  ],
-};
-
-function GroupChoice({ store, shape }: ToolsProps) {
-  const { group } = store.tables.wish.value;
-  const isThere = (by: string) =>
-    by === group || ((by !== "layer" || shape.hasLayers) && (by !== "host" || shape.hasProcesses));
-  const groups = GROUPS[store.shownList.value].filter(([by]) => isThere(by));
-  return (
-    <Choice
-      options={[{ value: "", title: "each row" }, ...groups.map(([value, title]) => ({ value, title }))]}
-      value={group ?? ""}
-      choose={(by) => store.wish({ group: by || undefined })}
-      label="Count rows by"
-      testId="list-group-by"
-    />
   );
 }
 
@@ -168,10 +131,9 @@ async function toClipboard(text: string): Promise<boolean> {
   }
 }
 
-function Jump({ store, onJump }: ToolsProps) {
+function Jump({ store, list, onJump }: ToolsProps & { readonly list: ListName }) {
   const jump = (event: Event) => {
     event.preventDefault();
-    const list = store.shownList.value;
     const { num_executions = 0, num_graph_executions = 0 } = store.status.value ?? {};
     const all = list === "executions" ? num_executions : num_graph_executions;
     const row = rowOfForm(event.currentTarget as HTMLFormElement, all);

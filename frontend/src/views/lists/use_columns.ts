@@ -8,7 +8,7 @@ import {
 } from "@tanstack/table-core";
 import { storeReactivityBindings } from "@tanstack/table-core/store-reactivity-bindings";
 import { useMemo, useState } from "preact/hooks";
-import type { ListName } from "../../api/routes";
+import type { AnyList } from "../../api/routes";
 import { remember, remembered } from "../../base/host";
 import {
   type ColumnChoice,
@@ -47,9 +47,9 @@ export interface Columns {
   reset(): void;
 }
 
-export function useColumns(list: ListName, shape: Shape): Columns {
+export function useColumns(list: AnyList, shape: Shape): Columns {
   const table = useMemo(() => makeTable(list), [list]);
-  const [choices, setChoices] = useState<Partial<Record<ListName, ColumnChoice>>>({});
+  const [choices, setChoices] = useState<Partial<Record<AnyList, ColumnChoice>>>({});
   const choice = choices[list] ?? readChoice(remembered(`columns.${list}`), list);
   const keep = (next: ColumnChoice) => {
     remember(`columns.${list}`, writeChoice(next));
@@ -86,7 +86,7 @@ export function useColumns(list: ListName, shape: Shape): Columns {
   };
 }
 
-function makeTable(list: ListName) {
+function makeTable(list: AnyList) {
   return constructTable({
     features,
     columns: LIST_COLUMNS[list].map(({ id, title }) => ({ id, header: title })),

@@ -6,7 +6,7 @@ import type { Shape } from "../../model/list_columns";
 import { useSize } from "../hooks";
 import type { Of } from "../props";
 
-type Uses = "graphExecutionPages" | "run" | "status";
+type Uses = "graphExecutionPages" | "run" | "shownList" | "status" | "thingPages";
 
 /** `first` is the first row that is seen. */
 export function useShape(
@@ -28,8 +28,21 @@ export function useShape(
     hasLayers: layers >= 1,
     hasProcesses: (store.status.value?.hosts.length ?? 0) > 1,
     hasMoments: moments >= 1,
+    known: useKnown(store, first),
   };
   return { frame, shape };
+}
+
+/** The columns of the things that are seen, or while they are fetched again, of those before. */
+function useKnown({ run, shownList, thingPages }: Of<Uses>, first: number): ReadonlySet<string> {
+  const kept = useRef({ key: "", known: new Set<string>() });
+  const key = `${run.value} ${shownList.value}`;
+  if (kept.current.key !== key) kept.current = { key, known: new Set() };
+  const pages = thingPages.value;
+  void pages?.edition.value;
+  const page = pages?.at(first) ?? pages?.at(0);
+  if (page !== undefined) kept.current.known = new Set(page.columns.keys());
+  return kept.current.known;
 }
 
 function hasMoments(page: ColumnPage | undefined): boolean {

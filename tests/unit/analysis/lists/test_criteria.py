@@ -7,9 +7,9 @@ from dataclasses import fields
 
 import pytest
 
+from tb_debugger_plugin.analysis.inventory import KINDS
 from tb_debugger_plugin.analysis.lists.criteria import COMPUTED, CRITERIA, Kind
 from tb_debugger_plugin.analysis.lists.filters import HEALTH, NUMBERS, Filter
-from tb_debugger_plugin.analysis.lists.groups import GROUPED
 from tb_debugger_plugin.analysis.lists.orders import ORDERS
 from tb_debugger_plugin.analysis.lists.selection import select
 from tb_debugger_plugin.errors import BadQueryError
@@ -36,7 +36,7 @@ def test_each_filter_is_in_the_registry_and_has_a_word_of_its_own():
     words = [one.word for one in CRITERIA if one.word]
     assert len(words) == len(set(words))
     assert next(one for one in CRITERIA if one.name == "health").choices == HEALTH
-    assert {one.group for one in CRITERIA if one.group} <= set(GROUPED["graph_executions"])
+    assert {one.things for one in CRITERIA if one.things} <= set(KINDS)
 
 
 @pytest.mark.parametrize("one", CRITERIA, ids=lambda one: one.name)
