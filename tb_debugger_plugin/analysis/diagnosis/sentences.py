@@ -25,7 +25,7 @@ from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
 from tb_debugger_plugin.analysis.snapshot import JsonObject
-from tb_debugger_plugin.analysis.values.bad_element import BadElement
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_gradient
 
 
@@ -122,7 +122,7 @@ class Subject:
     output: Numbers
     inputs: Inputs = ()
     around: Surroundings | None = None
-    element: BadElement | None = None
+    element: FirstBadElement | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class ValueExplanation(JsonObject):
     example: Example | None = None
     certainty: Certainty = "likely"
     missing: str | None = None
-    element: BadElement | None = None
+    element: FirstBadElement | None = None
 
 
 #: What is around an op of which nothing is known.

@@ -11,7 +11,7 @@ from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
-from tb_debugger_plugin.analysis.values.bad_element import BadElement
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement
 from tb_debugger_plugin.analysis.values.health import HealthJson
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
@@ -139,7 +139,7 @@ class Origin(JsonObject):
     step: int | None
     execution_index: int | None
     graph_execution_index: int | None
-    element: BadElement | None
+    element: FirstBadElement | None
     count: int
     headline: str
     evidence: Annotated[Json, EvidenceJson]

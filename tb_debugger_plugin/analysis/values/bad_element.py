@@ -20,7 +20,7 @@ _Place: TypeAlias = tuple[int, "int | None", int]
 
 
 @dataclass(frozen=True)
-class BadElement(JsonObject):
+class FirstBadElement(JsonObject):
     """Where a tensor is bad.
 
     Attributes:
@@ -30,6 +30,8 @@ class BadElement(JsonObject):
       index: The indices of its first NaN or infinity; None when the shape is not known.
       nan_index: Those of its first NaN.
     """
+
+    MEMBERS = "element nan_element shape index nan_index words"
 
     element: int
     nan_element: int | None
@@ -49,7 +51,7 @@ class BadElement(JsonObject):
         return f"Its first bad element is {self.index} of {self.shape}{nan}."
 
 
-def bad_element_of_trace(snapshot: Snapshot, index: int) -> BadElement | None:
+def bad_element_of_trace(snapshot: Snapshot, index: int) -> FirstBadElement | None:
     """Return where the tensor of a graph execution is bad; None when that is not known.
 
     Args:
@@ -66,7 +68,7 @@ def bad_element_of_trace(snapshot: Snapshot, index: int) -> BadElement | None:
     return _found(snapshot, (site.host, when, graph_id, op_name, site.slot))
 
 
-def bad_element_of_execution(snapshot: Snapshot, index: int, slot: int) -> BadElement | None:
+def bad_element_of_execution(snapshot: Snapshot, index: int, slot: int) -> FirstBadElement | None:
     """Return the same for an output of an execution.
 
     Args:
@@ -90,14 +92,14 @@ def _places(snapshot: Snapshot) -> dict[_Key, _Place]:
     return {(host, when, graph, name, slot): tuple(place) for host, when, graph, name, slot, *place in rows}
 
 
-def _found(snapshot: Snapshot, key: _Key) -> BadElement | None:
+def _found(snapshot: Snapshot, key: _Key) -> FirstBadElement | None:
     place = _places(snapshot).get(key)
     if place is None:
         return None
     element, nan_element, shape = place
     dims = snapshot.catalog.dims(shape)
     index, nan_index = _index(element, dims), None if nan_element is None else _index(nan_element, dims)
-    return BadElement(element, nan_element, None if index is None else dims, index, nan_index)
+    return FirstBadElement(element, nan_element, None if index is None else dims, index, nan_index)
 
 
 def _index(element: int, dims: Sequence[int | None] | None) -> list[int] | None:

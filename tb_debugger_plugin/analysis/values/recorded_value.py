@@ -15,6 +15,11 @@ from typing import Annotated, Final, TypedDict
 from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.bad_element import (
+    FirstBadElement,
+    bad_element_of_execution,
+    bad_element_of_trace,
+)
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
@@ -48,6 +53,7 @@ class ValueFactsJson(TypedDict):
     is_kept: bool  #: whether the recording holds the elements
     reason: str | None  #: why it does not, in a sentence; null when it does
     health: Annotated[Json, health.HealthJson] | None  #: [Health](#health); null when nothing is recorded
+    element: Annotated[Json, FirstBadElement] | None  #: where it is bad; null when that is not known
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,13 @@ class RecordedValue:
             return "The file of the dump is damaged or cut off."
         return not_dumped(self.row["dtype"]).reason
 
+    @property
+    def bad_element(self) -> FirstBadElement | None:
+        """Where it is bad; None when that is not known."""
+        if self.is_execution:
+            return bad_element_of_execution(self.snapshot, self.index, self.slot)
+        return bad_element_of_trace(self.snapshot, self.index)
+
     @contextlib.contextmanager
     def elements(self) -> Iterator[StoredElements]:
         """Give the elements, which can be read while the block runs.
@@ -175,6 +188,7 @@ class RecordedValue:
         if size is not None and size >= MAX_SIZE:
             size = None  # damage: a program has no such tensor, and JSON no such number
         index = None if self.is_execution else self.index
+        found = self.bad_element
         return {
             "graph_execution": index,
             "execution": self.index if self.is_execution else None,
@@ -194,6 +208,7 @@ class RecordedValue:
             "health": health.health(self.snapshot, self.row, index=index, eager=self.is_execution)
             if self.is_measured
             else None,
+            "element": None if found is None else found.to_json(),
         }
 
 
