@@ -65,7 +65,7 @@ def bad_element_of_trace(snapshot: Snapshot, index: int) -> FirstBadElement | No
     ((when, number),) = rows
     site = snapshot.catalog.sites[number]
     graph_id, op_name = snapshot.catalog.graphs[site.graph].graph_id, snapshot.catalog.ops[site.op].name
-    return _found(snapshot, (site.host, when, graph_id, op_name, site.slot))
+    return bad_element_at(snapshot, site.host, when, (graph_id, op_name), site.slot)
 
 
 def bad_element_of_execution(snapshot: Snapshot, index: int, slot: int) -> FirstBadElement | None:
@@ -81,7 +81,7 @@ def bad_element_of_execution(snapshot: Snapshot, index: int, slot: int) -> First
     if not rows:
         return None
     ((host, when, name),) = rows
-    return _found(snapshot, (host, when, None, name, slot))
+    return bad_element_at(snapshot, host, when, (None, name), slot)
 
 
 @remembered(lambda snapshot, name, make: snapshot.remember_of(["bad_elements"], name, make))
@@ -92,8 +92,19 @@ def _places(snapshot: Snapshot) -> dict[_Key, _Place]:
     return {(host, when, graph, name, slot): tuple(place) for host, when, graph, name, slot, *place in rows}
 
 
-def _found(snapshot: Snapshot, key: _Key) -> FirstBadElement | None:
-    place = _places(snapshot).get(key)
+def bad_element_at(
+    snapshot: Snapshot, host: int, when: float, op: tuple[str | None, str], slot: int
+) -> FirstBadElement | None:
+    """Return the same for a record.
+
+    Args:
+      snapshot: The run.
+      host: The number of its host.
+      when: Its time.
+      op: Id of the graph and name of the op; None and type of an eager op.
+      slot: The output.
+    """
+    place = _places(snapshot).get((host, when, *op, slot))
     if place is None:
         return None
     element, nan_element, shape = place

@@ -15,11 +15,7 @@ from typing import Annotated, Final, TypedDict
 from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
-from tb_debugger_plugin.analysis.values.bad_element import (
-    FirstBadElement,
-    bad_element_of_execution,
-    bad_element_of_trace,
-)
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement, bad_element_at
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
@@ -73,6 +69,7 @@ class RecordedValue:
       place: Where the record is; in a run of dumps, the file.
       row: The columns of its summary.
       is_measured: Whether there is anything about the output in the record.
+      bad_element: Where it is bad; None when that is not known.
     """
 
     snapshot: Snapshot
@@ -87,6 +84,7 @@ class RecordedValue:
     place: RecordPlace | Location
     row: Json
     is_measured: bool
+    bad_element: FirstBadElement | None
 
     @property
     def name(self) -> str:
@@ -150,13 +148,6 @@ class RecordedValue:
         if dtype_name(self.row["dtype"]) is None:
             return "The file of the dump is damaged or cut off."
         return not_dumped(self.row["dtype"]).reason
-
-    @property
-    def bad_element(self) -> FirstBadElement | None:
-        """Where it is bad; None when that is not known."""
-        if self.is_execution:
-            return bad_element_of_execution(self.snapshot, self.index, self.slot)
-        return bad_element_of_trace(self.snapshot, self.index)
 
     @contextlib.contextmanager
     def elements(self) -> Iterator[StoredElements]:
@@ -290,7 +281,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
         [index],
     )
     site = snapshot.catalog.sites[number]
-    op = snapshot.catalog.ops[site.op]
+    op, graph_id = snapshot.catalog.ops[site.op], snapshot.catalog.graphs[site.graph].graph_id
     run = snapshot.loader.run
     place: RecordPlace | Location = RecordPlace(GRAPH_EXECUTION_TRACES, position)
     if run.is_of_dumps:
@@ -299,6 +290,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
         *(snapshot, index, site.slot, False, wall_time, site.host, op.type, op.name, site.graph, place),
         trace_row(snapshot, number, fields),
         True,
+        bad_element_at(snapshot, site.host, wall_time, (graph_id, op.name), site.slot),
     )
 
 
@@ -321,4 +313,5 @@ def _of_execution(snapshot: Snapshot, index: int, slot: int) -> RecordedValue:
         *(snapshot, index, slot, True, wall_time, host, op_type, None, graph, place),
         health.as_row(fields),
         has_value,
+        bad_element_at(snapshot, host, wall_time, (None, op_type), slot),
     )
