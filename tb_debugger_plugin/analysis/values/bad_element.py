@@ -108,15 +108,21 @@ def bad_element_at(
     if place is None:
         return None
     element, nan_element, shape = place
-    dims = snapshot.catalog.dims(shape)
-    index, nan_index = _index(element, dims), None if nan_element is None else _index(nan_element, dims)
-    return FirstBadElement(element, nan_element, None if index is None else dims, index, nan_index)
+    dims = _known(snapshot.catalog.dims(shape), element)
+    if dims is None:
+        return FirstBadElement(element, nan_element, None, None, None)
+    nan_index = None if nan_element is None else _index(nan_element, dims)
+    return FirstBadElement(element, nan_element, dims, _index(element, dims), nan_index)
 
 
-def _index(element: int, dims: Sequence[int | None] | None) -> list[int] | None:
-    """Return the indices of an element; None when the shape is not known, or does not have it."""
-    if dims is None or None in dims or element >= math.prod(dims):
-        return None
+def _known(dims: Sequence[int | None] | None, element: int) -> list[int] | None:
+    """Return a shape that has an element; None when it is not known, or does not have it."""
+    known = [dim for dim in dims or () if dim is not None]
+    return known if dims is not None and len(known) == len(dims) and element < math.prod(known) else None
+
+
+def _index(element: int, dims: Sequence[int]) -> list[int]:
+    """Return the indices of an element."""
     index = []
     for dim in reversed(dims):
         element, at = divmod(element, dim)
