@@ -35,6 +35,7 @@ function origin(fields: Partial<Origin> = {}): Origin {
     function: "loss",
     variable: undefined,
     gradient_source: undefined,
+    element: undefined,
     count: 1,
     headline: "Log in loss, train.py:68",
     explanation: "",

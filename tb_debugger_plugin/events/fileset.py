@@ -294,6 +294,10 @@ class FileSetWriter:
         """Return the path of one of the files, below ``dump_root`` as the caller gave it."""
         return f"{self._root.rstrip('/') or '/'}/{self.files.prefix}{suffix}"
 
+    def descriptor(self, suffix: str) -> int:
+        """Return the descriptor of one of the files that were created with the set."""
+        return self._streams[suffix].fileno()
+
     def write(self, suffix: str, *events: Message) -> None:
         """Append events to one file and flush it.
 

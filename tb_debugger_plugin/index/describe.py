@@ -24,6 +24,7 @@ from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
 from tb_debugger_plugin.index.rows import (
     ROWS,
+    BadElementRow,
     ChangedValueRow,
     DeviceRow,
     FrameRow,
@@ -45,7 +46,7 @@ from tb_debugger_plugin.index.tensors import shape_text
 
 _BY_ROW: Final = (
     *("sources", "not_recorded", "frames", "devices", "threads", "op_graphs", "gradients", "op_attributes"),
-    *("session_requests", "session_runs", "op_times", "changed_values"),
+    *("session_requests", "session_runs", "op_times", "changed_values", "bad_elements"),
 )
 #: The tables with rows of rings, which each commit writes again.
 _IN_RINGS: Final = ("session_runs", "op_times")
@@ -55,6 +56,7 @@ _OF_RINGS: Final = ("session_run", "op_times")
 _BY_COLUMN: Final = ("source_lines", "frame_lines", "op_outputs", "edges", "control_edges")
 _MAX_DTYPE: Final = 255
 _MAX_LINE: Final = 2**31 - 1
+_MAX_ELEMENT: Final = 2**63 - 1
 
 
 def new_hosts(file_sets: Sequence[FileSet]) -> list[HostRow]:
@@ -192,6 +194,22 @@ class Describer:
         graph_id = changed.graph_id or None
         self.rows["changed_values"].append(
             ChangedValueRow(host, when, graph_id, changed.op_name, changed.slot, changed.expression)
+        )
+
+    def _bad_element(self, host: int, event: Message) -> None:
+        found = event.bad_element
+        when = event.wall_time if math.isfinite(event.wall_time) else 0.0
+        graph_id, name, slot = None, found.execution.op_type, found.slot
+        if found.HasField("trace"):
+            trace = found.trace
+            graph_id, name, slot = trace.tfdbg_context_id, trace.op_name, trace.output_slot
+        dims = tuple(dim.size for dim in found.shape.dim)
+        shape = self.registry.shape(shape_text(dims), len(dims)) if found.HasField("shape") else -1
+        element, nan_element = (min(each, _MAX_ELEMENT) for each in (found.element, found.nan_element))
+        self.rows["bad_elements"].append(
+            BadElementRow(
+                host, when, graph_id, name, slot, element, nan_element - 1 if nan_element else None, shape
+            )
         )
 
     def _source(self, host: int, event: Message) -> None:
@@ -382,6 +400,7 @@ _HANDLERS: Final[dict[str, Callable[[Describer, int, Message], None]]] = {
     "recording_counts": Describer._counts,
     "not_recorded": Describer._not_recorded,
     "changed_value": Describer._changed_value,
+    "bad_element": Describer._bad_element,
     "source_file": Describer._source,
     "stack_frame_with_id": Describer._frame,
     "debugged_device": Describer._device,

@@ -120,6 +120,19 @@ class ChangedValueRow(NamedTuple):
     expression: str
 
 
+class BadElementRow(NamedTuple):
+    """A row of ``bad_elements``."""
+
+    host: int
+    wall_time: float
+    graph_id: str | None
+    op_name: str
+    slot: int
+    element: BigInt
+    nan_element: BigInt | None
+    shape: int
+
+
 class FrameRow(NamedTuple):
     """A row of ``frames``."""
 
@@ -349,6 +362,7 @@ ROWS: Final[dict[str, type[NamedTuple]]] = {
     "notices": NoticeRow,
     "not_recorded": NotRecordedRow,
     "changed_values": ChangedValueRow,
+    "bad_elements": BadElementRow,
     "sources": SourceRow,
     "source_lines": SourceLineRow,
     "frames": FrameRow,

@@ -50,12 +50,18 @@ class TensorValue(NamedTuple):
       mode: The tensor debug mode of that.
       rule: Index of the rule that keeps it whole; -1 if none does.
       num_bytes: Its bytes, which count towards the total of that rule.
+      element: Position of its first NaN or infinity; -1 if it has none, or nobody looked.
+      nan_element: Position of its first NaN; -1 if it has none.
+      shape: Its shape, if it has an `element`.
     """
 
     tensor_proto: bytes
     mode: int
     rule: int = -1
     num_bytes: int = 0
+    element: int = -1
+    nan_element: int = -1
+    shape: tuple[int, ...] = ()
 
 
 class KeepLimits(NamedTuple):

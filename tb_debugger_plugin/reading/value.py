@@ -44,6 +44,8 @@ class Value:
       summary: What was measured: a dict with ``size``, ``nan``, ``neg_inf``, ``pos_inf``, ``negative``,
         ``zero``, ``positive``, ``min``, ``max``, ``mean``, ``variance``, ``bad`` and more; None for what was
         not measured.
+      bad_element: The indices of its first NaN or infinity, of the first such values of each output of an op;
+        None if they are not known. See ``docs/guide/origins.md``.
     """
 
     def __init__(self, recorded: RecordedValue) -> None:
@@ -57,6 +59,8 @@ class Value:
         self.is_kept: bool = facts["is_kept"]
         self.reason: str | None = facts["reason"]
         self.summary: Json | None = facts["health"]
+        found = recorded.bad_element
+        self.bad_element = None if found is None or found.index is None else tuple(found.index)
 
     def __repr__(self) -> str:
         """Return name, dtype and shape."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tb_debugger_plugin.events.modes import TensorDebugMode
 from tests.support.debugger_page import open_page, quiet_page
-from tests.support.events import small_program
+from tests.support.events import Recording, small_program, whole
 from tests.support.serving import tensorboard
 
 pytestmark = pytest.mark.browser
@@ -115,3 +117,48 @@ def test_the_alerts_of_one_origin_are_one_group_and_lead_to_it(browser, address)
         page.click("alert-type-InfNanAlert")
         expect(page.part("group-totals")).to_have_text("1 cause, 4 tensors, 8 computations")
         assert page.serious_violations() == []
+
+
+@pytest.fixture(scope="module")
+def kept_address(tmp_path_factory):
+    """A TensorBoard on a run that keeps the values of a logarithm, whose first infinity is at [1, 37, 3]."""
+    folder = tmp_path_factory.mktemp("kept")
+    good = np.ones((2, 40, 4), np.float32)
+    bad = good.copy()
+    bad[1, 37, 3] = -np.inf
+    with Recording(folder / "run", mode=TensorDebugMode.FULL_TENSOR) as recording:
+        recording.device(1)
+        recording.graph("g1", "loss")
+        recording.op("g1", "x", "Placeholder", ids=[10])
+        recording.op("g1", "Log", "Log", ["x:0"], ids=[11])
+        recording.trace("g1", "x", whole(good * 0, 1))
+        event = recording.trace_event("g1", "Log", whole(bad, 1))
+        recording.writer.write("graph_execution_traces", event)
+        recording.bad_element(event, int(np.flatnonzero(np.isinf(bad))[0]), shape=bad.shape)
+        recording.execution("__inference_loss_7", [whole(bad, 1)], graph_id="g1", ids=[12])
+        recording.counts(1, 2, finished=True)
+    with tensorboard(folder, folder / "tensorboard.txt") as address:
+        yield address
+
+
+def test_the_card_says_which_element_is_bad_first_and_goes_there(browser, kept_address):
+    with quiet_page(browser, kept_address, width=1440, height=900) as page:
+        page.await_first_cause()
+        card = page.part("first-bad")
+        expect(card).to_contain_text("Its first bad element is [1, 37, 3] of [2, 40, 4].")
+        card.get_by_test_id("bad-element").click()
+        expect(page.part("value-slicing")).to_have_value("[1, :, :]")
+        expect(page.part("value-cell")).to_have_text("[1, 37, 3] = -inf")
+        assert page.serious_violations() == []
+        # The button and the key of the value view go there from anywhere, and the table scrolls to it.
+        view = page.part("value-view")
+        expect(view.get_by_test_id("bad-element")).to_have_text("First bad: [1, 37, 3]")
+        page.part("value-slicing").fill("[0, :, :]")
+        page.part("value-slicing").press("Enter")
+        page.click("value-tab-table")
+        page.part("value-table").press("b")
+        selected = page.frame.locator(".value-cell[aria-selected=true]")
+        expect(selected).to_have_text("-inf")
+        expect(selected).to_be_in_viewport()
+        view.get_by_test_id("bad-element").click()
+        expect(page.part("value-slicing")).to_have_value("[1, :, :]")

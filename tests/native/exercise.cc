@@ -2,6 +2,7 @@
 // threads, and checks the results. `make test-sanitize` builds it with sanitizers.
 // Argument: an empty folder.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,6 +55,8 @@ int64_t CountBad(const TensorView& view) {
   const int64_t bad = counts.neg_inf + counts.pos_inf + counts.nan;
   CHECK(bad + counts.negative + counts.zero + counts.positive == view.num_elements);
   CHECK(HasInfOrNan(view.data, view.num_elements, view.dtype) == (bad > 0));
+  const BadPositions at = FindBad(view.data, view.num_elements, view.dtype);
+  CHECK((at.first >= 0) == (bad > 0) && (at.first_nan >= 0) == (counts.nan > 0));
   return bad;
 }
 
@@ -245,7 +248,9 @@ void CloseAndCount(Recorder* recorder, const std::string& base, int64_t ring) {
 // recording while they do.
 void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) {
   auto* recorder = new Recorder(Mode::kFullTensor, 2000);  // as in a program: never deleted
-  CHECK(recorder->Open(base, ring).empty());
+  const int graphs = open((base + ".graphs").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  CHECK(recorder->Open(base, ring, graphs).empty());
+  close(graphs);
   SetCurrentRecorder(recorder);
   Constants* constants = FindConstants(AddConstants());
   constants->Add("constant", {"value", Mode::kFullTensor, {}});
@@ -268,6 +273,9 @@ void RecordFromThreads(const std::string& base, int64_t ring, bool close_early) 
   for (std::thread& thread : threads) thread.join();
   CloseAndCount(recorder, base, ring);
   if (!close_early) CHECK(recorder->traces() == kThreads * kRecordsPerThread + 1);
+  // Where the first NaN of the only op is.
+  const int64_t elements = RecordsIn(base + ".graphs");
+  CHECK(elements == 1 || (close_early && elements == 0));
   SetCurrentRecorder(nullptr);
 }
 

@@ -266,3 +266,57 @@ def test_the_mean_of_the_largest_numbers_does_not_overflow() -> None:
     bits = np.array([largest, largest, -largest, largest]).view(np.uint64)
     actual = kernel(bits, KINDS[3], TensorDebugMode.FULL_NUMERICS, 0)
     assert part(actual, MOMENTS) == [-largest, largest, largest / 2, math.inf]
+
+
+def bad_positions(array: memoryview, number: int, shape: tuple[int, ...]) -> tuple[int | None, int | None]:
+    """Where compiled code finds the first bad element, and the first NaN."""
+    mode = int(TensorDebugMode.CURT_HEALTH)
+    summary = native.encode_summary(array, number, shape, mode, TENSOR_ID)
+    found = native.bad_element(array, number, shape, summary, mode)
+    return twin.NOWHERE if found is None else (found[0], None if found[1] < 0 else found[1])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@settings(max_examples=examples(20))
+@given(
+    size=st.sampled_from([1, 2, 70, 8191, 8192, 8193, 30_001]),
+    places=st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["nan", "inf", "-inf"])), max_size=4),
+    offset=st.integers(0, 9),
+)
+def test_the_first_bad_element_is_found_wherever_it_is(
+    kind: Kind, size: int, places: list[tuple[float, str]], offset: int
+) -> None:
+    bits = elements(kind, size, size, "training")
+    sign = 1 << (kind.bits - 1)
+    words = {"inf": kind.infinity, "-inf": kind.infinity | sign, "nan": kind.infinity + 1 | sign}
+    for share, word in places:
+        bits[round(share * (size - 1))] = words[word]
+    buffer = memoryview(bytes(offset) + bits.tobytes())[offset:]
+    with np.errstate(invalid="ignore"):
+        expected = twin.bad_positions(kind.values(bits))
+    assert bad_positions(buffer, kind.number, bits.shape) == expected
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *FLOAT8], ids=lambda kind: kind.name)
+@settings(max_examples=examples(20))
+@given(size=st.integers(0, 1500), seed=st.integers(0, 2**32 - 1))
+def test_the_first_bad_element_of_any_bits_is_found(kind: Kind, size: int, seed: int) -> None:
+    bits = elements(kind, size, seed, "any bits")
+    if kind.bits == 8:
+        values = bits.view(getattr(ml_dtypes, kind.name)).astype(np.float32)
+    else:
+        values = kind.values(bits)
+    assert bad_positions(memoryview(bits.tobytes()), kind.number, bits.shape) == twin.bad_positions(values)
+
+
+@pytest.mark.parametrize(
+    ("part_kind", "number"), [(KINDS[2], 8), (KINDS[3], 18)], ids=["complex64", "complex128"]
+)
+@settings(max_examples=examples(20))
+@given(size=st.integers(0, 70), seed=st.integers(0, 2**32 - 1), palette=PALETTES)
+def test_a_complex_number_is_bad_as_one_of_its_parts_is(
+    part_kind: Kind, number: int, size: int, seed: int, palette: str
+) -> None:
+    parts = elements(part_kind, 2 * size, seed, palette)
+    values = part_kind.values(parts).view(f"c{part_kind.bits // 4}")
+    assert bad_positions(memoryview(parts.tobytes()), number, values.shape) == twin.bad_positions(values)

@@ -279,6 +279,31 @@ class Recording:
         event.changed_value.slot, event.changed_value.expression = slot, expression
         self.writer.write("graphs", event)
 
+    def bad_element(
+        self,
+        event: Message,
+        element: int,
+        nan_element: int | None = None,
+        *,
+        slot: int = 0,
+        shape: Sequence[int] | None = (),
+    ) -> None:
+        """Writes where the tensor of a trace, or an output of an execution, is bad; both are events."""
+        found = DebugEvent(wall_time=event.wall_time)
+        bad = found.bad_element
+        if event.HasField("execution"):
+            bad.execution.op_type, bad.slot = event.execution.op_type, slot
+        else:
+            trace = event.graph_execution_trace
+            bad.trace.tfdbg_context_id, bad.trace.op_name = trace.tfdbg_context_id, trace.op_name
+            bad.trace.output_slot = trace.output_slot
+        bad.element, bad.nan_element = element, 0 if nan_element is None else nan_element + 1
+        if shape is not None:
+            bad.shape.SetInParent()
+            for size in shape:
+                bad.shape.dim.add(size=size)
+        self.writer.write("graphs", found)
+
     def close(self) -> Path:
         self.writer.close()
         return self.files.folder

@@ -26,6 +26,8 @@ from tb_debugger_plugin.events.modes import (
 )
 
 HOST_MEMORY = -1.0
+#: What `bad_positions` returns of good elements.
+NOWHERE = (None, None)
 
 
 def summarize(array: np.ndarray, dtype: int, mode: TensorDebugMode, tensor_id: int) -> list[float]:
@@ -50,6 +52,15 @@ def summarize(array: np.ndarray, dtype: int, mode: TensorDebugMode, tensor_id: i
     if spec_of(mode).reads_elements:
         columns |= _measured(array)
     return [float(columns[name]) for name in names]
+
+
+def bad_positions(array: np.ndarray) -> tuple[int | None, int | None]:
+    """Return the positions of the first NaN or infinity and of the first NaN, each None if there is none."""
+    flat = array.ravel().tolist()
+    parts = [(x.real, x.imag) if isinstance(x, complex) else (x,) for x in flat]
+    bad = [i for i, one in enumerate(parts) if not all(map(math.isfinite, one))]
+    nan = [i for i, one in enumerate(parts) if any(map(math.isnan, one))]
+    return (bad[0] if bad else None, nan[0] if nan else None)
 
 
 def _description(array: np.ndarray, dtype: int, tensor_id: int) -> dict[str, float]:

@@ -60,6 +60,7 @@ export const KEY_TABLE: readonly KeyRow[] = [
   ["↑, ↓, ←, →", "the picture of a value", "go to an element"],
   ["`+`, `=`, `-`, `0`", "the picture of a value", "zoom in, zoom out, show all"],
   ["↑, ↓, ←, →, PageUp, PageDown, Home, End", "the table of a value", "go to an element"],
+  ["`b`", "the picture and the table of a value", "goes to the first bad element, where it is known"],
   ["←, →, PageUp, PageDown, Home, End", "a chart", "move along the first line"],
   ["Enter", "a chart", "goes to the computation at the cursor"],
   ["`+`, `=`, `-`, `0`", "the curve of a tensor", "zoom in around the cursor, zoom out, show all"],

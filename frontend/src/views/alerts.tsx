@@ -275,7 +275,7 @@ function FirstCause({ store, isBadExplained }: FirstCauseProps) {
   return (
     <div class="first-bad" data-testid="first-bad">
       <Explanation store={store} diagnosis={diagnosis} label={firstCauseLabel(diagnosis)} />
-      <Elements store={store} loaded={store.firstBadValue.value} />
+      <Elements store={store} loaded={store.firstBadValue.value} element={diagnosis.element} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 /** What the card of an origin, the diagnosis of a first cause and that of an alert have in common. */
-import type { Alert, Diagnosis, Example } from "../api/answers";
+import type { Alert, Diagnosis, Example, FirstBadElement } from "../api/answers";
 import type { ValueRef } from "../api/values";
 import type { Loaded } from "../base/loaded";
 import { counted } from "../base/text";
@@ -7,6 +7,7 @@ import type { Target } from "../model/neighbourhood";
 import { Prose, Words } from "./numbers";
 import { Button } from "./panel";
 import type { Of, With } from "./props";
+import { BadElementButton } from "./values/bad_element";
 
 interface ExplanationProps extends With<typeof follow> {
   readonly diagnosis: Diagnosis;
@@ -72,16 +73,20 @@ export function Change({ example: { before, after } }: { readonly example: Examp
   );
 }
 
-/** A link to the elements of a value, if they are on record. */
-export function Elements({
-  store,
-  loaded,
-}: With<"showValue", { loaded: Loaded<ValueRef | undefined> | undefined }>) {
+interface ElementsProps extends With<"showValue" | typeof BadElementButton> {
+  readonly loaded: Loaded<ValueRef | undefined> | undefined;
+  /** Where the value is bad. */
+  readonly element: FirstBadElement | undefined;
+}
+
+/** Links to the elements of a value, if they are on record, and to the first bad one. */
+export function Elements({ store, loaded, element }: ElementsProps) {
   if (loaded?.kind !== "ready" || loaded.value === undefined) return null;
   const value = loaded.value;
   return (
     <p>
-      <Button testId="first-bad-value" act={() => store.showValue(value)} text="Show its elements" />
+      <Button testId="first-bad-value" act={() => store.showValue(value)} text="Show its elements" />{" "}
+      <BadElementButton store={store} value={value} element={element} />
     </p>
   );
 }

@@ -28,7 +28,7 @@ export function OriginCard({ store, origin }: OriginProps) {
     <div class={`first-bad origin-${origin.category}`} data-testid="first-bad" key={originKey(origin)}>
       <Told store={store} origin={origin} />
       <Evidence origin={origin} />
-      <Elements store={store} loaded={store.originValue.value} />
+      <Elements store={store} loaded={store.originValue.value} element={origin.element} />
       <Chain store={store} />
       <OtherOrigins store={store} />
       <ExpectedOrigins store={store} />

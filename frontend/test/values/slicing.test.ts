@@ -8,6 +8,7 @@ import {
   partOf,
   planeOf,
   positionOf,
+  sliceAt,
   withIndex,
   withShown,
   writeSlicing,
@@ -116,4 +117,16 @@ describe("a plane", () => {
     expect(writeSlicing(withIndex(axes, 0, 0))).toBe("[0, 2, :, 0:3]");
     expect(writeSlicing(withShown(axes, [0, 3]))).toBe("[:, 2, 0, 0:3]");
   });
+});
+
+test("the slice at an element has it in the cell that is given", () => {
+  const shape = [3, 4, 5, 6];
+  for (const rank of [1, 2, 3, 4]) {
+    const own = shape.slice(0, rank);
+    for (const index of [own.map(() => 0), own.map((n) => n - 1), own.map((n) => n >> 1)]) {
+      const { axes, cell } = sliceAt(index);
+      const plane = planeOf(axes, own, false) as Plane;
+      expect(positionOf(plane, cell.row, cell.column)).toEqual(index);
+    }
+  }
 });

@@ -67,6 +67,19 @@ describe("the value view", () => {
     expect(shown(store.valueHistory.value)?.columns.get("value")?.[7]).toBe(7512);
   });
 
+  test("opens at an element, in whatever it was opened before", async () => {
+    const { store, settled } = await open();
+    await settled(store.showElement(logOf(2), [1, 2]));
+    expect(store.valueView.value?.slicing).toBe("[:, :]");
+    expect(store.valueElement.value).toBe("[1, 2]");
+    store.swapAxes();
+    store.setSlicing("[1, :]");
+    await settled(store.setValueTab("curve"));
+    await settled(store.showElement(logOf(2), [0, 1]));
+    expect([store.valueView.value?.slicing, store.isSwapped.value]).toEqual(["[:, :]", false]);
+    expect([store.valueElement.value, store.valueTab.value]).toEqual(["[0, 1]", "picture"]);
+  });
+
   test("fetches another part of a long history when the reader goes there", async () => {
     const { store, settled } = await open({}, 2500);
     await settled(store.showValue(logOf(7)));

@@ -54,7 +54,7 @@ class Diagnosis(ValueExplanation, JsonObject):
     outcome: str | None = None
     step: int | None = None
 
-    MEMBERS = "index alert headline what why where help example certainty missing"
+    MEMBERS = "index alert headline what why where help example certainty missing element"
 
     @property
     def sentences(self) -> list[str]:
@@ -107,6 +107,7 @@ def _of_origin(origin: Origin, position: int | None, alert: Json | None) -> Diag
     said = origin.phrases
     return Diagnosis(
         *(said.what, said.why, origin.advice, origin.example, origin.certainty, origin.missing),
+        origin.element,
         headline=origin.headline,
         where=said.where,
         index=position,

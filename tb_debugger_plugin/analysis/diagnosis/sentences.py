@@ -25,6 +25,7 @@ from tb_debugger_plugin.analysis.diagnosis.ranges import limit_words
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.surroundings import KnownOp, KnownSurroundings, Surroundings
 from tb_debugger_plugin.analysis.snapshot import JsonObject
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_gradient
 
 
@@ -110,6 +111,7 @@ class Subject:
       output: Its numbers.
       inputs: The inputs of the op.
       around: What is around the op; None when that is not known.
+      element: Where it is bad; None when that is not known.
     """
 
     op_type: str
@@ -120,6 +122,7 @@ class Subject:
     output: Numbers
     inputs: Inputs = ()
     around: Surroundings | None = None
+    element: FirstBadElement | None = None
 
 
 @dataclass(frozen=True)
@@ -127,12 +130,14 @@ class ValueExplanation(JsonObject):
     """The answer in words.
 
     Attributes:
-      what: The value: "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values."
+      what: The value: "`Log` (tensor `Log:0` in function `loss`) produced 200 −∞ out of 1,000 values. Its
+        first bad element is [5, 3] of [100, 10]."
       why: The causes: "Its input `probs:0` held 200 zeros: the logarithm of 0 is −∞."
       help: What usually helps in this situation.
       example: A changed line of the program, or of one like it.
       certainty: How certain the causes are: ``proven`` by the recorded numbers, ``likely`` or ``possible``.
       missing: What would have to be recorded to know more.
+      element: Where the value is bad; None when that is not known.
     """
 
     what: Phrases
@@ -141,6 +146,7 @@ class ValueExplanation(JsonObject):
     example: Example | None = None
     certainty: Certainty = "likely"
     missing: str | None = None
+    element: FirstBadElement | None = None
 
 
 #: What is around an op of which nothing is known.
@@ -160,12 +166,18 @@ def explain_bad(subject: Subject) -> ValueExplanation:
     advice = advice_for(causes, subject.output, subject.around, subject.function)
     scene = Scene(subject.around or _NOTHING, subject.output, subject.function)
     return ValueExplanation(
-        (*subject_phrases(subject), text(" produced "), *_amount(subject.output), text(".")),
+        (
+            *subject_phrases(subject),
+            text(" produced "),
+            *_amount(subject.output),
+            text(f".{_place(subject)}"),
+        ),
         tuple(_proven(subject, causes.proven) if causes.proven else _possible(subject, causes.possible)),
         None if advice is None else words_for(advice, scene),
         None if advice is None else example_for(advice, scene),
         certainty_of(causes, subject.inputs, subject.output),
         missing_of(subject.op_type, causes, subject.inputs, subject.output),
+        subject.element,
     )
 
 
@@ -177,6 +189,11 @@ def subject_phrases(subject: Subject) -> Phrases:
     tensor = (text(" (tensor "), code(f"{subject.op_name}:{subject.slot}"))
     function = () if not subject.function else (text(" in function "), code(display_name(subject.function)))
     return (*op, *tensor, *function, text(")"))
+
+
+def _place(subject: Subject) -> str:
+    words = "" if subject.element is None else subject.element.words
+    return words and f" {words}"
 
 
 def _amount(output: Numbers) -> Phrases:

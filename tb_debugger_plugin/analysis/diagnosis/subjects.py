@@ -17,6 +17,7 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import Numbers
 from tb_debugger_plugin.analysis.diagnosis.sentences import ModelRole, Subject
 from tb_debugger_plugin.analysis.graph.graphs import input_edges
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+from tb_debugger_plugin.analysis.values.bad_element import bad_element_of_execution, bad_element_of_trace
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 
 #: Ops that return their input; they are not recorded, and have the numbers of what they return.
@@ -79,6 +80,7 @@ def of_graph_op(
             for number, source, at in edges
         ],
         around,
+        bad_element_of_trace(snapshot, index) if is_recorded else None,
     )
     return Recorded(subject, output, [(names[number], healths.get(number)) for number, *_ in edges])
 
@@ -103,7 +105,8 @@ def of_execution(snapshot: Snapshot, execution: Json, slot: int) -> Recorded:
     ]
     around = around_execution(snapshot, execution["index"])
     numbers = Numbers.of_health(output)
-    subject = Subject(execution["op_type"], None, slot, None, ModelRole(), numbers, inputs, around)
+    element = bad_element_of_execution(snapshot, execution["index"], slot)
+    subject = Subject(execution["op_type"], None, slot, None, ModelRole(), numbers, inputs, around, element)
     healths = [each["health"] for each in execution["inputs"]]
     return Recorded(subject, output, [(each.name, one) for each, one in zip(inputs, healths, strict=True)])
 

@@ -11,6 +11,7 @@ from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.analysis.source.user_lines import UserLine
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement
 from tb_debugger_plugin.analysis.values.health import HealthJson
 
 Category: TypeAlias = Literal["origin", "came_in", "propagated", "swallowed", "expected"]
@@ -109,6 +110,7 @@ class Origin(JsonObject):
       gradient_source: The line that asked for the gradient; None for other ops.
       step: The step in which it was computed; None where that is not known, or the program has only one.
       execution_index, graph_execution_index: The first such value on record.
+      element: Where this value is bad; None when that is not known.
       count: How many values of the op are bad in this way.
       headline: One line, such as "Log in loss, train.py:68".
       evidence: The numbers of the output and of the inputs.
@@ -137,6 +139,7 @@ class Origin(JsonObject):
     step: int | None
     execution_index: int | None
     graph_execution_index: int | None
+    element: FirstBadElement | None
     count: int
     headline: str
     evidence: Annotated[Json, EvidenceJson]

@@ -186,6 +186,7 @@ class Telling:
             step=self._feeds.step(shown),
             execution_index=self._feeds.call_of(shown),
             graph_execution_index=shown.trace if shown.trace >= 0 else None,
+            element=explanation.element,
             count=self._count(shown, kind, found.same),
             headline=headline(subject.op_type, place.source),
             evidence={

@@ -15,6 +15,7 @@ from typing import Annotated, Final, TypedDict
 from tb_debugger_plugin.analysis.names import positions_of, sites_named
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
 from tb_debugger_plugin.analysis.values import health
+from tb_debugger_plugin.analysis.values.bad_element import FirstBadElement, bad_element_at
 from tb_debugger_plugin.analysis.values.nearest_value import trace_row
 from tb_debugger_plugin.errors import BadQueryError, FormatError, NotFoundError, UsageError
 from tb_debugger_plugin.events.dtypes import dtype_name, numpy_dtype
@@ -48,6 +49,7 @@ class ValueFactsJson(TypedDict):
     is_kept: bool  #: whether the recording holds the elements
     reason: str | None  #: why it does not, in a sentence; null when it does
     health: Annotated[Json, health.HealthJson] | None  #: [Health](#health); null when nothing is recorded
+    element: Annotated[Json, FirstBadElement] | None  #: where it is bad; null when that is not known
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class RecordedValue:
       place: Where the record is; in a run of dumps, the file.
       row: The columns of its summary.
       is_measured: Whether there is anything about the output in the record.
+      bad_element: Where it is bad; None when that is not known.
     """
 
     snapshot: Snapshot
@@ -81,6 +84,7 @@ class RecordedValue:
     place: RecordPlace | Location
     row: Json
     is_measured: bool
+    bad_element: FirstBadElement | None
 
     @property
     def name(self) -> str:
@@ -175,6 +179,7 @@ class RecordedValue:
         if size is not None and size >= MAX_SIZE:
             size = None  # damage: a program has no such tensor, and JSON no such number
         index = None if self.is_execution else self.index
+        found = self.bad_element
         return {
             "graph_execution": index,
             "execution": self.index if self.is_execution else None,
@@ -194,6 +199,7 @@ class RecordedValue:
             "health": health.health(self.snapshot, self.row, index=index, eager=self.is_execution)
             if self.is_measured
             else None,
+            "element": None if found is None else found.to_json(),
         }
 
 
@@ -275,7 +281,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
         [index],
     )
     site = snapshot.catalog.sites[number]
-    op = snapshot.catalog.ops[site.op]
+    op, graph_id = snapshot.catalog.ops[site.op], snapshot.catalog.graphs[site.graph].graph_id
     run = snapshot.loader.run
     place: RecordPlace | Location = RecordPlace(GRAPH_EXECUTION_TRACES, position)
     if run.is_of_dumps:
@@ -284,6 +290,7 @@ def _of_graph_execution(snapshot: Snapshot, index: int) -> RecordedValue:
         *(snapshot, index, site.slot, False, wall_time, site.host, op.type, op.name, site.graph, place),
         trace_row(snapshot, number, fields),
         True,
+        bad_element_at(snapshot, site.host, wall_time, (graph_id, op.name), site.slot),
     )
 
 
@@ -306,4 +313,5 @@ def _of_execution(snapshot: Snapshot, index: int, slot: int) -> RecordedValue:
         *(snapshot, index, slot, True, wall_time, host, op_type, None, graph, place),
         health.as_row(fields),
         has_value,
+        bad_element_at(snapshot, host, wall_time, (None, op_type), slot),
     )

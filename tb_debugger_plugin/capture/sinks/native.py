@@ -90,7 +90,7 @@ class NativeSink:
             self.byte_limit = options.byte_limit()
             self._recorder = module.Recorder(
                 *(base, self._mode, options.circular_buffer_size, max_tensor_bytes, limits),
-                self.byte_limit,
+                *(self.byte_limit, self._files.descriptor(GRAPHS)),
             )
             undo.callback(self._recorder.close)
             self._arm(options.on_alert)

@@ -51,12 +51,24 @@ class SummaryEncoder:
         self, module: ModuleType, mode: TensorDebugMode, max_tensor_bytes: int, choose_rule: ChooseRule
     ) -> None:
         self._encode: Callable[..., bytes] = module.encode_summary
+        self._bad_element: Callable[..., tuple[int, int] | None] = module.bad_element
         self._mode = mode
         self._max_tensor_bytes = max_tensor_bytes
         self._choose_rule = choose_rule
 
     def value(self, array: Array | bytes, dtype: int, tensor_id: int = -1, keep: int = 0) -> TensorValue:
         """Return what is recorded of a tensor: see `Sink.value`."""
+        recorded = self._recorded(array, dtype, tensor_id, keep)
+        if dtype not in _MEASURED:
+            return recorded
+        array = np.asarray(array)
+        summary = (recorded.tensor_proto, int(recorded.mode))
+        found = self._bad_element(_with_buffer(array), dtype, array.shape, *summary)
+        if found is None:
+            return recorded
+        return recorded._replace(element=found[0], nan_element=found[1], shape=array.shape)
+
+    def _recorded(self, array: Array | bytes, dtype: int, tensor_id: int, keep: int) -> TensorValue:
         if keep:
             size = bytes_of(array)
             rule = self._choose_rule(keep, size, self._is_bad(array, dtype))

@@ -109,6 +109,7 @@ class LiveValue:
             "is_kept": tensor.has_value,
             "reason": None if tensor.has_value else reason,
             "health": self._health(),
+            "element": None,
         }
 
     @property

@@ -22,15 +22,19 @@ size_t LengthFieldSize(int field, size_t size) {
   return VarintSize(static_cast<uint64_t>(field) << 3) + VarintSize(size) + size;
 }
 
+std::string ShapeProto(const int64_t* dims, int rank) {
+  std::string encoded;
+  WireWriter writer(&encoded);
+  for (int i = 0; i < rank; ++i) {
+    writer.LengthField(tensor_shape_proto::kDim, 1 + VarintSize(static_cast<uint64_t>(dims[i])));
+    writer.VarintField(dim::kSize, static_cast<uint64_t>(dims[i]));
+  }
+  return encoded;
+}
+
 void EncodeHead(int dtype, const int64_t* dims, int rank, WireWriter* writer) {
   writer->VarintField(tensor_proto::kDtype, dtype);
-  std::string encoded;
-  WireWriter shape_writer(&encoded);
-  for (int i = 0; i < rank; ++i) {
-    shape_writer.LengthField(tensor_shape_proto::kDim, 1 + VarintSize(static_cast<uint64_t>(dims[i])));
-    shape_writer.VarintField(dim::kSize, static_cast<uint64_t>(dims[i]));
-  }
-  writer->BytesField(tensor_proto::kTensorShape, encoded);
+  writer->BytesField(tensor_proto::kTensorShape, ShapeProto(dims, rank));
 }
 
 // TensorFlow's string element has 24 bytes, whose two lowest bits are the layout
@@ -78,9 +82,9 @@ void WireWriter::VarintField(int field, uint64_t value) {
   Varint(value);
 }
 
-void WireWriter::DoubleField(int field, double value) {
+void WireWriter::FixedField(int field, const void* value) {
   Varint(static_cast<uint64_t>(field) << 3 | kWireFixed64);
-  out_->append(reinterpret_cast<const char*>(&value), sizeof(value));
+  out_->append(static_cast<const char*>(value), sizeof(uint64_t));
 }
 
 void WireWriter::LengthField(int field, size_t size) {
@@ -226,6 +230,22 @@ void TraceOfVector::Write(const Stamp& stamp, const double* values, char* out) c
   stamp.Write(out + kStampAt);
   std::memcpy(out + values_at_, values, foot_at_ - values_at_);
   WriteFoot(checksum_.Of(stamp.wall_time, stamp.step.bytes(), values), out + foot_at_);
+}
+
+void EncodeBadElement(const Stamp& stamp, std::string_view prefix, int slot, const BadElement& found,
+                      std::string* out) {
+  using namespace bad_element;
+  std::string fields;
+  WireWriter writer(&fields);
+  writer.BytesField(slot < 0 ? kTrace : kExecution, prefix.data(), prefix.size());
+  if (slot > 0) writer.VarintField(kSlot, static_cast<uint64_t>(slot));
+  writer.FixedField(kElement, static_cast<uint64_t>(found.at.first));
+  writer.FixedField(kNanElement, static_cast<uint64_t>(found.at.first_nan + 1));
+  if (found.has_shape) {
+    writer.BytesField(kShape, ShapeProto(found.dims.data(), static_cast<int>(found.dims.size())));
+  }
+  EncodeStamp(stamp, out);
+  WireWriter(out).BytesField(debug_event::kBadElement, fields);
 }
 
 void EncodeExecution(const Stamp& stamp, const std::string& execution, std::string* out) {

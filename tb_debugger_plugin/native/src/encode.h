@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "crc32c.h"
 #include "summary.h"
@@ -26,13 +27,17 @@ class WireWriter {
 
   void Varint(uint64_t value);
   void VarintField(int field, uint64_t value);
-  void DoubleField(int field, double value);
+  void DoubleField(int field, double value) { FixedField(field, &value); }
+  void FixedField(int field, uint64_t value) { FixedField(field, &value); }
   void BytesField(int field, const void* data, size_t size);
   void BytesField(int field, const std::string& bytes) { BytesField(field, bytes.data(), bytes.size()); }
   // Appends the head of a field; the caller appends its `size` bytes.
   void LengthField(int field, size_t size);
 
  private:
+  // Appends a field of eight bytes.
+  void FixedField(int field, const void* value);
+
   std::string* out_;
 };
 
@@ -144,6 +149,20 @@ class FilledTrace {
   StepField step_;
   double values_[kMaxSummary];
 };
+
+// Where a tensor is bad.
+struct BadElement {
+  bool is_known() const { return at.first >= 0; }
+
+  BadPositions at{};
+  bool has_shape = false;  // whether `dims` are known
+  std::vector<int64_t> dims{};
+};
+
+// Encodes a DebugEvent with a BadElement. `prefix`: of the GraphExecutionTrace (see EncodeTrace), or of the
+// Execution with the output `slot`; below 0 for a trace.
+void EncodeBadElement(const Stamp& stamp, std::string_view prefix, int slot, const BadElement& found,
+                      std::string* out);
 
 // Encodes a DebugEvent with an Execution, whose fields are encoded in `execution`.
 void EncodeExecution(const Stamp& stamp, const std::string& execution, std::string* out);

@@ -66,10 +66,7 @@ std::string EventFile::Open(const std::string& path, int64_t circular_buffer_siz
 }
 
 std::string EventFile::Append(double wall_time, std::string* record, const std::vector<KeptBytes>& kept) {
-  const size_t end = record->size(), payload = end - kHeadSize;
-  record->resize(end + kFootSize);
-  WriteHead(payload, &(*record)[0]);
-  WriteFoot(Crc32c(record->data() + kHeadSize, payload), &(*record)[end]);
+  Frame(record);
   std::lock_guard<std::mutex> lock(mutex_);
   if (fd_ < 0) return "";
   const std::string failure =

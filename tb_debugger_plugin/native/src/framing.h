@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "crc32c.h"
 
@@ -23,6 +24,14 @@ inline void WriteHead(uint64_t payload_size, char* head) {
 inline void WriteFoot(uint32_t crc, char* foot) {
   const uint32_t masked = MaskCrc32c(crc);
   std::memcpy(foot, &masked, kFootSize);
+}
+
+// `record`: kHeadSize bytes of any value, then the payload.
+inline void Frame(std::string* record) {
+  const size_t end = record->size(), payload = end - kHeadSize;
+  record->resize(end + kFootSize);
+  WriteHead(payload, &(*record)[0]);
+  WriteFoot(Crc32c(record->data() + kHeadSize, payload), &(*record)[end]);
 }
 
 }  // namespace tbdbg

@@ -20,6 +20,8 @@ PyMethodDef methods[] = {
      "reads_classes(): whether watch ops read tensors through TensorFlow's C++ classes."},
     {"encode_summary", PyEncodeSummary, METH_VARARGS,
      "encode_summary(buffer, dtype, shape, mode, tensor_id, max_tensor_bytes=-1): an encoded TensorProto."},
+    {"bad_element", PyBadElement, METH_VARARGS,
+     "bad_element(buffer, dtype, shape, summary, mode): where a tensor is bad, see py_encode.h."},
     {"crc32c", PyCrc32c, METH_O, "crc32c(buffer): the unmasked checksum."},
     {"add_constants", PyAddConstants, METH_NOARGS, "add_constants(): the number of a new graph's constants."},
     {"add_constant", PyAddConstant, METH_VARARGS,

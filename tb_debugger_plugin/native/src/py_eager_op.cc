@@ -64,31 +64,59 @@ bool SummarizeInPython(PyObject* summarize, PyObject* tensor, int64_t keep, Enco
   return value != nullptr && ReadTensorValue(value.get(), encoded);
 }
 
+// An output, and how bad it is.
+struct Output {
+  EncodedTensor encoded;
+  Bad bad = Bad::kNo;
+};
+
+// Finds how bad an output is, and where, if that is to be recorded. `view`: the output; null if Python read
+// it.
+void Judge(std::string_view prefix, int slot, const TensorView* view, Recorder* recorder, Output* output) {
+  EncodedTensor& encoded = output->encoded;
+  output->bad = HowBad(encoded.proto, encoded.mode);
+  if (!recorder->WantsElement(prefix, slot, output->bad)) {
+    encoded.element = {};
+  } else if (view != nullptr) {
+    encoded.element = FindBadElement(*view);
+  }
+}
+
 // Encodes an output. The proto is empty if the output is not recorded. `how`: see EagerOp::is_recorded.
-bool EncodeOutput(const EagerOp& op, PyObject* tensor, int64_t how, Recorder* recorder,
-                  EncodedTensor* encoded) {
-  encoded->mode = recorder->mode();
+bool EncodeOutput(const EagerOp& op, PyObject* tensor, int slot, int64_t how, Recorder* recorder,
+                  Output* output) {
+  output->encoded.mode = recorder->mode();
   if (how < 0) return false;
   if (how == 0) return true;
   const int64_t keep = KeepOf(how);
+  const std::string_view prefix = BytesOf(op.prefix);
   const EagerTensor eager(tensor);
-  if (!eager.ok()) return SummarizeInPython(op.summarize, tensor, keep, encoded);
+  if (!eager.ok()) {
+    if (!SummarizeInPython(op.summarize, tensor, keep, &output->encoded)) return false;
+    Judge(prefix, slot, nullptr, recorder, output);
+    return true;
+  }
   Py_BEGIN_ALLOW_THREADS
-  recorder->Encode(eager.view(), -1, static_cast<uint64_t>(keep), encoded);
+  recorder->Encode(eager.view(), -1, static_cast<uint64_t>(keep), &output->encoded);
+  Judge(prefix, slot, &eager.view(), recorder, output);
   Py_END_ALLOW_THREADS
   return true;
 }
 
 // Appends the protos of the outputs. An Execution has one mode: if one output has the mode
 // FULL_TENSOR, the summaries of the others say which mode they have.
-void AppendProtos(std::vector<EncodedTensor>* outputs, Recorder* recorder, EncodedOp* encoded) {
+void AppendProtos(std::vector<Output>* outputs, Recorder* recorder, EncodedOp* encoded) {
   Mode mode = recorder->mode();
-  for (const EncodedTensor& each : *outputs) {
-    if (each.mode == Mode::kFullTensor) mode = Mode::kFullTensor;
+  for (const Output& each : *outputs) {
+    if (each.encoded.mode == Mode::kFullTensor) mode = Mode::kFullTensor;
   }
   WireWriter writer(&encoded->execution);
-  for (EncodedTensor& each : *outputs) {
-    encoded->bad = std::max(encoded->bad, HowBad(each.proto, each.mode));
+  for (size_t slot = 0; slot < outputs->size(); ++slot) {
+    EncodedTensor& each = (*outputs)[slot].encoded;
+    encoded->bad = std::max(encoded->bad, (*outputs)[slot].bad);
+    if (each.element.is_known()) {
+      encoded->bad_outputs.push_back({static_cast<int>(slot), std::move(each.element)});
+    }
     if (each.mode != mode && !each.proto.empty()) AppendSummaryMode(each.mode, &each.proto);
     writer.BytesField(kTensorProtos, each.proto);
     if (each.kept.rule >= 0) encoded->kept.push_back(each.kept);
@@ -114,14 +142,14 @@ bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded) {
   }
   if (op.thread > 0) WireWriter(execution).VarintField(kThreadId, static_cast<uint64_t>(op.thread));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(outputs.get());
-  std::vector<EncodedTensor> tensors(static_cast<size_t>(count));
+  std::vector<Output> tensors(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
     const int64_t how = HowRecorded(output, op.is_recorded);
-    EncodedTensor& tensor = tensors[static_cast<size_t>(i)];
-    if (!EncodeOutput(op, output, how, recorder, &tensor)) return false;
+    Output& tensor = tensors[static_cast<size_t>(i)];
+    if (!EncodeOutput(op, output, static_cast<int>(i), how, recorder, &tensor)) return false;
     if (RingsOf(how) & (i == 0 ? kFirstRings : kOthersRing)) {
-      encoded->ringing = std::max(encoded->ringing, HowBad(tensor.proto, tensor.mode));
+      encoded->ringing = std::max(encoded->ringing, tensor.bad);
     }
   }
   AppendProtos(&tensors, recorder, encoded);

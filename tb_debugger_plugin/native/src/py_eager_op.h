@@ -28,10 +28,11 @@ struct EagerOp {
 };
 
 struct EncodedOp {
-  std::string execution;        // the fields of an Execution
-  Bad bad = Bad::kNo;           // how bad the worst output is
-  Bad ringing = Bad::kNo;       // the same of outputs that may ring the alarm
-  std::vector<KeptBytes> kept;  // the outputs that are kept by rules
+  std::string execution;               // the fields of an Execution
+  Bad bad = Bad::kNo;                  // how bad the worst output is
+  Bad ringing = Bad::kNo;              // the same of outputs that may ring the alarm
+  std::vector<KeptBytes> kept;         // the outputs that are kept by rules
+  std::vector<BadOutput> bad_outputs;  // where outputs are bad, if that is to be recorded
 };
 
 // Encodes an op for this recorder. Waits until the outputs are computed, without the

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "bad_tensors.h"
 #include "crc32c.h"
 #include "encode.h"
 #include "py_values.h"
@@ -80,6 +81,24 @@ PyObject* PyEncodeSummary(PyObject*, PyObject* args) {
   EncodeSummary(tensor.view(), static_cast<Mode>(mode), tensor_id, max_tensor_bytes, &encoded);
   Py_END_ALLOW_THREADS
   return ToBytes(encoded);
+}
+
+PyObject* PyBadElement(PyObject*, PyObject* args) {
+  PyObject *buffer, *shape, *summary;
+  int dtype, mode;
+  if (!PyArg_ParseTuple(args, "OiO!Si", &buffer, &dtype, &PyTuple_Type, &shape, &summary, &mode)) {
+    return nullptr;
+  }
+  TensorArgument tensor;
+  if (!tensor.Parse(buffer, dtype, shape)) return nullptr;
+  BadPositions at;
+  Py_BEGIN_ALLOW_THREADS
+  if (HowBad(BytesOf(summary), static_cast<Mode>(mode)) != Bad::kNo) {
+    at = FindBad(tensor.view().data, tensor.view().num_elements, dtype);
+  }
+  Py_END_ALLOW_THREADS
+  if (at.first < 0) Py_RETURN_NONE;
+  return Py_BuildValue("LL", static_cast<long long>(at.first), static_cast<long long>(at.first_nan));
 }
 
 PyObject* PyCrc32c(PyObject*, PyObject* buffer) {

@@ -13,6 +13,10 @@ namespace tbdbg {
 // TensorFlow, and for a buffer whose size does not fit dtype and shape.
 PyObject* PyEncodeSummary(PyObject* module, PyObject* args);
 
+// bad_element(buffer, dtype, shape, summary, mode): the positions of the first NaN or infinity and of the
+// first NaN, which is -1 if there is none; None if the encoded `summary` of the tensor in `mode` shows none.
+PyObject* PyBadElement(PyObject* module, PyObject* args);
+
 // crc32c(buffer): the checksum of the bytes, unmasked.
 PyObject* PyCrc32c(PyObject* module, PyObject* buffer);
 

@@ -30,9 +30,10 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const char* base;
   int mode;
   long long circular_buffer_size, max_tensor_bytes = -1, max_bytes = 0;
+  int graphs = -1;
   PyObject* keep = nullptr;
-  if (!PyArg_ParseTuple(args, "siL|LO!L", &base, &mode, &circular_buffer_size, &max_tensor_bytes,
-                        &PyList_Type, &keep, &max_bytes)) {
+  if (!PyArg_ParseTuple(args, "siL|LO!Li", &base, &mode, &circular_buffer_size, &max_tensor_bytes,
+                        &PyList_Type, &keep, &max_bytes, &graphs)) {
     return nullptr;
   }
   std::vector<KeepLimits> limits;
@@ -40,7 +41,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   Owned self(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   auto recorder = std::make_unique<Recorder>(static_cast<Mode>(mode), max_tensor_bytes, limits, max_bytes);
-  const std::string failure = recorder->Open(base, circular_buffer_size);
+  const std::string failure = recorder->Open(base, circular_buffer_size, graphs);
   if (!failure.empty()) {
     recorder->Abandon();
     PyErr_SetString(PyExc_OSError, failure.c_str());
@@ -80,7 +81,8 @@ PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   const std::string_view prefix = BytesOf(op.prefix);
   int64_t rang = 0;
   Py_BEGIN_ALLOW_THREADS
-  rang = Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept, encoded.ringing);
+  rang = Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept, encoded.ringing,
+                               encoded.bad_outputs);
   Py_END_ALLOW_THREADS
   return AfterRecord(Self(self), rang);
 }
@@ -241,11 +243,19 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
 PyType_Spec recorder_spec = {"tb_debugger_plugin.native._native.Recorder", sizeof(RecorderObject), 0,
                              Py_TPFLAGS_DEFAULT, slots};
 
+// Reads where a TensorValue is bad.
+bool ReadElement(PyObject* value, BadElement* element) {
+  element->has_shape = true;
+  return Read(value, "element", &element->at.first) && Read(value, "nan_element", &element->at.first_nan) &&
+         Read(value, "shape", &element->dims);
+}
+
 }  // namespace
 
 bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
   return Read(value, "tensor_proto", &tensor->proto) && Read(value, "mode", &tensor->mode) &&
-         Read(value, "rule", &tensor->kept.rule) && Read(value, "num_bytes", &tensor->kept.bytes);
+         Read(value, "rule", &tensor->kept.rule) && Read(value, "num_bytes", &tensor->kept.bytes) &&
+         ReadElement(value, &tensor->element);
 }
 
 bool AddRecorderType(PyObject* module) {

@@ -36,13 +36,14 @@ Stamp Recorder::Now() const {
   return {seconds, step_.load(std::memory_order_relaxed)};
 }
 
-std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size) {
+std::string Recorder::Open(const std::string& base, int64_t circular_buffer_size, int graphs) {
   std::string failure = executions_.Open(base + ".execution", circular_buffer_size, &budget_, &rules_);
   if (failure.empty()) {
     failure = traces_.Open(base + ".graph_execution_traces", circular_buffer_size, &budget_, &rules_);
   }
   base_ = base;
   circular_buffer_size_ = circular_buffer_size;
+  bad_elements_.Open(graphs);
   on_ = failure.empty();
   return failure;
 }
@@ -69,19 +70,21 @@ void Recorder::Encode(const TensorView& tensor, double tensor_id, uint64_t keep,
   }
 }
 
-Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor) {
+Bad Recorder::Trace(const std::string& prefix, const EncodedTensor& tensor, const Stamp& now) {
   if (!on()) return Bad::kNo;
   const Bad bad = HowBad(tensor.proto, tensor.mode);
   CountIf(bad);
   if (pins()) PinIfNews(prefix, bad);
-  AppendTrace(prefix, tensor);
+  if (tensor.element.is_known() && bad_elements_.Wants(prefix, -1, bad)) {
+    StopIf(bad_elements_.Write(now, prefix, -1, tensor.element));
+  }
+  AppendTrace(prefix, tensor, now);
   return bad;
 }
 
-void Recorder::AppendTrace(const std::string& prefix, const EncodedTensor& tensor) {
+void Recorder::AppendTrace(const std::string& prefix, const EncodedTensor& tensor, const Stamp& now) {
   thread_local std::string event;
   event.assign(kHeadSize, 0);
-  const Stamp now = Now();
   EncodeTrace(now, prefix, tensor.mode, tensor.proto, &event);
   if (tensor.kept.rule < 0) return StopIf(traces_.Append(now.wall_time, &event));
   StopIf(traces_.Append(now.wall_time, &event, {tensor.kept}));
@@ -94,13 +97,17 @@ void Recorder::TraceConstant(const std::string& prefix, const EncodedTensor& ten
 }
 
 int64_t Recorder::Execution(const std::string& execution, std::string_view prefix, Bad bad,
-                            const std::vector<KeptBytes>& kept, Bad ringing) {
+                            const std::vector<KeptBytes>& kept, Bad ringing,
+                            const std::vector<BadOutput>& bad_outputs) {
   if (!on()) return 0;
   CountIf(bad);
   NoteBad(prefix, bad, true);
   thread_local std::string event;
   event.assign(kHeadSize, 0);
   const Stamp now = Now();
+  for (const BadOutput& each : bad_outputs) {
+    StopIf(bad_elements_.Write(now, prefix, each.slot, each.element));
+  }
   EncodeExecution(now, execution, &event);
   StopIf(executions_.Append(now.wall_time, &event, kept));
   return alarm_.RingIf(ringing, prefix, true);
@@ -157,6 +164,7 @@ void Recorder::Discard() {
   session_runs_.Discard();
   rules_.Reset();
   bad_ops_.Clear();
+  bad_elements_.Clear();
   discards_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -178,6 +186,7 @@ void Recorder::Close() {
     failure = session_runs_.Close();
   }
   StopIf(failure);
+  bad_elements_.Close();
 }
 
 void Recorder::Abandon() {
@@ -212,12 +221,24 @@ void TraceBatch::Trace(const std::vector<TraceTarget>& targets, const TensorView
     thread_local EncodedTensor encoded;
     encoded.proto.clear();
     recorder_->Encode(tensor, targets[0].tensor_id, 0, &encoded);
-    return Trace(targets[0], encoded);
+    return NoteElement(targets, tensor, Trace(targets[0], encoded));
   }
   double columns[kMaxSummary];
   Summarize(tensor, mode, targets[0].tensor_id, columns);
   Note(tensor, mode, columns, measured);
-  TraceColumns(&targets[0], &targets[0] + targets.size(), columns, HowBad(columns, mode));
+  const Bad bad = HowBad(columns, mode);
+  NoteElement(targets, tensor, bad);
+  TraceColumns(&targets[0], &targets[0] + targets.size(), columns, bad);
+}
+
+void TraceBatch::NoteElement(const std::vector<TraceTarget>& targets, const TensorView& tensor, Bad bad) {
+  if (bad == Bad::kNo || !recorder_->on()) return;
+  BadElements& elements = recorder_->bad_elements_;
+  for (const TraceTarget& target : targets) {
+    if (!elements.Wants(target.prefix, -1, bad)) continue;
+    const BadElement found = FindBadElement(tensor, target.rank < 0 ? nullptr : &target.dims);
+    recorder_->StopIf(elements.Write(now_, target.prefix, -1, found));
+  }
 }
 
 void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor,
@@ -245,8 +266,9 @@ void TraceBatch::TraceByRules(const std::vector<TraceTarget>& targets, const Ten
   if (!recorder_->on()) return;
   recorder_->CountIf(bad);
   recorder_->NoteBad(target.prefix, bad, false);
+  NoteElement(targets, tensor, bad);
   RingIf(target, bad);
-  recorder_->AppendTrace(target.prefix, encoded);
+  recorder_->AppendTrace(target.prefix, encoded, now_);
   TraceColumns(&target + 1, end, columns, bad);
 }
 
@@ -268,11 +290,12 @@ void TraceBatch::Trace(const TraceTarget& target, const double* columns, Bad bad
   traces_[count_++].Fill(target.trace, now_, columns);
 }
 
-void TraceBatch::Trace(const TraceTarget& target, const EncodedTensor& tensor) {
+Bad TraceBatch::Trace(const TraceTarget& target, const EncodedTensor& tensor) {
   Send();
-  const Bad bad = recorder_->Trace(target.prefix, tensor);
+  const Bad bad = recorder_->Trace(target.prefix, tensor, now_);
   recorder_->first_bad_.Note(bad, target.prefix, false);
   RingIf(target, bad);
+  return bad;
 }
 
 void TraceBatch::RingIf(const TraceTarget& target, Bad bad) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "alarm.h"
+#include "bad_elements.h"
 #include "bad_tensors.h"
 #include "encode.h"
 #include "event_file.h"
@@ -50,6 +51,14 @@ struct EncodedTensor {
   std::string proto;
   Mode mode = Mode::kNoTensor;
   KeptBytes kept;  // if it is the tensor itself, by a rule
+  // Where it is bad, if that is known when it is encoded.
+  BadElement element{};
+};
+
+// Where an output of an eager op is bad.
+struct BadOutput {
+  int slot;
+  BadElement element;
 };
 
 // One recording: the event files that grow while the program runs. There are two, and
@@ -67,23 +76,29 @@ class Recorder {
            int64_t max_bytes = 0)
       : mode_(mode), max_tensor_bytes_(max_tensor_bytes), rules_(keep), budget_(max_bytes) {}
 
-  // `base`: the path of the file set without its suffix. Returns an empty string, or
-  // the reason why nothing can be recorded.
-  std::string Open(const std::string& base, int64_t circular_buffer_size);
+  // `base`: the path of the file set without its suffix. `graphs`: a descriptor of .graphs, see BadElements.
+  // Returns an empty string, or the reason why nothing can be recorded.
+  std::string Open(const std::string& base, int64_t circular_buffer_size, int graphs = -1);
 
   // Encodes a tensor as it is to be recorded. `keep`: its rules, as bits.
   void Encode(const TensorView& tensor, double tensor_id, uint64_t keep, EncodedTensor* encoded);
   // Records a tensor that is encoded already; its mode may differ from the recording's.
   // For tensors that are not encoded, see TraceBatch. Returns how bad the tensor is.
-  Bad Trace(const std::string& prefix, const EncodedTensor& tensor);
+  Bad Trace(const std::string& prefix, const EncodedTensor& tensor) { return Trace(prefix, tensor, Now()); }
   // Records a constant of a graph.
   void TraceConstant(const std::string& prefix, const EncodedTensor& tensor);
   // Records an execution. `execution`: the encoded fields of an Execution. `prefix`: those
   // that are equal for executions of the same op at the same line of the program. `bad`:
   // how bad its worst output is. `kept`: its outputs that are kept by a rule. `ringing`: how
-  // bad the worst output is that may ring the alarm. Returns the number of a ring, or 0.
+  // bad the worst output is that may ring the alarm. `bad_outputs`: those that WantsElement wants. Returns
+  // the number of a ring, or 0.
   int64_t Execution(const std::string& execution, std::string_view prefix, Bad bad,
-                    const std::vector<KeptBytes>& kept = {}, Bad ringing = Bad::kNo);
+                    const std::vector<KeptBytes>& kept = {}, Bad ringing = Bad::kNo,
+                    const std::vector<BadOutput>& bad_outputs = {});
+  // Whether it is to be recorded where an output of an eager op is bad: once for each kind of bad.
+  bool WantsElement(std::string_view prefix, int slot, Bad bad) {
+    return bad_elements_.Wants(prefix, slot, bad);
+  }
   // Records a run of a session that ends now. The first one makes the file. `prefix`: the
   // encoded fields of a SessionRun but its number and its beginning.
   void SessionRun(std::string_view prefix, int64_t run, double begin_time);
@@ -145,9 +160,10 @@ class Recorder {
   void CountIf(Bad bad) {
     if (bad != Bad::kNo) num_bad_.fetch_add(1, std::memory_order_relaxed);
   }
+  Bad Trace(const std::string& prefix, const EncodedTensor& tensor, const Stamp& now);
   void NoteBad(std::string_view prefix, Bad bad, bool is_execution);
   void PinIfNews(std::string_view prefix, Bad bad);
-  void AppendTrace(const std::string& prefix, const EncodedTensor& tensor);
+  void AppendTrace(const std::string& prefix, const EncodedTensor& tensor, const Stamp& now);
   void StopIf(const std::string& failure);
 
   const Mode mode_;
@@ -170,6 +186,7 @@ class Recorder {
   std::atomic<bool> bounded_is_known_{false}, growth_is_known_{false};
   std::atomic<int64_t> num_bad_{0};
   BadOps bad_ops_;
+  BadElements bad_elements_;
   FirstBad first_bad_;
   Alarm alarm_;
   Gate gate_;
@@ -198,7 +215,8 @@ class TraceBatch {
   // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
   // Records a tensor that is encoded already.
-  void Trace(const TraceTarget& target, const EncodedTensor& tensor);
+  // Returns how bad it is.
+  Bad Trace(const TraceTarget& target, const EncodedTensor& tensor);
 
   // The number of the first ring of these tensors, or 0.
   int64_t rang() const { return rang_; }
@@ -206,6 +224,8 @@ class TraceBatch {
  private:
   // Records a tensor whose first target has rules.
   void TraceByRules(const std::vector<TraceTarget>& targets, const TensorView& tensor, Measured* measured);
+  // Records where a tensor is bad, if it is.
+  void NoteElement(const std::vector<TraceTarget>& targets, const TensorView& tensor, Bad bad);
   void RingIf(const TraceTarget& target, Bad bad);
   void TraceColumns(const TraceTarget* begin, const TraceTarget* end, double* columns, Bad bad);
   void Send();

@@ -75,19 +75,43 @@ TBDBG_INLINE Counts CountAll(const void* data, int64_t n) {
   return counts;
 }
 
+// The first block with a magnitude of at least `least`; `n` if there is none.
 template <typename L>
-TBDBG_INLINE bool AnyBad(const void* data, int64_t n) {
+TBDBG_INLINE int64_t BlockOf(typename L::Element* x, int64_t begin, int64_t n, typename L::Word least) {
   using Word = typename L::Word;
-  auto* x = static_cast<typename L::Element*>(data);
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
+  for (; begin < n; begin += kBlock) {
     const int64_t end = std::min(n, begin + kBlock);
     Word largest = 0;
     for (int64_t i = begin; i < end; ++i) {
       largest = std::max(largest, static_cast<Word>(x[i] & ~L::kSign));
     }
-    if (largest >= L::kInf) return true;
+    if (largest >= least) return begin;
   }
-  return false;
+  return n;
+}
+
+template <typename L>
+TBDBG_INLINE bool AnyBad(const void* data, int64_t n) {
+  return BlockOf<L>(static_cast<typename L::Element*>(data), 0, n, L::kInf) < n;
+}
+
+// The first element from `begin` on with a magnitude of at least `least`; -1 if there is none.
+template <typename L>
+TBDBG_INLINE int64_t FirstFrom(typename L::Element* x, int64_t begin, int64_t n, typename L::Word least) {
+  for (int64_t i = BlockOf<L>(x, begin, n, least); i < n; ++i) {
+    if (static_cast<typename L::Word>(x[i] & ~L::kSign) >= least) return i;
+  }
+  return -1;
+}
+
+// `parts`: numbers of an element, which is bad as one of them is.
+template <typename L>
+TBDBG_INLINE BadPositions Find(const void* data, int64_t n, int64_t parts) {
+  auto* x = static_cast<typename L::Element*>(data);
+  const int64_t first = FirstFrom<L>(x, 0, n * parts, L::kInf);
+  if (first < 0) return {};
+  const int64_t nan = FirstFrom<L>(x, first, n * parts, L::kInf + 1);
+  return {first / parts, nan < 0 ? -1 : nan / parts};
 }
 
 template <typename L>
@@ -139,6 +163,27 @@ TBDBG_CLONES bool AnyBadFloat(const void* x, int64_t n) { return AnyBad<Float>(x
 TBDBG_CLONES bool AnyBadDouble(const void* x, int64_t n) { return AnyBad<Double>(x, n); }
 TBDBG_CLONES bool AnyBadHalf(const void* x, int64_t n) { return AnyBad<Half>(x, n); }
 TBDBG_CLONES bool AnyBadBfloat16(const void* x, int64_t n) { return AnyBad<Bfloat16>(x, n); }
+
+TBDBG_CLONES BadPositions FindFloat(const void* x, int64_t n, int64_t parts) {
+  return Find<Float>(x, n, parts);
+}
+TBDBG_CLONES BadPositions FindDouble(const void* x, int64_t n, int64_t parts) {
+  return Find<Double>(x, n, parts);
+}
+TBDBG_CLONES BadPositions FindHalf(const void* x, int64_t n) { return Find<Half>(x, n, 1); }
+TBDBG_CLONES BadPositions FindBfloat16(const void* x, int64_t n) { return Find<Bfloat16>(x, n, 1); }
+
+BadPositions FindFloat8(const void* data, int64_t n, int dtype) {
+  BadPositions found;
+  int64_t begin = 0;
+  ForEachWidened(data, n, dtype, [&](const float* x, int64_t size) {
+    const BadPositions here = found.first_nan < 0 ? FindFloat(x, size, 1) : BadPositions();
+    if (found.first < 0 && here.first >= 0) found.first = begin + here.first;
+    if (here.first_nan >= 0) found.first_nan = begin + here.first_nan;
+    begin += size;
+  });
+  return found;
+}
 
 // The summary of one tensor in a mode that is known when this is compiled: columns that
 // the mode does not have cost nothing.
@@ -260,6 +305,20 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype) {
       return counts.neg_inf + counts.pos_inf + counts.nan > 0;
     }
     default: return false;
+  }
+}
+
+BadPositions FindBad(const void* data, int64_t num_elements, int dtype) {
+  switch (dtype) {
+    case kFloat: return FindFloat(data, num_elements, 1);
+    case kDouble: return FindDouble(data, num_elements, 1);
+    case kHalf: return FindHalf(data, num_elements);
+    case kBfloat16: return FindBfloat16(data, num_elements);
+    case kComplex64: return FindFloat(data, num_elements, 2);
+    case kComplex128: return FindDouble(data, num_elements, 2);
+    case kFloat8E5m2:
+    case kFloat8E4m3fn: return FindFloat8(data, num_elements, dtype);
+    default: return {};
   }
 }
 

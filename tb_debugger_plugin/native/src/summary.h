@@ -71,6 +71,15 @@ Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 // Whether any element is infinite or NaN.
 bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
 
+// Positions of elements; -1 for none.
+struct BadPositions {
+  int64_t first = -1;      // the first one that is infinite or NaN
+  int64_t first_nan = -1;  // the first one that is NaN
+};
+
+// Finds the first bad elements. Reads no further than to the first NaN.
+BadPositions FindBad(const void* data, int64_t num_elements, int dtype);
+
 // Writes the columns of `mode` (docs/event-format.md) to `out` and returns their
 // number; 0 for modes without a vector.
 int Summarize(const TensorView& tensor, Mode mode, double tensor_id, double out[kMaxSummary]);

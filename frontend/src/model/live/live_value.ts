@@ -31,6 +31,7 @@ export function goneInfo({ seen: { call, tensor }, at, of }: Gone): ValueInfo {
     bytes: undefined,
     is_kept: false,
     reason: goneReason(call, tensor.no_value),
+    element: undefined,
     health: healthOf(tensor),
     num_occurrences: of,
     occurrence: at,

@@ -44,6 +44,17 @@ export function firstSlice(rank: number): readonly Axis[] {
   return Array.from({ length: rank }, (_, i): Axis => (i < rank - 2 ? { kind: "index", at: 0 } : ALL));
 }
 
+/** The whole of the last two dimensions, where they hold an element, and the cell of the element there. */
+export function sliceAt(index: readonly number[]): {
+  readonly axes: readonly Axis[];
+  readonly cell: { readonly row: number; readonly column: number };
+} {
+  const axes = firstSlice(index.length).map((axis, i): Axis => {
+    return axis.kind === "index" ? { kind: "index", at: index[i] ?? 0 } : axis;
+  });
+  return { axes, cell: { row: index.at(-2) ?? 0, column: index.at(-1) ?? 0 } };
+}
+
 export function parseSlicing(text: string, rank: number): readonly Axis[] | undefined {
   const inner = text.trim().replace(/^\[(.*)\]$/s, "$1");
   const parts = inner.split(",").map((part) => part.trim());

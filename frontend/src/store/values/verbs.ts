@@ -3,6 +3,7 @@ import { batch, signal } from "@preact/signals";
 import type { ValueInfo } from "../../api/answers";
 import type { Part, ValueRef } from "../../api/values";
 import type { Link } from "../../model/link";
+import { sliceAt, writeSlicing } from "../../model/values/slicing";
 import { isSameRef } from "../../model/values/value_ref";
 import type { Cell, Tab } from "../../model/values/view";
 import { setter } from "../common/activity";
@@ -53,7 +54,18 @@ export function createValueVerbs(facts: FocusFacts & ValueFacts) {
       facts.cell.value = undefined;
     });
   }
-  return { showValue, ...createOpenVerbs(facts, showValue), ...createSliceVerbs(facts) };
+  /** Shows a value where it has an element, and goes to the element. */
+  function showElement(ref: ValueRef, index: readonly number[]): void {
+    const { axes, cell } = sliceAt(index);
+    batch(() => {
+      showValue(ref);
+      facts.slicing.value = axes.some(({ kind }) => kind === "index") ? writeSlicing(axes) : undefined;
+      facts.isSwapped.value = false;
+      if (facts.valueTab.peek() === "curve") facts.valueTab.value = "picture";
+      facts.cell.value = cell;
+    });
+  }
+  return { showValue, showElement, ...createOpenVerbs(facts, showValue), ...createSliceVerbs(facts) };
 }
 
 function createOpenVerbs(facts: FocusFacts & ValueFacts, showValue: (ref: ValueRef) => void) {

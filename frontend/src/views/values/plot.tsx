@@ -7,6 +7,7 @@ import type { ValuePicture } from "../../store/values/values";
 import { textBlock, textOf } from "../../store/values/values";
 import { drag, useSize } from "../hooks";
 import type { Of, With } from "../props";
+import { takeBadKey } from "./bad_element";
 import { drawCurve } from "./draw_curve";
 import { drawMap } from "./draw_map";
 import { usePalette } from "./palette";
@@ -14,7 +15,7 @@ import { PlotCanvas } from "./plot_canvas";
 import { useRange } from "./range";
 import { areaOf, kindOf } from "./scene";
 
-type Uses = "cell" | "run" | "valueTexts" | "valueTiles" | "setCell" | typeof useRange;
+type Uses = "cell" | "run" | "valueTexts" | "valueTiles" | "setCell" | typeof takeBadKey | typeof useRange;
 
 type PlotProps = With<Uses, { picture: ValuePicture }>;
 
@@ -74,6 +75,9 @@ function usePlotCanvas(
     () => plot.current?.set({ picture, place, inks, only, cell, draw: DRAWINGS[kindOf(picture)] }),
     [picture, place, inks, only, cell, edition],
   );
+  useLayoutEffect(() => {
+    if (cell !== undefined) plot.current?.show(cell);
+  }, [cell]);
   return plot;
 }
 
@@ -125,11 +129,9 @@ function takeKey(
 ): void {
   const [step, zoom] = [STEPS[event.key], ZOOMS[event.key]];
   if (plot === undefined || event.ctrlKey || event.metaKey) return;
-  if (step !== undefined) {
-    const next = stepped(store.cell.peek(), step, picture);
-    store.setCell(next);
-    plot.show(next);
-  } else if (zoom !== undefined) plot.zoom(zoom, centreOf(event.currentTarget as HTMLElement));
+  if (takeBadKey(store, event, picture.view)) return;
+  if (step !== undefined) store.setCell(stepped(store.cell.peek(), step, picture));
+  else if (zoom !== undefined) plot.zoom(zoom, centreOf(event.currentTarget as HTMLElement));
   else if (event.key === "0") plot.reset();
   else return;
   event.preventDefault();

@@ -10,9 +10,10 @@ import { VALUE_CELL } from "../geometry";
 import { Failure } from "../panel";
 import type { Of, With } from "../props";
 import { useVirtualScroll, type VirtualScroll } from "../virtual_scroll";
+import { takeBadKey } from "./bad_element";
 import { useRange } from "./range";
 
-type Uses = "cell" | "run" | "valueTexts" | "setCell" | typeof useRange;
+type Uses = "cell" | "run" | "valueTexts" | "setCell" | typeof takeBadKey | typeof useRange;
 
 /** A table of the plane, or of the plane on its side. */
 interface Layout {
@@ -69,6 +70,7 @@ export function ValueTable({ store, view, plane }: With<Uses, { view: ValueView;
   const scroll = useScroll(scroller, layout);
   const { down, across } = scroll;
   useTexts(store, view, layout, scroll);
+  useSeen(store, layout, scroll);
   const failure = store.valueTexts.failure.value;
   return (
     <>
@@ -86,7 +88,7 @@ export function ValueTable({ store, view, plane }: With<Uses, { view: ValueView;
           down.onScroll();
           across.onScroll();
         }}
-        onKeyDown={(event) => takeKey(event, store, layout, scroll)}
+        onKeyDown={(event) => takeKey(event, store, view, layout, scroll)}
       >
         <div
           role="presentation"
@@ -112,6 +114,18 @@ function useTexts(store: Of<Uses>, view: ValueView, layout: Layout, { rows, colu
       textBlocks(run, view, { begin: from.row, end: to.row }, { begin: from.column, end: to.column }),
     );
   }, [run, view, rows.begin, rows.end, columns.begin, columns.end]);
+}
+
+/** Scrolls as little as needed to show the element that is chosen. */
+function useSeen(store: Of<Uses>, layout: Layout, { down, across }: Scroll): void {
+  const cell = store.cell.value;
+  const isThere = down.layout.viewport > 0;
+  useEffect(() => {
+    if (cell === undefined || !isThere) return;
+    const at = layout.cellOf(cell.row, cell.column);
+    down.moveTo(nudge(down.layout, down.virtual, at.row));
+    across.moveTo(nudge(across.layout, across.virtual, at.column));
+  }, [cell, isThere]);
 }
 
 /** The cells that are seen, with the positions of their rows and columns at the edges. */
@@ -225,8 +239,15 @@ const KEYS: Readonly<Record<string, Step>> = {
   End: ({ row }, _, last) => ({ row, column: last.column }),
 };
 
-/** Goes to another element; the table scrolls as little as needed to show it. */
-function takeKey(event: KeyboardEvent, store: Of<Uses>, layout: Layout, { down, across }: Scroll): void {
+/** Goes to another element. */
+function takeKey(
+  event: KeyboardEvent,
+  store: Of<Uses>,
+  view: ValueView,
+  layout: Layout,
+  { down }: Scroll,
+): void {
+  if (takeBadKey(store, event, view)) return;
   const step = KEYS[event.key];
   const last = { row: layout.rows - 1, column: layout.columns - 1 };
   if (step === undefined || last.row < 0 || last.column < 0) return;
@@ -238,6 +259,4 @@ function takeKey(event: KeyboardEvent, store: Of<Uses>, layout: Layout, { down, 
   const row = Math.max(0, Math.min(last.row, to.row));
   const column = Math.max(0, Math.min(last.column, to.column));
   store.setCell(layout.cellOf(row, column));
-  down.moveTo(nudge(down.layout, down.virtual, row));
-  across.moveTo(nudge(across.layout, across.virtual, column));
 }

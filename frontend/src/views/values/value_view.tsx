@@ -17,6 +17,7 @@ import { LiveHistory, LiveTimes } from "../live/live_history";
 import { TensorName, Verdict } from "../numbers";
 import { Button, Failure, Hint, IconButton, Panel } from "../panel";
 import type { Takes, With } from "../props";
+import { BadElementButton } from "./bad_element";
 import { HistoryPart, TimeSlider } from "./history";
 import { gradientOf, usePalette } from "./palette";
 import { Plot } from "./plot";
@@ -29,6 +30,7 @@ import { ValueTable } from "./table";
 type Uses = Takes<
   "isCurveSeen" | "run" | "value" | "valueInfo" | "valuePicture" | "valueTab" | "valueTexts" | "valueView",
   "closeValue" | "setValueTab",
+  | typeof BadElementButton
   | typeof CurveView
   | typeof LiveHistory
   | typeof Plot
@@ -134,6 +136,7 @@ function KeptTools({ store, view }: BodyProps) {
             text={title}
           />
         ))}
+      <BadElementButton store={store} value={view.ref} element={view.info.element} />
       {run !== undefined && (
         <a
           class="small value-download"
@@ -201,6 +204,7 @@ function NotKept({ store, view }: BodyProps) {
           )}
         </div>
       )}
+      {view.info.element !== undefined && <p data-testid="bad-element-words">{view.info.element.words}</p>}
       <p class="dim">{view.info.reason ?? "Its elements are not on record."}</p>
       {view.ref.kind === "live" && <LiveHistory store={store} />}
     </div>
