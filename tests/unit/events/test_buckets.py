@@ -13,7 +13,7 @@ from tests.support.events import PATIENCE_S, full_health, small_program
 from tests.support.processes import wait_until
 
 
-@pytest.fixture(scope="module", params=["s3", "gs"])
+@pytest.fixture(scope="module", params=["s3", pytest.param("gs", marks=pytest.mark.long)])
 def store(request, tmp_path_factory) -> Iterator[tuple[str, str]]:
     """Scheme and address of a server."""
     with object_store(request.param, tmp_path_factory.mktemp("store") / "log") as address:

@@ -197,7 +197,14 @@ def _pause(listing: Json) -> Json | None:
     return state and state["pause"]
 
 
-@pytest.mark.parametrize("folder", _RECORDED, ids=lambda path: path.relative_to(_GOLDEN).as_posix())
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(path, marks=[pytest.mark.long] * (path.name not in ("FULL_HEALTH", "FULL_TENSOR")))
+        for path in _RECORDED
+    ],
+    ids=lambda path: path.relative_to(_GOLDEN).as_posix(),
+)
 def test_the_answers_about_a_recording_of_tensorflow_have_their_shapes(folder: Path):
     with Asker(folder) as asker:
         (run,) = asker.json("/runs")
