@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, SqlRow, remembered
 from tb_debugger_plugin.analysis.source.sources import stacks_of
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.health import HealthJson
@@ -191,6 +191,7 @@ def _maker(snapshot: Snapshot, idx: int, slot: int, op_type: str, has_value: boo
     }
 
 
+@remembered(Snapshot.remember)
 def thread_names(snapshot: Snapshot) -> dict[tuple[int, int], str]:
     """Return the names of threads by host and number."""
     return {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from tb_debugger_plugin.analysis.lists.executions import thread_names
-from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Range, Snapshot, SqlRow
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject, Range, Snapshot, SqlRow, remembered
 from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.dumps.names import parse_call_folder
@@ -65,6 +65,7 @@ class SessionPageJson(TypedDict):
     requests: list[SessionRequest]  #: what they asked for
 
 
+@remembered(Snapshot.remember)
 def num_session_runs(snapshot: Snapshot) -> int:
     """Return the length of the list."""
     num_calls = int(snapshot.rows("SELECT count(*) FROM dump_calls")[0][0])
