@@ -225,6 +225,7 @@ class _Group(NamedTuple):
       of_traces: Returns the thing of each row of :func:`_traces`, where it does not follow from the op.
       of_calls: Returns the thing of each row of :func:`_calls`.
       has_rest: Whether what belongs to none is a thing, too.
+      is_each_op: Whether each op is a thing of its own: `more` gives its name, and ops are not counted.
       more: Returns further columns.
     """
 
@@ -232,6 +233,7 @@ class _Group(NamedTuple):
     of_traces: Callable[[Snapshot, Columns], _Keys] | None = None
     of_calls: Callable[[Snapshot, Columns], _Keys] | None = None
     has_rest: bool = False
+    is_each_op: bool = False
     more: Callable[[Snapshot, _Members], Things] | None = None
 
 
@@ -293,7 +295,7 @@ def _grouped(group: _Group) -> Callable[[Snapshot, Filter], Things]:
             counts = {name: values[chosen] for name, values in counts.items()}
             members = members.only(chosen)
         more = Things({}, {}) if group.more is None else group.more(snapshot, members)
-        names = {} if group.more is _op_columns else {"name": _names(members.keys)}
+        names = {} if group.is_each_op else {"name": _names(members.keys)}
         return _known(Things({**more.numbers, **counts}, {**names, **more.texts}))
 
     return things
@@ -326,7 +328,7 @@ def _placed(keys: _Keys, places: dict[_Key, int], group: _Group) -> Integers:
 def _counts(members: _Members, calls: Columns, of_calls: Integers, group: _Group) -> dict[str, Floats]:
     rows, of = members.rows, members.traces
     counts: dict[str, Floats] = {}
-    if group.of_ops is not None and group.more is not _op_columns:
+    if group.of_ops is not None and not group.is_each_op:
         counts["ops"] = np.bincount(members.ops[members.ops >= 0], minlength=len(members.keys)).astype(float)
     if group.of_calls is not None:
         for name in ("calls", "bad_calls"):
@@ -577,7 +579,7 @@ def _has_lines(snapshot: Snapshot) -> bool:
 KINDS: Final[dict[str, Kind]] = {
     "ops": Kind(
         lambda snapshot: _has(snapshot, "type"),
-        _grouped(_Group(_by_op(lambda _, op: op.number), more=_op_columns)),
+        _grouped(_Group(_by_op(lambda _, op: op.number), is_each_op=True, more=_op_columns)),
     ),
     "functions": Kind(
         lambda snapshot: any(graph.name is not None for graph in snapshot.catalog.graphs),

@@ -214,8 +214,7 @@ class TraceBatch {
   void Trace(const std::vector<TraceTarget>& targets, const TensorView& tensor, Measured* measured = nullptr);
   // Records a tensor by its columns, in the mode for which the target was prepared.
   void Trace(const TraceTarget& target, const double* columns, Bad bad);
-  // Records a tensor that is encoded already.
-  // Returns how bad it is.
+  // Records a tensor that is encoded already. Returns how bad it is.
   Bad Trace(const TraceTarget& target, const EncodedTensor& tensor);
 
   // The number of the first ring of these tensors, or 0.
