@@ -33,8 +33,9 @@ class StepKind(enum.IntEnum):
     """What a step of a condition does: push one value, or replace the last one or two by a result.
 
     All values are float64 and follow IEEE 754: a division by zero is an infinity or NaN, the root of a
-    negative number is NaN, and a comparison with NaN is false except for `NE`. A truth value is 1 or 0; every
-    number but 0 counts as true, NaN too. A condition holds when its last value counts as true.
+    negative number is NaN, and a comparison with NaN is false except for `NE`. A remainder has the sign of
+    the divisor, as in Python; by zero it is NaN. A truth value is 1 or 0; every number but 0 counts as true,
+    NaN too. A condition holds when its last value counts as true.
 
     Attributes:
       operands: How many values it takes.
@@ -66,6 +67,7 @@ class StepKind(enum.IntEnum):
     NOT = 15, 1
     ABS = 16, 1
     SQRT = 17, 1
+    REMAINDER = 18, 2
 
 
 class CannotChange(enum.IntEnum):

@@ -14,6 +14,7 @@ import pytest
 import tb_debugger_plugin
 from build_steps.answers import shapes
 from build_steps.reference import PAGES
+from tb_debugger_plugin.analysis.inventory import KINDS
 from tb_debugger_plugin.cli.main import build_parser
 from tests.support.checkout import ROOT, tracked_files, tracked_paths
 from tests.support.suites import SMOKE, invariants
@@ -152,3 +153,9 @@ def test_every_shape_is_on_the_page_or_part_of_a_field_that_says_its_members():
     shown = marked | {base for name in marked for base in shapes()[name].bases}
     for shape in shapes().values():
         assert shape.name in shown or not any(field.text for field in shape.own), shape.name
+
+
+def test_the_page_knows_the_lists_of_things_of_the_server_in_their_order():
+    routes = (ROOT / "frontend" / "src" / "api" / "routes.ts").read_text("utf-8")
+    (kinds,) = re.findall(r"export const KINDS = \[(.*?)\n\] as const;", routes, re.DOTALL)
+    assert re.findall(r'"(\w+)"', kinds) == list(KINDS)

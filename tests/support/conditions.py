@@ -16,7 +16,8 @@ _numbers = st.one_of(st.sampled_from(NAMES), st.integers(0, 9).map(str), st.just
 
 def _combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     pair = st.tuples(inner, st.sampled_from(("+", "-", "*")), inner)
-    return st.one_of(pair.map(lambda parts: f"({' '.join(parts)})"), inner.map(lambda one: f"-{one}"))
+    rest = st.tuples(inner, st.integers(1, 9)).map(lambda parts: f"({parts[0]} % {parts[1]})")
+    return st.one_of(pair.map(lambda parts: f"({' '.join(parts)})"), inner.map(lambda one: f"-{one}"), rest)
 
 
 _values = st.recursive(_numbers, _combined, max_leaves=4)

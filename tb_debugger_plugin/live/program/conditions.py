@@ -56,6 +56,7 @@ _ARITHMETIC: Final[dict[type[ast.operator], StepKind]] = {
     ast.Sub: StepKind.SUBTRACT,
     ast.Mult: StepKind.MULTIPLY,
     ast.Div: StepKind.DIVIDE,
+    ast.Mod: StepKind.REMAINDER,
 }
 _COMPARISONS: Final[dict[type[ast.cmpop], StepKind]] = {
     ast.Lt: StepKind.LT,
@@ -95,6 +96,10 @@ def _quotient(left: float, right: float) -> float:
         return math.copysign(math.inf, left) * math.copysign(1.0, right) if is_defined else math.nan
 
 
+def _remainder(left: float, right: float) -> float:
+    return left % right if right else math.nan
+
+
 #: What the steps that take values compute.
 _RESULTS: Final[dict[StepKind, Callable[..., float]]] = {
     StepKind.NEGATIVE: operator.neg,
@@ -102,6 +107,7 @@ _RESULTS: Final[dict[StepKind, Callable[..., float]]] = {
     StepKind.SUBTRACT: operator.sub,
     StepKind.MULTIPLY: operator.mul,
     StepKind.DIVIDE: _quotient,
+    StepKind.REMAINDER: _remainder,
     StepKind.LT: operator.lt,
     StepKind.LE: operator.le,
     StepKind.GT: operator.gt,
@@ -359,6 +365,6 @@ def _misplaced(node: ast.expr) -> str:
     ):
         return f"{text!r} is true or false, and a number is needed there: see the parentheses."
     return (
-        f"A condition cannot have {text!r}: it has comparisons of numbers with + - * /, and, or, not,"
+        f"A condition cannot have {text!r}: it has comparisons of numbers with + - * / %, and, or, not,"
         " such as nan > 0 or max - min > 10."
     )

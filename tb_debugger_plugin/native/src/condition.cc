@@ -17,12 +17,19 @@ double OfOne(StepKind kind, double a) {
   }
 }
 
+// Python's %: it has the sign of the divisor, unlike that of C.
+double Remainder(double a, double b) {
+  const double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 double OfTwo(StepKind kind, double a, double b) {
   switch (kind) {
     case StepKind::kAdd: return a + b;
     case StepKind::kSubtract: return a - b;
     case StepKind::kMultiply: return a * b;
     case StepKind::kDivide: return a / b;
+    case StepKind::kRemainder: return Remainder(a, b);
     case StepKind::kLt: return a < b;
     case StepKind::kLe: return a <= b;
     case StepKind::kGt: return a > b;

@@ -41,6 +41,8 @@ def _presets(value: float) -> list[str]:
         ("0 < min < max", False),
         ("not nan", False),
         ("mean / zero > 1e300", True),
+        ("size % 4 == 2 and -size % 3 == 2", True),
+        ("size % zero > 0 or size % zero <= 0", False),
         ("abs(min) * 4 == max and sqrt(var) == 2", True),
         ("(mean > 3 or inf > 0) and size > 9", True),
         ("+mean == 3 != - mean", True),
