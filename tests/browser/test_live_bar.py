@@ -230,6 +230,24 @@ def test_a_breakpoint_may_have_a_condition_on_the_step_and_on_elements(opened):
     assert program.state().breakpoints[0].condition == "value[0, 1] < -5"
 
 
+def test_a_breakpoint_at_calls_may_have_a_condition_on_the_step_and_the_call(opened):
+    page, program = opened()
+    page.part("dock-tab-breakpoints").click()
+    page.part("breakpoint-condition-preset").select_option(label="contains NaN")
+    page.part("breakpoint-kind").select_option(label="calls")
+    choices = page.part("breakpoint-condition-preset").locator("option")
+    expect(choices).to_have_text(["always", "condition …"])  # calls have no numbers of tensors
+    page.part("breakpoint-condition-preset").select_option(label="condition …")
+    page.part("breakpoint-condition-text").fill("call % 2 == 1")
+    page.part("breakpoint-add").click()
+    expect(page.part("breakpoint")).to_contain_text("if call % 2 == 1")
+    page.part("breakpoint-edit").click()
+    page.part("edit-text").fill("call % 2 == 0")
+    page.part("edit-save").click()
+    expect(page.part("breakpoint")).to_contain_text("if call % 2 == 0")
+    assert [one.condition for one in program.state().breakpoints] == ["call % 2 == 0"]
+
+
 def test_a_log_point_lists_its_hits_and_the_program_runs_on(opened):
     page, program = opened()
     page.part("dock-tab-breakpoints").click()

@@ -12,6 +12,8 @@ import {
   FirstOnly,
   LogOnly,
   NO_CONDITION,
+  OF_CALLS,
+  OF_TENSORS,
   Refused,
 } from "./condition_field";
 
@@ -21,6 +23,7 @@ interface Kind {
   readonly field: string | undefined;
   readonly example: string;
   readonly mayBeEmpty?: true;
+  readonly ofCalls?: true;
   /** The condition of the kind, in place of one that the reader gives. */
   readonly condition?: string;
   readonly where: (text: string) => Partial<Where>;
@@ -58,7 +61,7 @@ const KINDS: readonly Kind[] = [
     field: "Function that is called (a regular expression; empty for all)",
     example: "train_step, or empty for all",
     mayBeEmpty: true,
-    condition: "",
+    ofCalls: true,
     where: (function_regex) => ({ calls: true, function_regex }),
   },
   { title: "any NaN", field: undefined, example: "", condition: "nan > 0", where: () => ({}) },
@@ -85,10 +88,20 @@ function whereOf(kind: Kind, text: string): Where | undefined {
   return kind.field !== undefined && Object.keys(parts).length === 0 ? undefined : place(parts);
 }
 
-export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: boolean }>) {
+function useKind() {
   const [kind, setKind] = useState(KINDS[0] as Kind);
-  const [text, setText] = useState("");
   const [draft, setDraft] = useState(NO_CONDITION);
+  const choose = (chosen: Kind) => {
+    // Conditions on tensors mean nothing to calls.
+    if (chosen.ofCalls !== kind.ofCalls) setDraft(NO_CONDITION);
+    setKind(chosen);
+  };
+  return { kind, choose, draft, setDraft };
+}
+
+export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: boolean }>) {
+  const { kind, choose, draft, setDraft } = useKind();
+  const [text, setText] = useState("");
   const [first, setFirst] = useState<boolean>();
   const [isLog, setLog] = useState(false);
   const [failure, setFailure] = useState<string>();
@@ -107,9 +120,9 @@ export function BreakpointForm({ store, mayChange }: With<"live", { mayChange: b
       aria-label="Add a breakpoint"
       onSubmit={(event) => void add(event)}
     >
-      <Place kind={kind} setKind={setKind} text={text} setText={setText} />
+      <Place kind={kind} setKind={choose} text={text} setText={setText} />
       <If kind={kind} draft={draft} setDraft={setDraft} />
-      {condition !== undefined && condition !== "" && (
+      {condition !== undefined && condition !== "" && kind.ofCalls !== true && (
         <FirstOnly isOn={first ?? isCarried(condition)} change={setFirst} testId="breakpoint" />
       )}
       <LogOnly isOn={isLog} change={setLog} testId="breakpoint" />
@@ -174,7 +187,13 @@ function If({ kind, draft, setDraft }: IfProps) {
   return (
     <>
       <span>if</span>
-      <ConditionField draft={draft} change={setDraft} mayBeAlways testId="breakpoint-condition" />
+      <ConditionField
+        subject={kind.ofCalls === true ? OF_CALLS : OF_TENSORS}
+        draft={draft}
+        change={setDraft}
+        mayBeAlways
+        testId="breakpoint-condition"
+      />
     </>
   );
 }

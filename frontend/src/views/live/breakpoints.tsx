@@ -9,7 +9,16 @@ import { TensorName } from "../numbers";
 import { Button, Hint, IconButton } from "../panel";
 import type { Of, With } from "../props";
 import { BreakpointForm } from "./breakpoint_form";
-import { ConditionField, conditionOfDraft, draftOf, FirstOnly, LogOnly, Refused } from "./condition_field";
+import {
+  ConditionField,
+  conditionOfDraft,
+  draftOf,
+  FirstOnly,
+  LogOnly,
+  OF_CALLS,
+  OF_TENSORS,
+  Refused,
+} from "./condition_field";
 import { Logged } from "./logged";
 import { NumberField } from "./number_field";
 
@@ -180,13 +189,15 @@ function Editor({ store, breakpoint, close }: With<Uses, { breakpoint: Breakpoin
   };
   return (
     <form class="breakpoint-editor wrap fixed" onSubmit={(event) => void save(event)}>
-      {!breakpoint.where.calls && (
-        <>
-          <span>if</span>
-          <ConditionField draft={draft} change={setDraft} mayBeAlways testId="edit" />
-        </>
-      )}
-      {condition !== undefined && condition !== "" && (
+      <span>if</span>
+      <ConditionField
+        subject={breakpoint.where.calls ? OF_CALLS : OF_TENSORS}
+        draft={draft}
+        change={setDraft}
+        mayBeAlways
+        testId="edit"
+      />
+      {condition !== undefined && condition !== "" && !breakpoint.where.calls && (
         <FirstOnly isOn={first_only} change={setFirst} testId="edit" />
       )}
       <Ignore ignore={ignore} setIgnore={setIgnore} />

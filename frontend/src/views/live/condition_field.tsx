@@ -16,10 +16,27 @@ export const NO_CONDITION: ConditionDraft = { choice: ALWAYS, value: "0", text: 
 export const FIRST_PRESET: ConditionDraft = { ...NO_CONDITION, choice: 0 };
 
 const ALWAYS_OPTION: Option<number> = { value: ALWAYS, title: "always" };
-const PRESET_OPTIONS: readonly Option<number>[] = [
-  ...PRESETS.map(({ title, hasValue }, value) => ({ value, title: hasValue ? `${title} …` : title })),
-  { value: FREE, title: "other …" },
-];
+
+/** What a condition is on: calls have no numbers of tensors. */
+interface Subject {
+  readonly options: readonly Option<number>[];
+  readonly names: string;
+  readonly example: string;
+}
+
+export const OF_TENSORS: Subject = {
+  options: [
+    ...PRESETS.map(({ title, hasValue }, value) => ({ value, title: hasValue ? `${title} …` : title })),
+    { value: FREE, title: "other …" },
+  ],
+  names: "size ninf pinf inf nan bad neg zero pos min max mean var std range step call",
+  example: "step >= 120 and mean > 3",
+};
+export const OF_CALLS: Subject = {
+  options: [{ value: FREE, title: "condition …" }],
+  names: "step call",
+  example: "step % 100 == 0",
+};
 
 /** The draft of a condition that is there already. */
 export function draftOf(condition: string): ConditionDraft {
@@ -39,6 +56,7 @@ export function conditionOfDraft({ choice, value, text }: ConditionDraft): strin
 }
 
 interface ConditionFieldProps {
+  readonly subject: Subject;
   readonly draft: ConditionDraft;
   readonly change: (draft: ConditionDraft) => void;
   /** Whether there may be no condition. */
@@ -46,19 +64,19 @@ interface ConditionFieldProps {
   readonly testId: string;
 }
 
-export function ConditionField({ draft, change, mayBeAlways, testId }: ConditionFieldProps) {
+export function ConditionField({ subject, draft, change, mayBeAlways, testId }: ConditionFieldProps) {
   const preset: Preset | undefined = PRESETS[draft.choice];
   return (
     <span class={draft.choice === FREE ? "condition condition-free" : "condition"}>
       <Choice
-        options={mayBeAlways ? [ALWAYS_OPTION, ...PRESET_OPTIONS] : PRESET_OPTIONS}
+        options={mayBeAlways ? [ALWAYS_OPTION, ...subject.options] : subject.options}
         value={draft.choice}
         choose={(choice) => change({ ...draft, choice })}
         label="Condition"
         testId={`${testId}-preset`}
       />
       {preset?.hasValue && <ValueField draft={draft} change={change} testId={testId} />}
-      {draft.choice === FREE && <FreeField draft={draft} change={change} testId={testId} />}
+      {draft.choice === FREE && <FreeField subject={subject} draft={draft} change={change} testId={testId} />}
     </span>
   );
 }
@@ -111,7 +129,7 @@ export function Refused({ why, testId }: { readonly why: string | undefined; rea
 
 type FieldProps = Omit<ConditionFieldProps, "mayBeAlways">;
 
-function ValueField({ draft, change, testId }: FieldProps) {
+function ValueField({ draft, change, testId }: Omit<FieldProps, "subject">) {
   return (
     <input
       class="field framed field-number"
@@ -127,9 +145,7 @@ function ValueField({ draft, change, testId }: FieldProps) {
   );
 }
 
-const NAMES = "size ninf pinf inf nan bad neg zero pos min max mean var std range step call";
-
-function FreeField({ draft, change, testId }: FieldProps) {
+function FreeField({ subject, draft, change, testId }: FieldProps) {
   const id = useId();
   return (
     <>
@@ -140,13 +156,18 @@ function FreeField({ draft, change, testId }: FieldProps) {
         maxLength={500}
         aria-label="Condition as a text"
         aria-describedby={id}
-        placeholder="step >= 120 and mean > 3"
+        placeholder={subject.example}
         data-testid={`${testId}-text`}
         value={draft.text}
         onInput={(event) => change({ ...draft, text: event.currentTarget.value })}
       />
       <span id={id} class="whole dim">
-        names: <code>{NAMES}</code>, or elements: <code>any(value &gt; 1e4)</code>
+        names: <code>{subject.names}</code>
+        {subject === OF_TENSORS && (
+          <>
+            , or elements: <code>any(value &gt; 1e4)</code>
+          </>
+        )}
       </span>
     </>
   );

@@ -3,7 +3,13 @@ import { useState } from "preact/hooks";
 import type { Continuation } from "../../api/live";
 import { Popover } from "../popover";
 import type { With } from "../props";
-import { type ConditionDraft, ConditionField, conditionOfDraft, FIRST_PRESET } from "./condition_field";
+import {
+  type ConditionDraft,
+  ConditionField,
+  conditionOfDraft,
+  FIRST_PRESET,
+  OF_TENSORS,
+} from "./condition_field";
 import { NumberField } from "./number_field";
 
 /** The calls that TensorBoard's first debugger offered. */
@@ -84,7 +90,13 @@ function ConditionForm({ draft, setDraft, go }: ConditionFormProps) {
   return (
     <form class="continue-row" onSubmit={submit}>
       <span>Until any watched tensor</span>
-      <ConditionField draft={draft} change={setDraft} mayBeAlways={false} testId="continue-condition" />
+      <ConditionField
+        subject={OF_TENSORS}
+        draft={draft}
+        change={setDraft}
+        mayBeAlways={false}
+        testId="continue-condition"
+      />
       <button type="submit" class="small" disabled={condition === undefined} data-testid="continue-until">
         Go
       </button>
