@@ -360,12 +360,13 @@ def _config() -> dict[str, str | bool | int | float | list[str]]:
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    connection = _attach(path)
-    version = schema.read_meta(connection).get("schema_version")
-    if version == str(schema.SCHEMA_VERSION):
-        schema.know_tables(connection)
-        return connection
-    connection.close()
+    if path.exists():
+        connection = _attach(path)
+        version = schema.read_meta(connection).get("schema_version")
+        if version == str(schema.SCHEMA_VERSION):
+            schema.know_tables(connection)
+            return connection
+        connection.close()
     remove_database(path)
     connection = _attach(path)
     # In one transaction, because each commit waits for the disk.

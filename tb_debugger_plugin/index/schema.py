@@ -89,6 +89,9 @@ NUM_ROWS: Final = "num_"
 #: The tables that have such a key.
 LISTS: Final = ("sites", "executions", "graph_executions", "bad_graph_executions")
 
+#: The only keys of ``meta`` in a database without any row.
+_FACTS_OF_NEW: Final = ("schema_version", "generation")
+
 #: Tables whose rows after a position are deleted when a circular buffer turns.
 PROVISIONAL: Final = ("executions", "execution_inputs", "execution_outputs")
 
@@ -102,7 +105,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     know_tables(connection)
     for name in TABLES:
         _create_table(connection, name, measured=())
-    write_meta(connection, schema_version=SCHEMA_VERSION, generation=_first_generation())
+    write_meta(connection, **dict(zip(_FACTS_OF_NEW, (SCHEMA_VERSION, _first_generation()), strict=True)))
 
 
 def know_tables(connection: duckdb.DuckDBPyConnection, database: str | None = None) -> None:
@@ -168,7 +171,8 @@ def measured_columns(connection: duckdb.DuckDBPyConnection, name: str) -> set[st
 
 def empty_tables(connection: duckdb.DuckDBPyConnection, **values: object) -> None:
     """Delete all rows, and set key-value facts, inside the caller's transaction."""
-    for name in TABLES:
+    is_new = read_meta(connection).keys() == {*_FACTS_OF_NEW}  # nothing was written since `create_tables`
+    for name in () if is_new else TABLES:
         connection.execute(f"DELETE FROM {name} WHERE true")
     write_meta(connection, schema_version=SCHEMA_VERSION, **values)
 
