@@ -130,6 +130,16 @@ def test_a_running_program_is_paused_and_detached(opened):
     expect(headline(page)).to_have_text("Live: Detached: the program runs on and does not stop again")
 
 
+def test_nothing_moves_for_those_who_do_not_want_it(opened):
+    page, _ = opened()
+    press(page, "F8")
+    expect(headline(page)).to_have_text(re.compile("^Live: Running"))
+    moving = "document.getAnimations().length"
+    assert page.frame.evaluate(moving) > 0  # a dot pulses
+    page.page.emulate_media(reduced_motion="reduce")
+    assert page.frame.evaluate(moving) == 0
+
+
 def test_stop_asks_back_and_the_end_is_told_until_it_is_closed(opened):
     page, program = opened()
     page.part("live-stop").click()
