@@ -84,6 +84,7 @@ class Catalog:
 
     Attributes:
       gradients: The variables whose gradient a tensor is, by op and slot.
+      losses: Op and slot of the tensors of which gradients were asked for.
       op_graphs: The recorded graphs that an op runs, in order.
     """
 
@@ -94,6 +95,7 @@ class Catalog:
     shapes: list[str]
     statics: dict[tuple[int, int], Static]
     gradients: dict[tuple[int, int], list[str]]
+    losses: frozenset[tuple[int, int]]
     op_graphs: dict[int, list[int]]
     host_names: list[str]
 
@@ -196,6 +198,7 @@ def load_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
         gradients=_grouped(
             ((op, slot), variable) for op, slot, variable in rows("SELECT op, slot, variable FROM gradients")
         ),
+        losses=frozenset(rows("SELECT op, slot FROM losses")),
         op_graphs=_grouped(rows("SELECT op, graph FROM op_graphs ORDER BY op, position")),
         host_names=distinct_names(rows("SELECT name, process_id FROM hosts ORDER BY host")),
     )

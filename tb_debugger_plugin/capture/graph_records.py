@@ -229,7 +229,7 @@ class GraphRecords:
             input_names=[tensor.name for tensor in op.inputs],
             num_outputs=len(outputs),
             output_tensor_ids=ids,
-            outputs=[_static(tensor, self._names.gradient_of(tensor)) for tensor in outputs],
+            outputs=[self._static(tensor) for tensor in outputs],
             layer=names.layers.get(op.name, ""),
             variable=names.variables.get(op.name, ""),
             called_graph_ids=filter(None, map(self.id_of_function, called_functions(op))),
@@ -240,6 +240,17 @@ class GraphRecords:
         location = self._frames.code_location(known.stacks.get(op.name, ()))
         event.graph_op_creation.code_location.MergeFromString(location)
         return event
+
+    def _static(self, tensor: TfTensor) -> Message:
+        """Return dtype, static shape and role of a tensor."""
+        dims, gradient_of = static_dims(tensor), self._names.gradient_of(tensor)
+        return StaticTensor(
+            dtype=tensor.dtype.as_datatype_enum,
+            unknown_rank=dims is None,
+            dims=dims,
+            gradient_of=gradient_of,
+            is_loss=self._names.is_loss(tensor),
+        )
 
 
 def _outer_graph(graph: TfGraph) -> TfGraph | None:
@@ -265,14 +276,6 @@ def _is_in_pipeline(graph: TfGraph | None) -> bool:
 def _name(graph: TfGraph) -> str:
     """Return the name of a graph; the graphs of TF1-style sessions have no name of their own."""
     return getattr(graph, "name", SESSION_GRAPH)
-
-
-def _static(tensor: TfTensor, gradient_of: list[str]) -> Message:
-    """Dtype, static shape and role of a tensor."""
-    dims, dtype = static_dims(tensor), tensor.dtype.as_datatype_enum
-    if dims is None:
-        return StaticTensor(dtype=dtype, unknown_rank=True, gradient_of=gradient_of)
-    return StaticTensor(dtype=dtype, dims=dims, gradient_of=gradient_of)
 
 
 def static_dims(tensor: TfTensor) -> tuple[int, ...] | None:

@@ -31,6 +31,7 @@ from tb_debugger_plugin.index.rows import (
     GradientRow,
     GraphRow,
     HostRow,
+    LossRow,
     NotRecordedRow,
     OpAttributeRow,
     OpGraphRow,
@@ -46,7 +47,7 @@ from tb_debugger_plugin.index.tensors import shape_text
 
 _BY_ROW: Final = (
     *("sources", "not_recorded", "frames", "devices", "threads", "op_graphs", "gradients", "op_attributes"),
-    *("session_requests", "session_runs", "op_times", "changed_values", "bad_elements"),
+    *("losses", "session_requests", "session_runs", "op_times", "changed_values", "bad_elements"),
 )
 #: The tables with rows of rings, which each commit writes again.
 _IN_RINGS: Final = ("session_runs", "op_times")
@@ -81,6 +82,7 @@ class _Output(NamedTuple):
     dtype: int
     shape: int
     gradient_of: tuple[str, ...]
+    is_loss: bool
 
 
 @dataclass
@@ -304,14 +306,17 @@ class Describer:
             shapes.append(output.shape)
             for variable in output.gradient_of:
                 self.rows["gradients"].append(GradientRow(op, slot, variable))
+            if output.is_loss:
+                self.rows["losses"].append(LossRow(op, slot))
         if num_outputs < count:
             dtypes.extend([0] * (count - num_outputs))
             shapes.extend([-1] * (count - num_outputs))
 
     def _output(self, tensor: Message) -> _Output:
-        if tensor.unknown_rank:
-            return _Output(_dtype(tensor.dtype), -1, tuple(tensor.gradient_of))
-        return _Output(*self._static_of(tensor.dtype, tuple(tensor.dims)), tuple(tensor.gradient_of))
+        known = (_dtype(tensor.dtype), -1)
+        if not tensor.unknown_rank:
+            known = self._static_of(tensor.dtype, tuple(tensor.dims))
+        return _Output(*known, tuple(tensor.gradient_of), tensor.is_loss)
 
     def _static_of(self, dtype: int, dims: tuple[int, ...]) -> tuple[int, int]:
         shape = self._shapes.get(dims)

@@ -187,6 +187,13 @@ class GradientRow(NamedTuple):
     variable: str
 
 
+class LossRow(NamedTuple):
+    """A row of ``losses``."""
+
+    op: int
+    slot: int
+
+
 class EdgeRow(NamedTuple):
     """A row of ``edges``."""
 
@@ -375,6 +382,7 @@ ROWS: Final[dict[str, type[NamedTuple]]] = {
     "op_outputs": OpOutputRow,
     "op_graphs": OpGraphRow,
     "gradients": GradientRow,
+    "losses": LossRow,
     "edges": EdgeRow,
     "control_edges": ControlEdgeRow,
     "op_attributes": OpAttributeRow,

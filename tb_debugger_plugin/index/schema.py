@@ -26,7 +26,7 @@ from tb_debugger_plugin.index.columns import insert
 from tb_debugger_plugin.index.rows import NUMBERS, ROWS, kinds_of
 
 #: Incremented whenever a table changes; a database of another version is deleted and built again.
-SCHEMA_VERSION: Final = 15
+SCHEMA_VERSION: Final = 16
 
 #: The schema of the tables in the database.
 INTERNAL: Final = "internal"

@@ -139,9 +139,10 @@ class Recording:
         stack: Sequence[str] = (),
         outputs: Sequence[tuple[int, Sequence[int] | None]] = (),
         gradient_of: Sequence[str] = (),
+        is_loss: bool = False,
         **names: object,
     ) -> None:
-        """Writes an op; `gradient_of` applies to its first output, `names` are fields of our own."""
+        """Writes an op; `gradient_of` and `is_loss` are of its first output, `names` fields of our own."""
         event = DebugEvent(graph_op_creation=GraphOpCreation(**names))
         event.wall_time = self._tick()
         op = event.graph_op_creation
@@ -152,8 +153,10 @@ class Recording:
         op.code_location.stack_frame_ids.extend(stack)
         for dtype, dims in outputs:
             op.outputs.add(dtype=dtype, unknown_rank=dims is None, dims=dims or [])
-        if gradient_of:
-            (op.outputs[0] if op.outputs else op.outputs.add(dtype=1)).gradient_of.extend(gradient_of)
+        if gradient_of or is_loss:
+            first = op.outputs[0] if op.outputs else op.outputs.add(dtype=1)
+            first.gradient_of.extend(gradient_of)
+            first.is_loss = is_loss
         self.writer.write("graphs", event)
 
     # These describe what other records name, and come at the time of the record before them.

@@ -1,4 +1,4 @@
-"""Registers which tensors of graphs are gradients of which variables.
+"""Registers which tensors of graphs are gradients of which variables, and of which losses they are gradients.
 
 Hooks the two functions in which TensorFlow makes gradients. Its code looks both up in a module:
 `imperative_grad` for tapes, and `_GradientsHelper` for `tf.gradients` and backward functions.
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from tensorflow.python.framework import ops
 from tensorflow.python.framework.indexed_slices import IndexedSlices
+from tensorflow.python.framework.tensor import Tensor
 from tensorflow.python.util import nest
 
 from tb_debugger_plugin.capture.hooks.hook import GRAPH_GRADIENTS, TAPE_GRADIENTS, Hook, hidden
@@ -38,9 +39,11 @@ class Gradients:
 
     def __init__(self, layers: Layers) -> None:
         self._layers = layers
-        self._lock = threading.Lock()  # guards _handles
+        self._lock = threading.Lock()  # guards _handles and _losses
         # For each graph and tensor number, the ids of the handles of variables.
         self._handles: weakref.WeakKeyDictionary[TfGraph, dict[int, list[int]]] = weakref.WeakKeyDictionary()
+        # The numbers of the losses of each graph.
+        self._losses: weakref.WeakKeyDictionary[TfGraph, set[int]] = weakref.WeakKeyDictionary()
         self._of_tape = Hook(TAPE_GRADIENTS, self._tape_gradients)
         self._of_graph = Hook(GRAPH_GRADIENTS, self._graph_gradients)
         self._of_tape.install()
@@ -59,41 +62,56 @@ class Gradients:
         """
         return self._handles.get(tensor.graph, {}).get(ops.tensor_id(tensor), [])
 
+    def is_loss(self, tensor: TfTensor) -> bool:
+        """Whether gradients of a tensor of a graph were asked for, with respect to variables."""
+        return ops.tensor_id(tensor) in self._losses.get(tensor.graph, ())
+
     @hidden
     def _tape_gradients(
         self, tape: object, target: Nested, sources: Nested, *args: object, **kwargs: object
     ) -> Nested:
         gradients = self._of_tape.original(tape, target, sources, *args, **kwargs)
-        self._note(sources, gradients, None)
+        self._note(target, sources, gradients, None)
         return gradients
 
     @hidden
     def _graph_gradients(self, ys: Nested, xs: Nested, *args: object, **kwargs: Any) -> Nested:
         gradients = self._of_graph.original(ys, xs, *args, **kwargs)
-        self._note(xs, gradients, kwargs.get("src_graph"))
+        self._note(ys, xs, gradients, kwargs.get("src_graph"))
         return gradients
 
-    def _note(self, sources: Nested, gradients: Nested, forward: TfGraph | None) -> None:
+    def _note(self, targets: Nested, sources: Nested, gradients: Nested, forward: TfGraph | None) -> None:
         if forward is not None:
             self._layers.note_gradient(ops.get_default_graph(), forward)
         try:
-            for source, gradient in zip(_listed(sources), _listed(gradients), strict=False):
-                self._note_gradient(source, gradient)
+            pairs = zip(_listed(sources), _listed(gradients), strict=False)
+            of_variables = [self._note_gradient(source, gradient) for source, gradient in pairs]
+            # The outputs of a function whose gradient TensorFlow makes are no losses.
+            if forward is None and any(of_variables):
+                self._note_losses(targets)
         except Exception as error:  # the program must not see any error
             _log.debug("The variables of these gradients are not recorded:", exc_info=error)
 
-    def _note_gradient(self, source: ops.Tensor, gradient: ops.Tensor | IndexedSlices | None) -> None:
+    def _note_gradient(self, source: ops.Tensor, gradient: ops.Tensor | IndexedSlices | None) -> bool:
+        """Store whose gradient a tensor is; whether it is that of a variable."""
         if isinstance(gradient, IndexedSlices):
             gradient = gradient.values
         if gradient is None or isinstance(gradient, ops.EagerTensor):
-            return
+            return False
         handle = captured_handle(getattr(source, "handle", source))
         if handle is None:
-            return
+            return False
         with self._lock:
             handles = self._handles.setdefault(gradient.graph, {}).setdefault(ops.tensor_id(gradient), [])
             if handle not in handles:
                 handles.append(handle)
+        return True
+
+    def _note_losses(self, targets: Nested) -> None:
+        for target in _listed(targets):
+            if isinstance(target, Tensor) and not isinstance(target, ops.EagerTensor):
+                with self._lock:
+                    self._losses.setdefault(target.graph, set()).add(ops.tensor_id(target))
 
 
 def _listed(values: Nested) -> Iterable[object]:

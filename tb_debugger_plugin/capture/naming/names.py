@@ -86,3 +86,7 @@ class NamesOfOps:
         """Return the paths of the variables whose gradient a tensor of a graph is."""
         names = [self._variables.name(handle) for handle in self._gradients.handles(tensor)]
         return [name for name in names if name]
+
+    def is_loss(self, tensor: TfTensor) -> bool:
+        """Whether a tensor of a graph is a loss: its gradients of variables were asked for."""
+        return self._gradients.is_loss(tensor)

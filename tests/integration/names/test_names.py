@@ -52,6 +52,15 @@ class Ops:
             for name in output.gradient_of
         }
 
+    def losses(self) -> list[tuple[str, str, list[int]]]:
+        """Graph, op type and shape of what is recorded as a loss."""
+        return [
+            (op.graph_name, op.op_type, list(output.dims))
+            for op in self.all
+            for output in op.outputs
+            if output.is_loss
+        ]
+
 
 def model() -> tf.keras.Model:
     # Keras counts layers from the start again, whatever tests ran before.
@@ -87,6 +96,11 @@ def test_the_gradient_of_each_weight_is_known_by_the_path_that_keras_gives_it(
     for weight in made.trainable_weights:
         if "embedding" not in weight.path:  # of which only the rows that were looked up
             assert gradients[weight.path] == weight.shape
+
+
+def test_the_loss_of_a_keras_model_is_known(trained: tuple[tf.keras.Model, Ops]) -> None:
+    _, ops = trained
+    assert [(name, shape) for name, _, shape in ops.losses()] == [("one_step_on_data", [])]
 
 
 def test_ops_belong_to_the_layer_that_made_them_whatever_their_scope_is_called(
@@ -151,6 +165,25 @@ def test_gradients_through_functions_loops_and_branches_name_their_variable(tmp_
     assert {op.graph_name for op in ops.all for output in op.outputs if output.gradient_of} >= {"step"}
     reads = [op for op in ops.all if op.op_type == "ReadVariableOp"]
     assert len(reads) >= 3 and {op.variable for op in reads} == {"w"}
+    # Not what its function and its loop return: TensorFlow made their gradients, the program did not.
+    assert ops.losses() == [("step", "StatefulPartitionedCall", []), ("step", "Mul", [])]
+
+
+def test_what_only_gradients_of_its_inputs_were_asked_of_is_no_loss(tmp_path: Path) -> None:
+    w = tf.Variable(2.0, name="w")
+
+    @tf.function
+    def penalised(x: tf.Tensor) -> object:
+        with tf.GradientTape() as tape:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                score = tf.square(w * x)
+            loss = tf.abs(inner.gradient(score, x))
+        return tape.gradient(loss, w)
+
+    with tb_debugger_plugin.record(tmp_path):
+        assert float(penalised(tf.constant(1.0))) == 8.0
+    assert Ops(tmp_path, "penalised").losses() == [("penalised", "Abs", [])]
 
 
 def test_a_variable_without_a_name_is_called_by_where_it_stands_in_its_module(tmp_path: Path) -> None:
