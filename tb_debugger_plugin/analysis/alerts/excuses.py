@@ -31,6 +31,10 @@ _DOWN: Final = 0.3
 _CONVERGED: Final = 0.1
 #: The share to which a tensor has fallen, step by step, before it breaks a rule.
 _FADED: Final = 0.01
+#: The share of itself by which a loss falls in a training that learns.
+_LEARNS: Final = 0.02
+#: A loss is compared between the first and the last of so many parts of its values.
+_PARTS: Final = 5
 
 
 def excused(find: Find, *excuses: Excuse) -> Find:
@@ -116,6 +120,43 @@ def _of_hits(snapshot: Snapshot, hits: Mapping[int, RuleHit]) -> dict[int, Cours
     return courses(snapshot, {site: hit.position for site, hit in hits.items()})
 
 
+class LossCourse(NamedTuple):
+    """How a loss went; medians of its values.
+
+    Attributes:
+      num_values: How many values there are.
+      early: Of the first fifth of them.
+      late: Of the last fifth.
+    """
+
+    num_values: int
+    early: float
+    late: float
+
+    @property
+    def falls(self) -> bool:
+        """Whether it fell by more than next to nothing."""
+        return self.late < self.early - _LEARNS * abs(self.early)
+
+
+@remembered(Snapshot.remember)
+def loss_courses(snapshot: Snapshot) -> dict[int, LossCourse]:
+    """Return how each loss went, by its site; nothing where a scale that changes is part of the losses."""
+    known = tensors(snapshot)
+    if known.of(Role.SCALED_GRADIENT):
+        return {}
+    rows = snapshot.rows(
+        "WITH known AS (SELECT site, mean, row_number() OVER (PARTITION BY site ORDER BY idx) AS n,"
+        " count(*) OVER (PARTITION BY site) AS total FROM graph_executions"
+        f" WHERE site IN (SELECT unnest(?::INTEGER[])) AND health = {GOOD} AND mean IS NOT NULL)"
+        f" SELECT site, count(*), median(mean) FILTER ({_PARTS} * n <= total + {_PARTS - 1}),"
+        f" median(mean) FILTER ({_PARTS} * (n - 1) >= {_PARTS - 1} * total - {_PARTS - 1})"
+        " FROM known GROUP BY site",
+        [known.of(Role.LOSS)],
+    )
+    return {site: LossCourse(*numbers) for site, *numbers in rows}
+
+
 def seldom(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse tensors of which at most half of the values break a rule, and not all up to the last one."""
     found = _of_hits(snapshot, hits)
@@ -140,8 +181,9 @@ def came_down(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -
 
 
 def converged(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
-    """Excuse gradients that fell step by step, while those of the whole model did."""
-    if not _gradients_fell(snapshot):
+    """Excuse gradients that fell step by step, while those of the whole model did, and a known loss."""
+    losses = loss_courses(snapshot).values()
+    if not _gradients_fell(snapshot) or (losses and not any(one.falls for one in losses)):
         return {}
     return {
         site: "The model has converged: all of its gradients have fallen."

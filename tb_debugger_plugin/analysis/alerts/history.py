@@ -19,13 +19,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses
-from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Values
+from tb_debugger_plugin.analysis.alerts.excuses import HISTORY, courses, loss_courses
+from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, RuleHit, Severity, Values
 from tb_debugger_plugin.analysis.alerts.search import RMS, sites_condition, sites_of
 from tb_debugger_plugin.analysis.alerts.tensors import Role, tensors
 from tb_debugger_plugin.analysis.calls.steps import steps_of
+from tb_debugger_plugin.analysis.graph.op_kinds import LOOPS
 from tb_debugger_plugin.analysis.lists.filters import NORM
-from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
+from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot, remembered
+from tb_debugger_plugin.analysis.values.float_formats import FORMATS
+from tb_debugger_plugin.events.dtypes import NUMBER_OF, dtype_name
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.events.tensorflow_names import is_gradient
 from tb_debugger_plugin.index.tensors import GOOD
@@ -66,6 +69,7 @@ def parts(
     groups: Mapping[int, int],
     numbers: Mapping[str, str],
     keep: Callable[[HistoryPart], Mask],
+    leaves_out: Callable[[HistoryPart], Mask] | None = None,
 ) -> Iterator[HistoryPart]:
     """Yield the values of some sites that have numbers, part by part.
 
@@ -74,6 +78,7 @@ def parts(
       groups: The group of each site.
       numbers: SQL expressions by the names of their columns.
       keep: Which rows of a part the next one begins with.
+      leaves_out: Which rows are no values of their own; None = each is.
     """
     group_of = np.full(len(snapshot.catalog.sites), -1, np.int64)
     group_of[list(groups)] = list(groups.values())
@@ -88,6 +93,9 @@ def parts(
         new["group"] = group_of[new["site"]]
         new["is_new"] = np.ones(len(new["idx"]), bool)
         part = _sorted({name: np.concatenate([kept[name], new[name]]) for name in new} if kept else new)
+        if leaves_out is not None:
+            mask = ~leaves_out(part)
+            part = _sorted({name: values[mask] for name, values in part.columns.items()})
         yield part
         mask = keep(part)
         kept = {name: values[mask] for name, values in part.columns.items()}
@@ -139,6 +147,8 @@ _STARTS_AT_ZERO: Final = 0.01
 _WARM_UP: Final = 20
 #: Turns of a loop from which on they show where a gradient goes.
 _TURNS: Final = 8
+#: A loss that has not fallen after so many values is unlikely to be a training that just began.
+_STUCK: Final = 100
 #: Added to the norm of a variable before a division by it.
 _EPSILON: Final = 1e-9
 #: The columns that must be alike for two values to be called equal.
@@ -170,9 +180,13 @@ def unchanged(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the trained variables that were equal for some steps in a row."""
     steps, rtol, atol = int(values["steps"]), float(values["rtol"]), float(values["atol"])
     tally = Tally()
-    numbers = {name: name for name in _ALIKE}
+    numbers = {name: name for name in (*_ALIKE, "step", "wall_time")}
     for part in parts(
-        snapshot, _alone(_read_while_training(snapshot)), numbers, lambda part: part.last(steps)
+        snapshot,
+        _alone(_read_while_training(snapshot)),
+        numbers,
+        lambda part: part.last(steps),
+        lambda part: _later_turns(snapshot, part),
     ):
         same = part.row > part.start
         for name in _ALIKE:
@@ -185,6 +199,28 @@ def unchanged(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
         is_long = part.row - part.start >= steps - 1
         tally.add(part, in_a_row & is_long, np.full(len(same), steps))
     return tally.hits()
+
+
+def _later_turns(snapshot: Snapshot, part: HistoryPart) -> Mask:
+    """Return what a loop computes after its first turn in a step: a layer reads its variables again."""
+    site = part.columns["site"]
+    in_loop = _sites_in_loops(snapshot)[site]
+    if not in_loop.any():
+        return np.zeros(len(site), bool)
+    hosts = snapshot.catalog.site_hosts[site]
+    step = steps_of(snapshot, hosts, part.columns["wall_time"], part.columns["step"])
+    return np.asarray(in_loop & (part.row > part.start) & (step == step[part.before(1)]))
+
+
+@remembered(Snapshot.remember_of_sites)
+def _sites_in_loops(snapshot: Snapshot) -> Mask:
+    """Return which sites are in graphs that loops run, or in graphs that were made in those."""
+    catalog = snapshot.catalog
+    bodies = {
+        graph for op, graphs in catalog.op_graphs.items() if catalog.ops[op].type in LOOPS for graph in graphs
+    }
+    inside = {one.number for one in catalog.graphs if bodies.intersection(catalog.ancestry(one.number))}
+    return np.array([site.graph in inside for site in catalog.sites], bool)
 
 
 def _alone(sites: Sequence[int]) -> dict[int, int]:
@@ -219,14 +255,14 @@ def large_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     A variable that starts at 0 is measured by what becomes of it.
     """
     limit = float(values["limit"])
-    if not _by_ratio(snapshot, lambda ratio: ratio > limit):
+    if not _by_ratio(snapshot, lambda ratio, part: ratio > limit):
         return []
-    return _by_ratio(snapshot, lambda ratio: ratio > limit, _late_norms(snapshot))
+    return _by_ratio(snapshot, lambda ratio, part: ratio > limit, _late_norms(snapshot))
 
 
 def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
-    whole = _by_ratio(snapshot, lambda ratio: ratio >= 1, _late_norms(snapshot))
+    whole = _by_ratio(snapshot, lambda ratio, part: ratio >= 1, _late_norms(snapshot))
     replaced = set(sites_of(snapshot, whole))
     return {
         site: f"So it is in {hit.times:,} steps only, as while an optimizer warms up."
@@ -238,7 +274,31 @@ def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit])
 def small_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the updates that are small beside their variables."""
     limit = float(values["limit"])
-    return _by_ratio(snapshot, lambda ratio: ratio < limit)
+    return _by_ratio(snapshot, lambda ratio, part: ratio < limit)
+
+
+def lost_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
+    """Return the updates of which rounding leaves next to nothing, in more than half of the steps."""
+    share = float(values["share"])
+    # By number of the dtype; others have no limit.
+    limits = np.full(max(NUMBER_OF.values()) + 1, np.nan)
+    for name, known in FORMATS.items():
+        if name in NUMBER_OF:
+            limits[NUMBER_OF[name]] = share * known.spacing
+    hits = _by_ratio(snapshot, lambda ratio, part: (ratio > 0) & (ratio < limits[part.columns["dtype"]]))
+    sites = sites_of(snapshot, hits)
+    every = courses(snapshot, dict.fromkeys(sites, 0))
+    return [
+        hit._replace(detail=_dtype_at(snapshot, site))
+        for hit, site in zip(hits, sites, strict=True)
+        if 2 * hit.times > every[site].num_values
+    ]
+
+
+def _dtype_at(snapshot: Snapshot, site: int) -> str:
+    """Return the name of the dtype that a site was measured to have."""
+    query = "SELECT dtype FROM graph_executions WHERE site = ? LIMIT 1"
+    return " and ".join(dtype_name(dtype) or "?" for (dtype,) in snapshot.rows(query, [site]))
 
 
 def _late_norms(snapshot: Snapshot) -> dict[int, float]:
@@ -260,13 +320,15 @@ def _late_norms(snapshot: Snapshot) -> dict[int, float]:
 
 
 def _by_ratio(
-    snapshot: Snapshot, is_broken: Callable[[Floats], Mask], least: Mapping[int, float] | None = None
+    snapshot: Snapshot,
+    is_broken: Callable[[Floats, HistoryPart], Mask],
+    least: Mapping[int, float] | None = None,
 ) -> Sequence[RuleHit]:
     """By the norm of an update over that of its variable, a matrix, as it was last read.
 
     Args:
       snapshot: The run.
-      is_broken: Which ratios break the rule.
+      is_broken: Which ratios of a part break the rule.
       least: Norms that are used in place of smaller ones, by the sites that read variables.
     """
     known = tensors(snapshot)
@@ -278,14 +340,14 @@ def _by_ratio(
     floor[list(least or ())] = list((least or {}).values())
     tally = Tally()
     reads = _Reads(snapshot, weights)
-    for part in parts(snapshot, groups, {"norm": NORM, "rank": "rank"}, reads.last):
+    for part in parts(snapshot, groups, {"norm": NORM, "rank": "rank", "dtype": "dtype"}, reads.last):
         norm, read = part.columns["norm"], reads.before(part)
         is_known = (read >= part.start) & ~reads.are(part)
         row = np.maximum(read, 0)
         weight = np.where(is_known, np.maximum(norm[row], floor[part.columns["site"][row]]), 0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = norm / (weight + _EPSILON)
-        tally.add(part, is_known & (weight > 0) & is_broken(ratio), ratio)
+        tally.add(part, is_known & (weight > 0) & is_broken(ratio, part), ratio)
     return tally.hits()
 
 
@@ -319,7 +381,11 @@ class _Reads:
 
 
 def lost_in_loops(snapshot: Snapshot, values: Values) -> list[RuleHit]:
-    """Return the gradients that vanish while loops carry them back, in more than half of the steps."""
+    """Return the gradients that vanish while loops carry them back, in more than half of the steps.
+
+    Many networks learn well without what is early in their sequences. So a loss that falls is a remark, and
+    one that does not makes the alert more severe.
+    """
     only, chosen = sites_condition(snapshot, [Role.CARRIED_GRADIENT])
     rows = snapshot.columns(
         f"SELECT site, host, step, wall_time, idx, {RMS} AS rms FROM graph_executions JOIN"
@@ -344,8 +410,28 @@ def lost_in_loops(snapshot: Snapshot, values: Values) -> list[RuleHit]:
         if 2 * len(lost) > np.count_nonzero(own & shows):
             first, last = (int(idx[end[at]]) for at in (lost[0], lost[-1]))
             detail = f"after {turns[lost[0]]:,} turns"
-            hits.append(RuleHit(first, IN_GRAPH, len(lost), last, float(share[lost[0]]), detail))
+            hit = RuleHit(first, IN_GRAPH, len(lost), last, float(share[lost[0]]), detail)
+            hits.append(_beside_loss(snapshot, int(one), hit))
     return hits
+
+
+def _beside_loss(snapshot: Snapshot, site: int, hit: RuleHit) -> RuleHit:
+    """Return a hit with what became of the losses of the same outermost graph, if they are known."""
+    catalog = snapshot.catalog
+    root = catalog.ancestry(catalog.sites[site].graph)[0]
+    losses = [
+        course
+        for other, course in loss_courses(snapshot).items()
+        if catalog.ancestry(catalog.sites[other].graph)[0] == root
+    ]
+    falling = [one for one in losses if one.falls]
+    if falling:
+        remark = f"The loss falls all the same, from {falling[0].early:.4g} to {falling[0].late:.4g}."
+        return hit._replace(remark=remark)
+    if not losses or min(one.num_values for one in losses) < _STUCK:
+        return hit
+    stays = f"{hit.detail}, and the loss does not fall ({losses[0].early:.4g} → {losses[0].late:.4g})"
+    return hit._replace(detail=stays, severity=Severity.MEDIUM)
 
 
 def uneven_starts(snapshot: Snapshot, values: Values) -> list[RuleHit]:

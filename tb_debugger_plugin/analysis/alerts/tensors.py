@@ -1,4 +1,4 @@
-"""Which tensors of a run are gradients, weights, activations or updates.
+"""Which tensors of a run are losses, gradients, weights, activations or updates.
 
 Takes the catalog: types and names of ops, layers, variables, and whose gradient a tensor is. Returns numbers
 of sites by role. It is made once for each catalog, since a program has few sites and many tensors.
@@ -36,6 +36,7 @@ _MAX_IDENTITIES: Final = 64
 class Role(enum.Enum):
     """What a tensor is to the model."""
 
+    LOSS = "losses"
     GRADIENT = "gradients of variables"
     SCALED_GRADIENT = "gradients of a loss that is scaled"
     CARRIED_GRADIENT = "gradients that a loop carries back"
@@ -92,6 +93,8 @@ def _roles(snapshot: Snapshot) -> Iterator[tuple[Role, int, str | None]]:
     unscaled = _unscaled(snapshot)
     for site in catalog.sites:
         op = catalog.ops[site.op]
+        if (site.op, site.slot) in catalog.losses:
+            yield Role.LOSS, site.number, None
         if names := catalog.gradients.get((site.op, site.slot)):
             is_scaled = (site.op, site.slot) in unscaled
             yield Role.SCALED_GRADIENT if is_scaled else Role.GRADIENT, site.number, names[0]

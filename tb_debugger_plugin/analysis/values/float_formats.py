@@ -32,6 +32,11 @@ class Format:
         return math.ldexp(1.0, self.least_exponent)
 
     @property
+    def spacing(self) -> float:
+        """The distance from 1 to the next number."""
+        return math.ldexp(1.0, -self.mantissa)
+
+    @property
     def smallest(self) -> float:
         """The smallest positive number, which has no bits of the mantissa left."""
         return math.ldexp(1.0, self.least_exponent - self.mantissa)

@@ -101,9 +101,9 @@ ALL_ZERO: Final = AlertRule(
         by_value(
             f"size > 0 AND {_share('zero')} >= $share", _share("zero"), roles=(Role.GRADIENT, Role.ACTIVATION)
         ),
-        converged,
-        seldom,
         after_dead_relu,
+        seldom,
+        converged,
     ),
     words=lambda numbers, hit, values: "zeros" if hit is None else f"{_share_of(hit)} zeros",
     explain=lambda subject, hit, values: explanation(

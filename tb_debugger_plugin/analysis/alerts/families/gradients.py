@@ -28,8 +28,8 @@ VANISHING: Final = AlertRule(
     find=excused(
         by_value(f"health = {GOOD} AND zero < size AND {RMS} < $limit", RMS, roles=(Role.GRADIENT,)),
         cancelled,
-        converged,
         seldom,
+        converged,
     ),
     words=lambda numbers, hit, values: (
         "vanishing" if hit is None else f"mean magnitude ≤ {magnitude_words(hit.measured)}"
@@ -66,7 +66,8 @@ LARGE: Final = AlertRule(
 LOST_IN_LOOP: Final = AlertRule(
     id="LostInLoopAlert",
     title="Gradient lost in a loop",
-    # So it is in many networks that learn well: what is late in their sequences is enough for them.
+    # So it is in many networks that learn well: what is late in their sequences is enough for them. It is
+    # medium beside a loss that does not fall.
     severity=Severity.LOW,
     description="What a loop carries back of a gradient becomes, turn by turn, too small beside its largest"
     " to change a sum in float32.",

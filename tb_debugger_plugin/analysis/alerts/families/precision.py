@@ -1,4 +1,4 @@
-"""Rules about narrow dtypes: values near the largest number, or below the smallest.
+"""Rules about narrow dtypes: values near the largest number, or below the smallest; updates that are lost.
 
 The limits are those of the dtype of the tensor, or of one that the user is about to use.
 """
@@ -12,6 +12,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.alerts.excuses import converged, excused, seldom
 from tb_debugger_plugin.analysis.alerts.flows import added, cancelled, constants, of_loss_scaling
+from tb_debugger_plugin.analysis.alerts.history import lost_updates
 from tb_debugger_plugin.analysis.alerts.rule import (
     AlertRule,
     Find,
@@ -20,9 +21,11 @@ from tb_debugger_plugin.analysis.alerts.rule import (
     Severity,
     Values,
     explanation,
+    magnitude_of,
     magnitude_words,
 )
 from tb_debugger_plugin.analysis.alerts.search import LARGEST, by_value, without
+from tb_debugger_plugin.analysis.alerts.tensors import Role
 from tb_debugger_plugin.analysis.diagnosis.sentences import Subject, ValueExplanation
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.analysis.values.float_formats import FORMATS
@@ -121,7 +124,7 @@ UNDERFLOW: Final = AlertRule(
     severity=Severity.MEDIUM,
     description="Every element that is not 0 is below the smallest normal number of the dtype.",
     find=excused(
-        _of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST), cancelled, added, converged, seldom
+        _of_dtype(f"{LARGEST} > 0 AND {LARGEST} < $smallest", LARGEST), cancelled, added, seldom, converged
     ),
     words=lambda numbers, hit, values: f"magnitude {magnitude_words(numbers.largest)}",
     explain=_explain_underflow,
@@ -131,4 +134,38 @@ UNDERFLOW: Final = AlertRule(
     advice="A loss scale, or this layer in float32, keeps such values. bfloat16 has the range of float32.",
 )
 
-RULES: Final = (HEADROOM, UNDERFLOW)
+
+def _explain_lost(subject: Subject, hit: RuleHit | None, values: Values) -> ValueExplanation:
+    did = "is an update whose norm, over that of its variable, is"
+    if hit is None or hit.detail not in FORMATS:
+        return explanation(subject, did, magnitude_of(hit), "")
+    least = FORMATS[hit.detail].spacing / 4
+    why = (
+        f"A number of {hit.detail} stays as it is when less than {least:.2g} of it is added: rounding loses"
+        " most of this update, in each step anew."
+    )
+    return explanation(subject, did, magnitude_of(hit), why)
+
+
+LOST_UPDATE: Final = AlertRule(
+    id="LostUpdateAlert",
+    title="Lost update",
+    severity=Severity.MEDIUM,
+    description="In most steps, the update of a matrix is so small beside it that rounding to its dtype loses"
+    " most of it.",
+    find=excused(lost_updates, converged),
+    words=lambda numbers, hit, values: (
+        "lost" if hit is None else f"update / variable {magnitude_of(hit)} in {hit.detail}"
+    ),
+    explain=_explain_lost,
+    # Half of the elements lose an update that, beside them, is a quarter of the distance from 1 to the next
+    # number: numbers that are up to twice as large have the same distance.
+    parameters=(Parameter("share", 0.25, 0.01, 1.0, "of the spacing of numbers", source="this plugin"),),
+    columns=("variance",),
+    roles=(Role.UPDATE,),
+    recommends=(Role.UPDATE, Role.WEIGHT),
+    advice="Keep the variables in float32 and compute in the narrow dtype, as Keras's `mixed_bfloat16` does."
+    " A larger learning rate helps only while the training bears it.",
+)
+
+RULES: Final = (HEADROOM, UNDERFLOW, LOST_UPDATE)

@@ -166,6 +166,23 @@ def test_a_gradient_that_falls_with_all_others_has_not_vanished(tmp_path, other,
     assert of_training(tmp_path, "VanishingGradientAlert", steps) == {"gradient_tape/MatMul": severity}
 
 
+@pytest.mark.parametrize(
+    "losses, severity",
+    [([2.0, 1.0], ("low", "The model has converged:")), ([1.0, 2.0], ("medium", ""))],
+    ids=["falls", "rises"],
+)
+def test_a_model_has_not_converged_whose_loss_rose(tmp_path, losses, severity):
+    ops = (
+        _Op("Mean", "Mean", names={"is_loss": True}),
+        _Op("gradient_tape/MatMul", "MatMul", names={"gradient_of": ["dense/kernel"]}),
+    )
+    steps = [
+        {"Mean": np.interp(n, [0, 29], losses), "gradient_tape/MatMul": _KERNEL * 0.4**n} for n in range(30)
+    ]
+    program(tmp_path, ops, steps)
+    assert found(tmp_path, "VanishingGradientAlert") == {"gradient_tape/MatMul": severity}
+
+
 def test_zeros_are_low_in_a_few_steps_and_not_if_they_last(tmp_path):
     def steps(*scales: float) -> list[_Step]:
         return [{"gradient_tape/MatMul": _KERNEL * scale} for scale in scales]
@@ -192,6 +209,12 @@ def test_zeros_that_follow_from_a_dead_relu_are_low_and_name_it(tmp_path):
     program(tmp_path / "dead", ops, [zeros] * 5)
     assert found(tmp_path / "dead", "DeadReluAlert") == {"Relu": ("medium", "")}
     assert found(tmp_path / "dead", "AllZeroAlert") == {
+        "gradient_tape/MatMul": ("low", "It follows from the")
+    }
+    # A net that dies has gradients that fall, too, but it has not converged.
+    dies = [{name: _KERNEL * scale for name in zeros} for scale in (*[1.0] * 10, 0.005, *[0.0] * 12)]
+    program(tmp_path / "dies", ops, dies)
+    assert found(tmp_path / "dies", "AllZeroAlert") == {
         "gradient_tape/MatMul": ("low", "It follows from the")
     }
     program(tmp_path / "alive", ops, [{**zeros, "Relu": [1.0, 2.0]}] * 5)

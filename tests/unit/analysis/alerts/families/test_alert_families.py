@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -141,6 +142,29 @@ def test_a_variable_that_was_never_trained_is_unchanged_after_three_values(tmp_p
     assert judged(tmp_path, "UnchangedAlert", rtol=0, atol=0)[1] == []
 
 
+def _reads_in_a_loop(folder: Path, scales: Sequence[float]) -> list[str]:
+    """What is found unchanged where a loop reads a variable 5 times in each step; its value by step."""
+    recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
+    recording.device(1)
+    recording.graph("s", "step")
+    recording.graph("b", "while_body_3", "s")
+    recording.op("b", "read", "ReadVariableOp", ids=[1], variable="lstm/kernel", layer="lstm")
+    recording.op("s", "while", "While", ids=[2], called_graph_ids=["b"])
+    recording.op("s", "gradient_tape/MatMul", "MatMul", ids=[3], gradient_of=["lstm/kernel"])
+    for scale in scales:
+        for _ in range(5):
+            recording.trace("b", "read", numerics(_KERNEL * scale))
+        recording.trace("s", "gradient_tape/MatMul", numerics(_KERNEL))
+        recording.execution("__inference_step_7", graph_id="s")
+    recording.close()
+    return [str(alert["op_name"]) for alert in judged(folder, "UnchangedAlert")[1]]
+
+
+def test_what_a_loop_reads_again_in_one_step_has_not_stayed_unchanged(tmp_path):
+    assert _reads_in_a_loop(tmp_path / "trained", [1, 2, 3, 4, 5]) == []
+    assert _reads_in_a_loop(tmp_path / "forgotten", [1, 1, 1, 1, 1]) == ["read"]
+
+
 def test_the_variance_of_any_tensor_has_the_limits_that_the_user_sets(tmp_path):
     assert of_steps(tmp_path, "VarianceAlert", [{"x": [1.0, 3.0]}, {"x": [1.0, 1.0]}]) == []
     assert judged(tmp_path, "VarianceAlert", above=0.5)[0].num_values == 1
@@ -162,6 +186,45 @@ def test_a_float32_tensor_is_measured_against_the_dtype_that_the_user_names(tmp_
     assert "float16" in " ".join(near[2])
     assert [one["op_name"] for one in judged(tmp_path, "UnderflowAlert", dtype="float16")[1]] == ["MatMul"]
     assert judged(tmp_path, "UnderflowAlert", dtype="bfloat16")[1] == []
+
+
+def _updates(folder: Path, ratios: Sequence[float], dtype: int) -> list[tuple[str, int, str, str]]:
+    """What is found lost of updates that are so large beside their variable."""
+    steps = [{"read": _KERNEL, "Mul": _KERNEL * ratio} for ratio in ratios]
+    training(folder, steps, dtype=dtype).close()
+    _, alerts, _ = judged(folder, "LostUpdateAlert")
+    return [(one["op_name"], one["count"], one["measured"], one["severity"]) for one in alerts]
+
+
+_BFLOAT16, _FLOAT32 = 14, 1
+
+
+def test_an_update_is_lost_where_rounding_loses_it_in_most_steps(tmp_path):
+    lost = [("Mul", 5, "update / variable 0.0015 in bfloat16", "medium")]
+    assert _updates(tmp_path / "lost", [0.0015] * 5 + [0.01] * 4, _BFLOAT16) == lost
+    ((_, _, measured, _),) = _updates(tmp_path / "float32", [1e-8] * 5, _FLOAT32)
+    assert measured == "update / variable 1e-08 in float32"
+
+
+@pytest.mark.parametrize(
+    "ratios, dtype",
+    [
+        ([0.0015] * 5, _FLOAT32),
+        ([0.0025] * 5, _BFLOAT16),
+        ([0.01] * 5 + [0.0015] * 5, _BFLOAT16),
+        ([0.0] * 5, _BFLOAT16),
+    ],
+    ids=["wide enough", "large enough", "the rate fell to 0 at the end", "no update"],
+)
+def test_an_update_that_changes_its_variable_is_not_lost(tmp_path, ratios, dtype):
+    assert _updates(tmp_path, ratios, dtype) == []
+
+
+def test_a_lost_update_is_explained_by_the_digits_of_its_dtype(tmp_path):
+    _updates(tmp_path, [0.0015] * 5, _BFLOAT16)
+    assert "A number of bfloat16 stays as it is when less than 0.002 of it is added" in " ".join(
+        judged(tmp_path, "LostUpdateAlert")[2]
+    )
 
 
 def retraced_program(folder: Path, sizes: Sequence[int]) -> Recording:
@@ -305,8 +368,16 @@ def test_a_wrong_setting_is_refused_with_a_sentence(given, sentence):
     assert sentence in str(error.value)
 
 
-def _carries_back(folder: Path, steps: Sequence[Sequence[float]]) -> list[tuple[str, int, str, str]]:
-    """What is found where a loop carried gradients of these magnitudes, at each turn of each step."""
+def _carries_back(
+    folder: Path, steps: Sequence[Sequence[float]], losses: Sequence[float] = ()
+) -> list[tuple[str, int, str, str]]:
+    """What is found where a loop carried gradients of these magnitudes, at each turn of each step.
+
+    Args:
+      folder: The dump root.
+      steps: The magnitudes.
+      losses: The loss in each step; none = no loss is on record.
+    """
     recording = Recording(folder, mode=TensorDebugMode.FULL_NUMERICS)
     recording.device(1)
     recording.graph("s", "step")
@@ -318,7 +389,10 @@ def _carries_back(folder: Path, steps: Sequence[Sequence[float]]) -> list[tuple[
         *(("c", "given", "Placeholder", []), ("c", "Less", "Less", [])),
     ):
         recording.op(graph, name, kind, inputs, ids=[1])
-    for turns in steps:
+    recording.op("s", "Mean", "Mean", ["x:0"], ids=[2], is_loss=True)
+    for turns, loss in itertools.zip_longest(steps, losses):
+        if loss is not None:
+            recording.trace("s", "Mean", numerics(loss))
         for magnitude in turns:
             recording.trace("b", "carried", numerics(_KERNEL * magnitude))
         recording.execution("__inference_step_7", graph_id="s")
@@ -334,6 +408,31 @@ _LASTING = [0.0, *(0.7**n for n in range(30))]
 def test_a_gradient_that_vanishes_in_a_loop_is_found_at_the_turn_before_the_loop_ends(tmp_path):
     found = _carries_back(tmp_path, [_FADING, _LASTING, _FADING])
     assert found == [("carried", 2, f"× {2.0**-29:.3g} after 31 turns", "low")]
+
+
+_LOST = f"× {2.0**-29:.3g} after 31 turns"
+_STUCK = f"{_LOST}, and the loss does not fall"
+
+
+@pytest.mark.parametrize(
+    "losses, measured, severity",
+    [
+        ([1.386, 1.39, 1.38] * 34, f"{_STUCK} (1.386 → 1.386)", "medium"),
+        ([1.0 + 0.01 * n for n in range(100)], f"{_STUCK} (1.095 → 1.895)", "medium"),
+        ([1.386, 1.39, 1.38] * 30, _LOST, "low"),
+        ([-1.0 - 0.001 * n for n in range(100)], _LOST, "low"),
+    ],
+    ids=["stays", "rises", "a few steps", "falls"],
+)
+def test_a_gradient_that_is_lost_matters_where_the_loss_does_not_fall(tmp_path, losses, measured, severity):
+    found = _carries_back(tmp_path, [_FADING] * len(losses), losses)
+    assert found == [("carried", len(losses), measured, severity)]
+
+
+def test_a_lost_gradient_says_that_the_loss_falls_all_the_same(tmp_path):
+    _carries_back(tmp_path, [_FADING] * 10, [1 / n for n in range(1, 11)])
+    _, (alert,), _ = judged(tmp_path, "LostInLoopAlert")
+    assert alert["remark"] == "The loss falls all the same, from 0.75 to 0.1056."
 
 
 @pytest.mark.parametrize(
