@@ -273,8 +273,9 @@ def _sentences_of_rules(
     snapshot: Snapshot, findings: Sequence[Finding], found: RunVerdict
 ) -> tuple[str, ...]:
     (first,) = findings_json(snapshot, findings[:1])
+    what = headline_of(findings[0].rule, first, snapshot.catalog.host_names)
     return (
-        f"The most urgent one is {headline_of(findings[0].rule, first)}.",
+        f"The most urgent one is {what}.",
         f"`tbdbg alerts {snapshot.loader.run.folder}` lists them.",
         *(found.sentences if found.kind == "unmeasured" else (f"{found.headline}.",)),
     )

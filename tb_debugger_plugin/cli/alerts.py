@@ -118,6 +118,5 @@ def _line(facts: Json, alert: Json) -> str:
     times = f", {alert['count']:,} times" if alert["count"] > 1 else ""
     severity = alert["severity"] if alert["allowed"] is None else "allowed"
     reason = f" ({alert['allowed'] or alert['remark']})" if alert["allowed"] or alert["remark"] else ""
-    where = f" of {alert['process']}" if len(facts["processes"]) > 1 else ""
     head = f"{severity:<8}  {titles[alert['alert_type']]}: {alert['measured']} in"
-    return f"{head} {place_words(alert)}{where}{times}{reason}"
+    return f"{head} {place_words(alert, facts['processes'])}{times}{reason}"

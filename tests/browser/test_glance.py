@@ -11,9 +11,9 @@ from tests.support.events import Recording, full_health
 pytestmark = pytest.mark.browser
 
 
-def _training(logdir, values, *, then=()):
+def _training(logdir, values, *, then=(), host="worker0"):
     """Writes a training whose layer computes `values` in each of twelve steps, and then `then`."""
-    with Recording(logdir) as recording:
+    with Recording(logdir, host=host) as recording:
         recording.graph("g1", "train_step")
         recording.op("g1", "x", "Placeholder", ids=[10])
         recording.op("g1", "dense/Relu", "Relu", ["x:0"], ids=[11], layer="dense")
@@ -47,9 +47,21 @@ def test_silent_trouble_is_named_and_in_focus_without_a_click(browser, tmp_path)
     _training(tmp_path / "logdir", [0.0, 0.0])
     with page_on(browser, tmp_path / "logdir", scheme="dark") as page:
         expect(page.part("glance-verdict")).to_contain_text("! Alert rules found")
-        expect(page.part("glance-finding").first).to_contain_text("Dead ReLU: 100 % inactive")
+        found = page.part("glance-finding").first
+        expect(found).to_contain_text("Dead ReLU: 100 % inactive")
+        # A layer says more than the op in it; of one process, its name says nothing.
+        expect(found.get_by_role("button")).to_have_text("layer dense")
+        expect(found).not_to_contain_text("worker0")
         expect(page.part("graph-structure-op")).to_contain_text("layer dense")
         assert page.serious_violations() == []
+
+
+def test_of_two_processes_the_one_in_trouble_is_named(browser, tmp_path):
+    _training(tmp_path / "logdir", [1.0, 2.0])
+    _training(tmp_path / "logdir", [0.0, 0.0], host="worker1")
+    with page_on(browser, tmp_path / "logdir") as page:
+        expect(page.part("glance-finding").first).to_contain_text("from step 0 · worker1")
+        expect(page.part("verdict")).to_contain_text("in dense/Relu:0 (Relu) of worker1.")
 
 
 def test_a_bad_value_and_a_link_open_the_recording(browser, tmp_path):

@@ -10,6 +10,8 @@ import { gapsOf } from "../model/gaps";
 import { checksOf, recordedFacts, timesWords } from "../model/glance";
 import { displayName, tensorName } from "../model/names";
 import { lineName } from "../model/origin";
+import { processOf } from "../model/processes";
+import { roleOf, roleWords } from "../model/role";
 import { markOf } from "../model/verdict";
 import { GradientsPanel } from "./curves/gradients";
 import { GapList } from "./gap_list";
@@ -136,8 +138,12 @@ function Found({ store, rules }: With<Uses, { rules: readonly Rule[] }>) {
 }
 
 function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; title: string }>) {
-  const { op_name: name, op_type: type, measured, severity, num_tensors: tensors, source, step } = finding;
+  const { op_name: op, op_type: type, measured, severity, num_tensors: tensors, source, step } = finding;
+  const name = op === undefined ? displayName(type) : tensorName(op, finding.output_slot);
+  // A layer or a variable says more than the name of an op in it.
+  const role = roleWords(op ?? "", roleOf(finding, finding.gradient_of));
   const place = source === undefined ? "" : lineName(source);
+  const process = processOf(store.status.value?.hosts ?? [], finding.process);
   const more = tensors > 1 ? `and ${counted(tensors - 1, "more tensor")}` : "";
   return (
     <li data-testid="glance-finding">
@@ -148,11 +154,15 @@ function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; tit
         <span class="dim">{severity}</span>
       </span>
       <span class="line glance-where">
-        <Button class="link slim" title="Show its first value" act={() => store.focusFinding(finding)}>
-          <TensorName name={name === undefined ? displayName(type) : tensorName(name, finding.output_slot)} />
+        <Button
+          class="link slim"
+          title={`Show the first value of ${name}`}
+          act={() => store.focusFinding(finding)}
+        >
+          {role === undefined ? <TensorName name={name} /> : <span class="ellipsis">{role}</span>}
         </Button>
         <span class="dim nowrap">
-          {[more, place, `from step ${grouped(step)}`].filter(Boolean).join(" · ")}
+          {[more, place, `from step ${grouped(step)}`, process].filter(Boolean).join(" · ")}
         </span>
       </span>
     </li>

@@ -91,23 +91,28 @@ def _tensor_name(snapshot: Snapshot, number: int) -> str:
     return f"{snapshot.catalog.ops[site.op].name}:{site.slot}"
 
 
-def place_words(alert: Json) -> str:
-    """Return the tensor, its variable and the line of an alert: "Mul:0, for dense/kernel, train.py:68"."""
+def place_words(alert: Json, processes: Sequence[str] = ()) -> str:
+    """Return the tensor, its variable and the line of an alert: "Mul:0 for dense/kernel, train.py:68".
+
+    Args:
+      alert: The alert.
+      processes: The processes of its run. Of several, that of the alert is named.
+    """
     kind = display_name(alert["op_type"] or "?")
     name = alert["op_name"]
     tensor = f"{name}:{alert['output_slot']}" + (f" ({kind})" if kind != name else "") if name else kind
     whose = alert["variable"] or " and ".join(alert["gradient_of"])
     tensor += f" for {whose}" if whose else ""
     tensor += f" and {alert['num_tensors'] - 1:,} more" if alert["num_tensors"] > 1 else ""
-    source = alert["source"]
+    source, process = alert["source"], f" of {alert['process']}" if len(processes) > 1 else ""
     if source is None:
-        return tensor
-    return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}"
+        return f"{tensor}{process}"
+    return f"{tensor}, {source['path'].replace(chr(92), '/').rpartition('/')[2]}:{source['line']}{process}"
 
 
-def headline_of(rule: AlertRule, alert: Json) -> str:
-    """Return the rule, what was measured, the tensor and the line of an alert."""
-    return f"{rule.title}: {alert['measured']} in {place_words(alert)}"
+def headline_of(rule: AlertRule, alert: Json, processes: Sequence[str] = ()) -> str:
+    """Return the rule, what was measured, and what `place_words` says of an alert."""
+    return f"{rule.title}: {alert['measured']} in {place_words(alert, processes)}"
 
 
 def explain_finding(snapshot: Snapshot, finding: Finding) -> Diagnosis:
