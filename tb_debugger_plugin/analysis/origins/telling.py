@@ -218,10 +218,15 @@ class Telling:
         return birth.kind, is_certain
 
     def _was_read_as(self, birth: Birth) -> bool:
-        """Whether what was not measured itself, such as an assignment, was measured where it came next."""
-        known = (self._feeds.measured(value) for (value, _), _ in birth.chain()[::-1])
-        nearest = next((each for each in known if each.bad is not None), None)
-        return nearest is not None and birth.kind is not None and nearest.has(birth.kind) is True
+        """Whether what was not measured itself, such as an assignment, was measured where it came next.
+
+        What an op made of it may be bad for another reason, or in another way.
+        """
+        values = (value for (value, _), _ in birth.chain()[::-1])
+        nearest = next((one for one in values if self._feeds.measured(one).bad is not None), None)
+        if nearest is None or birth.kind is None or self._feeds.measured(nearest).has(birth.kind) is not True:
+            return False
+        return self._feeds.op_type(nearest) in op_kinds.COPIES | op_kinds.READS
 
     def _likely_kind(self, value: ValueRef) -> BadKind:
         """Return what ops of this type mostly make."""

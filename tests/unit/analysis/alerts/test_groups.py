@@ -11,8 +11,9 @@ from tb_debugger_plugin.analysis.alerts.groups import GROUPINGS
 from tests.support.asking import Asker
 from tests.support.numerics import training
 
-#: What Tanh took is not on record, and Tanh makes no NaN: the variable that was read before held it.
-_READ = "Swallowed: ∞. ReadVariableOp in step, train.py:2"
+#: What Tanh took is not on record, and Tanh makes no NaN: the variable that was read before held it, or an
+#: infinity, of which the unmeasured MatMul made ∞ for Relu and NaN for Tanh.
+_READ = "Swallowed: NaN or ∞. ReadVariableOp in step, train.py:2"
 _CAUSES = {
     **{"Relu": "Swallowed: ∞. Relu in step, train.py:2", "Mul": "no NaN or ∞"},
     **{"Tanh": _READ, "gradient_tape/out": _READ},
