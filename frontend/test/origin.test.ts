@@ -8,6 +8,7 @@ import {
   chainSteps,
   listedSteps,
   momentWords,
+  numCauses,
   originKey,
   originLabel,
   originsOf,
@@ -78,6 +79,15 @@ test("what was swallowed is shown where nothing reaches a result, and among the 
 test("the chosen origin stays chosen in a later answer with other counts", () => {
   const later = [origin({ count: 8 }), origin({ op_name: "other", count: 3 })];
   expect(originsOf(later, originKey(SECOND)).shown).toBe(later[1]);
+});
+
+test("an op that makes NaN and infinities is one cause", () => {
+  const nan = origin({ kind: "nan" });
+  const inf = origin({ kind: "inf", category: "swallowed" });
+  expect(numCauses(originsOf([nan, inf, EXPECTED], undefined))).toBe(1);
+  expect(numCauses(originsOf([nan, inf, EXPECTED], originKey(EXPECTED)))).toBe(1);
+  expect(numCauses(originsOf([nan, origin({ op_name: "other" })], undefined))).toBe(2);
+  expect(numCauses(originsOf([EXPECTED], undefined))).toBe(0);
 });
 
 test.each([

@@ -46,8 +46,19 @@ export function originsOf(all: readonly Origin[], chosen: string | undefined): O
 }
 
 /** The same origin has the same key in a later answer. */
-export function originKey({ kind, op_type, op_name, output_slot, graph_id, source }: Origin): string {
-  return JSON.stringify([kind, op_type, op_name, output_slot, graph_id, source?.path, source?.line]);
+export function originKey(origin: Origin): string {
+  return JSON.stringify([origin.kind, ...causeOf(origin)]);
+}
+
+/** What an origin is of: an op that makes both NaN and infinities is one cause of two origins. */
+function causeOf({ op_type, op_name, output_slot, graph_id, source }: Origin): readonly unknown[] {
+  return [op_type, op_name, output_slot, graph_id, source?.path, source?.line];
+}
+
+/** How many causes there are of bad values that matter. */
+export function numCauses({ shown, others }: Origins): number {
+  const wrong = shown === undefined || shown.category === "expected" ? others : [shown, ...others];
+  return new Set(wrong.map((origin) => JSON.stringify(causeOf(origin)))).size;
 }
 
 /** "NaN", "∞"; both when the recording does not tell them apart. */

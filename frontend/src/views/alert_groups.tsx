@@ -4,6 +4,7 @@ import { GROUPINGS } from "../api/rules";
 import { shown } from "../base/loaded";
 import { counted, grouped } from "../base/text";
 import { displayName, tensorName } from "../model/names";
+import { numCauses } from "../model/origin";
 import { Choice, optionsOf } from "./choice";
 import { Button, Failure, Hint } from "./panel";
 import type { With } from "./props";
@@ -40,8 +41,7 @@ export function AlertGroups({ store }: With<Uses>) {
 function Totals({ store }: With<Uses>) {
   const found = shown(store.alertGroups.groups.value);
   if (found === undefined || found.num_alerts === 0) return null;
-  const { shown: origin, others } = store.origins.value;
-  const causes = others.length + (origin === undefined || origin.category === "expected" ? 0 : 1);
+  const causes = numCauses(store.origins.value);
   const parts = [counted(found.num_tensors, "tensor"), counted(found.count, "computation")];
   return (
     <p class="dim alert-totals" data-testid="group-totals">
