@@ -94,7 +94,7 @@ def inventory(snapshot: Snapshot, kind: str, row_filter: Filter, order: RowOrder
       row_filter: A filter on graph executions. It applies to ops that computed nothing, too, if it is about
         ops only; and to calls, if the list of executions has all its criteria.
       order: How they are sorted, by a column; None = as they were recorded. Equal ones stay in this order,
-        and those without a value come last.
+        and those that computed nothing come after them. Those without a value come last.
 
     Raises:
       BadQueryError: The filter names something that does not exist.
@@ -114,11 +114,19 @@ def inventory(snapshot: Snapshot, kind: str, row_filter: Filter, order: RowOrder
     values = found.numbers.get(order.column)
     if values is None:
         values = _ranks(found.texts.get(order.column, [None] * len(found)))
-    places = stable_order(-values if order.descending else values)
+    places = np.argsort(_are_idle(found), kind="stable")
+    places = places[stable_order((-values if order.descending else values)[places])]
     return Things(
         {name: of_things[places] for name, of_things in found.numbers.items()},
         {name: [of_things[place] for place in places] for name, of_things in found.texts.items()},
     )
+
+
+def _are_idle(things: Things) -> npt.NDArray[np.bool_]:
+    """Return which things computed nothing, such as constants of which only the sum is on record."""
+    # Where all are equal, as by their bad tensors in a healthy run, these would fill the first screen.
+    counts = [things.numbers[name] for name in ("computed", "calls") if name in things.numbers]
+    return np.asarray(sum(map(np.nan_to_num, counts), np.zeros(len(things))) == 0)
 
 
 def inventory_page(snapshot: Snapshot, things: Things, positions: Range) -> ColumnPage:

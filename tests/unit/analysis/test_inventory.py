@@ -253,15 +253,25 @@ def test_session_runs_have_what_was_computed_while_they_ran(tmp_path):
 @pytest.mark.parametrize("descending", [False, True])
 def test_each_column_sorts_and_what_has_no_value_comes_last(program, kind, descending):
     _, snapshot = program
-    as_recorded = _page(snapshot, kind)
+    # Equal ones stay in their order, but for those that computed nothing.
+    equal = sorted(_page(snapshot, kind), key=lambda row: not (row.get("computed") or row.get("calls")))
     for column in COLUMNS:
         rows = _page(snapshot, kind, order=RowOrder(column, descending))
-        known = [row for row in as_recorded if column in row]
+        known = [row for row in equal if column in row]
         known.sort(key=lambda row: _rank(row[column]), reverse=descending)
-        if descending:  # equal ones stay in their order
-            known.sort(key=lambda row: as_recorded.index(row))
-            known.sort(key=lambda row: _rank(row[column]), reverse=True)
-        assert rows == [*known, *(row for row in as_recorded if column not in row)]
+        assert rows == [*known, *(row for row in equal if column not in row)]
+
+
+def test_of_a_run_without_a_bad_tensor_the_ops_that_computed_something_come_first(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g1", "step")
+    for number, name in enumerate(("constant", "x", "y")):
+        recording.op("g1", name, "Identity", ids=[number + 1])
+    for name in ("y", "x"):
+        recording.trace("g1", name, full_health([1.0]))
+    with snapshot_of(recording.close()) as snapshot:
+        rows = _page(snapshot, "ops", order=RowOrder("bad", descending=True))
+    assert [row["name"] for row in rows] == ["x", "y", "constant"]
 
 
 def _rank(value):
