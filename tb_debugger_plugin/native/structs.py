@@ -1,8 +1,8 @@
 """The values that Python and the compiled module hand each other.
 
 The module reads and gives their fields by name. Their C++ structs are in `src/recorder.h`, `src/keep.h`,
-`src/compiled_op.h`, `src/condition.h`, `src/gate.h`, `src/passed.h` and `src/bad_tensors.h`; the files
-`src/py_*.cc` convert them.
+`src/compiled_op.h`, `src/guard_op.h`, `src/condition.h`, `src/gate.h`, `src/passed.h` and
+`src/bad_tensors.h`; the files `src/py_*.cc` convert them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,22 @@ from tb_debugger_plugin.events.gate_table import CannotChange, StepKind
 
 #: The number of a call that is not known.
 NO_CALL = -1
+
+
+class BadCall(NamedTuple):
+    """A guarded call of a function that computed an infinity or NaN.
+
+    Attributes:
+      number: The number by which `TbDebuggerHeld` gives out what it holds.
+      site: The number of the function's guard.
+      bad: The inputs of the guard that are bad: checked ones first, then held ones.
+      is_held: Whether what the guard holds was kept.
+    """
+
+    number: int
+    site: int
+    bad: list[int]
+    is_held: bool
 
 
 class TraceTarget(NamedTuple):

@@ -3,6 +3,7 @@
 
 #include "py_encode.h"
 #include "py_gate.h"
+#include "py_guard.h"
 #include "py_recorder.h"
 #include "py_stack_key.h"
 #include "py_tensorflow.h"
@@ -30,6 +31,13 @@ PyMethodDef methods[] = {
      "add_watch(targets, dtype, dims, constants, before): the number of a new watch."},
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors(tensors): the number of the tensors that a compiled function passes to its op."},
+    {"add_guard_site", PyAddGuardSite, METH_VARARGS,
+     "add_guard_site(num_checked, dtypes, max_held_bytes): the number of what the guard of a function takes."},
+    {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
+    {"num_bad_calls", PyNumBadCalls, METH_NOARGS, "num_bad_calls(): how many bad calls wait to be taken."},
+    {"take_bad_call", PyTakeBadCall, METH_O, "take_bad_call(site): the first BadCall of a site, or None."},
+    {"release_bad_call", PyReleaseBadCall, METH_O,
+     "release_bad_call(number): drop what a bad call holds; None for all bad calls."},
     {"stack_key", PyStackKey, METH_O, "stack_key(frame): bytes that identify the stack that ends there."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -48,7 +56,8 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
-  if (module == nullptr || !tbdbg::AddRecorderType(module.get()) || !tbdbg::AddGateTypes(module.get()))
+  if (module == nullptr || !tbdbg::AddRecorderType(module.get()) || !tbdbg::AddGateTypes(module.get()) ||
+      !tbdbg::LoadBadCall())
     return nullptr;
   return module.release();
 }

@@ -4,6 +4,7 @@
 
 #include "compiled_op.h"
 #include "eager_tensor.h"
+#include "guard_op.h"
 #include "tf_api.h"
 #include "tf_classes.h"
 #include "watch_op.h"
@@ -18,6 +19,7 @@ PyObject* PyLoadTensorflow(PyObject*, PyObject* args) {
   if (failure.empty() && knows_classes) LoadTfClasses(path);
   if (failure.empty()) failure = RegisterWatchOps();
   if (failure.empty()) failure = RegisterCompiledOp();
+  if (failure.empty()) failure = RegisterGuardOps();
   if (!failure.empty()) {
     PyErr_SetString(PyExc_RuntimeError, failure.c_str());
     return nullptr;

@@ -1,0 +1,62 @@
+#include "py_guard.h"
+
+#include <optional>
+#include <utility>
+
+#include "guard_op.h"
+#include "py_values.h"
+
+namespace tbdbg {
+namespace {
+
+Struct bad_call_struct;
+
+}  // namespace
+
+bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held"}); }
+
+PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
+  GuardSite site;
+  PyObject* dtypes;
+  long long num_checked, max_held_bytes;
+  if (!PyArg_ParseTuple(args, "LO!L", &num_checked, &PyTuple_Type, &dtypes, &max_held_bytes)) return nullptr;
+  if (!FromPython(dtypes, &site.dtypes)) return nullptr;
+  site.num_checked = num_checked;
+  site.max_held_bytes = max_held_bytes;
+  return PyLong_FromLongLong(AddGuardSite(std::move(site)));
+}
+
+PyObject* PyGuardWasMade(PyObject*, PyObject* site) {
+  const long long number = PyLong_AsLongLong(site);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  return PyBool_FromLong(GuardWasMade(number));
+}
+
+PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
+
+PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
+  const long long number = PyLong_AsLongLong(site);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  const std::optional<BadCall> call = TakeBadCall(number);
+  if (!call) Py_RETURN_NONE;
+  PyObject* bad = MakeList(call->bad.size(), [&](size_t i) { return PyLong_FromLongLong(call->bad[i]); });
+  return bad_call_struct.Make({PyLong_FromLongLong(call->number), PyLong_FromLongLong(call->site), bad,
+                               PyBool_FromLong(call->is_held)});
+}
+
+PyObject* PyReleaseBadCall(PyObject*, PyObject* number) {
+  if (number == Py_None) {
+    Py_BEGIN_ALLOW_THREADS
+    ReleaseBadCalls();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+  }
+  const long long which = PyLong_AsLongLong(number);
+  if (which == -1 && PyErr_Occurred()) return nullptr;
+  Py_BEGIN_ALLOW_THREADS
+  ReleaseBadCall(which);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+
+}  // namespace tbdbg

@@ -1,0 +1,28 @@
+// The bad calls of guarded functions. Methods of the module (module.cc); see guard_op.h.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace tbdbg {
+
+// add_guard_site(num_checked, dtypes, max_held_bytes): returns the number of a new site. `dtypes`: a tuple of
+// DataType numbers, of all inputs of the guard.
+PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
+
+// guard_was_made(site): whether TensorFlow has made the op of a site.
+PyObject* PyGuardWasMade(PyObject* module, PyObject* site);
+
+// num_bad_calls(): how many bad calls wait to be taken.
+PyObject* PyNumBadCalls(PyObject* module, PyObject*);
+
+// take_bad_call(site): the first of them of a site, as a BadCall (native/structs.py); None if none waits.
+PyObject* PyTakeBadCall(PyObject* module, PyObject* site);
+
+// release_bad_call(number): drops what a bad call holds; None for all bad calls.
+PyObject* PyReleaseBadCall(PyObject* module, PyObject* number);
+
+// Loads native/structs.BadCall. False with a Python exception set.
+bool LoadBadCall();
+
+}  // namespace tbdbg
