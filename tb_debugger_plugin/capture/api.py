@@ -58,6 +58,7 @@ def enable_dump_debug_info(
     ignore_alerts: Iterable[str] | str = (),
     alert_rules: Iterable[str] | str | None = None,
     rules_file: str | os.PathLike[str] | None = None,
+    max_held_bytes: int | None = None,
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -82,7 +83,9 @@ def enable_dump_debug_info(
         of negative, zero and positive elements; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance
         of the finite elements (needs the native library); `"EXPONENTS"`: also how many elements have a
         magnitude in which range of powers of two (needs the native library); `"SHAPE"`: dtype and shape;
-        `"FULL_TENSOR"`: the whole value. The health modes, `"FULL_NUMERICS"` and `"EXPONENTS"` cover floating
+        `"FULL_TENSOR"`: the whole value. `"GUARD"` is meant to stay on: it records nothing while all is
+        finite, and runs a call of a function that computes an infinity or NaN once more to record it as
+        `"FULL_HEALTH"` does; see [Recording](guide/recording.md#guard). The health modes, `"FULL_NUMERICS"` and `"EXPONENTS"` cover floating
         and complex tensors (without the native library no complex and no float8 tensors), `"SHAPE"` covers
         floating, integer and bool tensors.
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
@@ -152,6 +155,10 @@ def enable_dump_debug_info(
         often `"FULL_NUMERICS"`.
       rules_file: A file with more rules for `alert_rules`, in TOML or in Python, whose code is run. None (the
         default): only `tbdbg_rules.toml` in the folder.
+      max_held_bytes: In `"GUARD"`, the most bytes that a call of a function may hold so that it can run once
+        more: the old values of the variables that it changes, its arguments, and the results of ops that
+        cannot run twice. A call that needs more is checked and not recorded. None (the default): a tenth of
+        the free memory.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
@@ -178,6 +185,7 @@ def enable_dump_debug_info(
         keep_graph_optimizations=keep_graph_optimizations,
         keep_values=keep_values,
         on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts, alert_rules, rules_file),
+        max_held_bytes=max_held_bytes,
     )
     check_rules(options)
     return begin(options)
@@ -199,6 +207,11 @@ def begin(options: Options) -> Recording:
                 options.dump_root,
             )
             on.close()
+        if _interactive.get() and options.is_guard:
+            raise UsageError(
+                "Debuggers cannot stop a program that is recorded in GUARD, which watches no tensors: give "
+                "another tensor_debug_mode such as 'FULL_HEALTH'."
+            )
         _current = Recording(replace(options, is_interactive=True) if _interactive.get() else options)
         if _is_forked:
             # From Python 3.13 on, `multiprocessing` clears what was registered before it forked.

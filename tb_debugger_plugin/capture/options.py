@@ -10,8 +10,8 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -34,6 +34,13 @@ DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] 
 
 #: The largest size of the event files: bytes, None for no limit, or the default.
 MaxBytes: TypeAlias = 'int | Literal["auto"] | None'
+#: The mode that records only the calls that go bad, as `FULL_HEALTH` would have.
+GUARD: Final = "GUARD"
+#: The modes that a user may choose, and what each records of a tensor.
+MODE_NAMES: Final = {
+    **{spec.mode.name: spec.mode for spec in MODES if spec.is_recorded},
+    GUARD: TensorDebugMode.FULL_HEALTH,
+}
 #: The smallest limit: the journals of the event files need some of it.
 LEAST_BYTES = 4 << 20
 _MOST_BYTES = 10_000_000_000
@@ -95,6 +102,8 @@ class Options:
       is_temporary: Whether the folder is deleted when the recording ends.
       only_kept: Whether only the values that a rule keeps are watched, also those of Identity ops.
       is_interactive: Whether a debugger may stop the program at tensors of graphs.
+      is_guard: Whether only calls that go bad are recorded, by running them again.
+      max_held_bytes: In GUARD, the most that a call may hold for that; None for the default.
     """
 
     dump_root: str
@@ -114,6 +123,13 @@ class Options:
     is_temporary: bool = False
     only_kept: bool = False
     is_interactive: bool = False
+    is_guard: bool = False
+    max_held_bytes: int | None = None
+
+    @property
+    def mode_name(self) -> str:
+        """The name of the mode as the user gives it."""
+        return GUARD if self.is_guard else self.mode.name
 
     def byte_limit(self) -> int:
         """Return the size of the event files from which on they are circular buffers; 0 for no limit.
@@ -223,7 +239,7 @@ def dtypes_of(options: Options) -> tuple[str, ...]:
 #: The arguments that are attributes of `Options` by the same name, and equal if those are.
 _GIVEN_AS_THEY_ARE = (
     *("circular_buffer_size", "op_regex", "function_regex", "name_regex", "every_n_steps", "step_range"),
-    *("max_tensor_bytes", "max_bytes", "keep_graph_optimizations"),
+    *("max_tensor_bytes", "max_bytes", "keep_graph_optimizations", "max_held_bytes"),
 )
 
 
@@ -233,7 +249,7 @@ def as_given(options: Options) -> dict[str, object]:
     patterns = {name: value and value.pattern for name, value in given.items() if name.endswith("_regex")}
     on_alert = options.on_alert
     return {
-        "tensor_debug_mode": options.mode.name,
+        "tensor_debug_mode": options.mode_name,
         **given,
         **patterns,
         "tensor_dtypes": options.tensor_dtypes and list(dtypes_of(options)),
@@ -270,6 +286,7 @@ def make_options(
     keep_values: KeepArgument = None,
     on_alert: OnAlert | None = None,
     is_temporary: bool = False,
+    max_held_bytes: int | None = None,
 ) -> Options:
     """Check the user's arguments.
 
@@ -277,7 +294,7 @@ def make_options(
       UsageError: An argument cannot be used; the message says which and what to do.
     """
     mode = _mode(tensor_debug_mode)
-    return Options(
+    options = Options(
         absolute(dump_root),
         mode,
         _buffer_size(circular_buffer_size),
@@ -293,7 +310,26 @@ def make_options(
         _rules(mode, keep_values),
         _checked(mode, circular_buffer_size, on_alert),
         is_temporary,
+        max_held_bytes=number_of_bytes("max_held_bytes", max_held_bytes),
     )
+    return _guarding(options) if tensor_debug_mode == GUARD else options
+
+
+def _guarding(options: Options) -> Options:
+    """Return options that are those of GUARD."""
+    unsupported = (
+        ("every_n_steps or step_range", options.chooses_steps),
+        ("keep_graph_optimizations", options.keep_graph_optimizations),
+        ("alert_rules", options.on_alert is not None and bool(options.on_alert.rules)),
+    )
+    for argument, is_given in unsupported:
+        if is_given:
+            raise UsageError(
+                f"GUARD checks all calls and records those that go bad, so it takes no {argument}: leave it "
+                "out, or give another tensor_debug_mode such as 'FULL_HEALTH'."
+            )
+    # A call that is replayed has thousands of records, and there are few such calls.
+    return replace(options, is_guard=True, circular_buffer_size=-1)
 
 
 def absolute(dump_root: str | os.PathLike[str] | None) -> str:
@@ -319,10 +355,9 @@ def is_remote(dump_root: str) -> bool:
 
 
 def _mode(name: str) -> TensorDebugMode:
-    valid = [spec.mode.name for spec in MODES if spec.is_recorded]
-    if name not in valid:
-        raise UsageError(f"Invalid tensor_debug_mode {name!r}: choose one of {', '.join(valid)}.")
-    return TensorDebugMode[name]
+    if name not in MODE_NAMES:
+        raise UsageError(f"Invalid tensor_debug_mode {name!r}: choose one of {', '.join(MODE_NAMES)}.")
+    return MODE_NAMES[name]
 
 
 def _buffer_size(size: int) -> int:

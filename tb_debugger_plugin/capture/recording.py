@@ -17,7 +17,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import FrameType
@@ -28,6 +29,7 @@ from tensorflow.python.framework import func_graph
 from tb_debugger_plugin.capture.alarm import Alarm
 from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
+from tb_debugger_plugin.capture.engines.guard.functions import GuardedFunctions, ReplayedCall
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
@@ -36,7 +38,7 @@ from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import AroundRun, SessionRan, SessionRunHooks, Sessions
-from tb_debugger_plugin.capture.hooks.threads import EveryThread
+from tb_debugger_plugin.capture.hooks.threads import EveryThread, NoThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import NamesOfOps
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, bound_reached, left_out, other_backend
@@ -52,7 +54,7 @@ from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
 from tb_debugger_plugin.capture.thread_numbers import Register, ThreadNumbers
 from tb_debugger_plugin.capture.watched import WatchedTensors
-from tb_debugger_plugin.errors import RecordingError, user_message
+from tb_debugger_plugin.errors import NumericsError, RecordingError, user_message
 from tb_debugger_plugin.events.messages import DebugEvent
 
 _log = logging.getLogger("tb_debugger_plugin")
@@ -96,6 +98,15 @@ class StepCounter:
         with self._lock:
             self._is_paused = is_paused
             self._decide()
+
+    @contextmanager
+    def counted_by(self, calls: int) -> Iterator[None]:
+        """Let what is recorded inside have the step `calls`, if the program marks no steps."""
+        if self._number == 0:
+            self._sink.set_step(calls)
+        yield
+        if self._number == 0:
+            self._sink.set_step(0)
 
     def _decide(self) -> None:
         self.is_recorded = not self._is_paused and self._options.records_step(self._number)
@@ -156,9 +167,20 @@ class Recording:
             at_new_call_site=self.end_if_call_ended,
         )
         self._tensors = WatchedTensors(self._sink, self._graphs, self._frames, self._on_new_tensors)
-        self._functions = Instrumentation(
-            options, self._sink, self._graphs, self._not_recorded, self._tensors
-        )
+        self._functions: Instrumentation | GuardedFunctions
+        if options.is_guard:
+            self._functions = GuardedFunctions(
+                options,
+                self._sink,
+                self._graphs,
+                self._not_recorded,
+                self._on_replayed,
+                self._steps,
+            )
+        else:
+            self._functions = Instrumentation(
+                options, self._sink, self._graphs, self._not_recorded, self._tensors
+            )
         self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
         self._failure = self.does_not_stop = ""
@@ -170,13 +192,14 @@ class Recording:
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
         self._rules: RuleWatch | None = None
-        self._threads = EveryThread(
+        hook_threads = NoThread if options.is_guard else EveryThread
+        self._threads = hook_threads(
             self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
         runs = SessionRunHooks(self._on_session_run, self._around_session_runs)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
         self._functions_hook = FunctionHook(self._on_function)
-        _log.info("Recording to %s in mode %s.", self.dump_root, options.mode.name)
+        _log.info("Recording to %s in mode %s.", self.dump_root, options.mode_name)
         try:
             self._watch_existing()
             if options.on_alert is not None and options.on_alert.rules:
@@ -558,6 +581,26 @@ class Recording:
             if others is not None:
                 self._threads.change(outputs, others)
         return self._threads.callback_result(outputs)
+
+    def _on_replayed(self, call: ReplayedCall) -> None:
+        """Record a call that was replayed, and act on what is bad as the user wants, which may raise."""
+        if not self._on:
+            return
+        rang = 0
+        error: BaseException | None = call.error
+        try:
+            self.end_if_call_ended()
+            if call.outputs is not None:
+                rang = self._eager.on_op(call.name, call.inputs, call.outputs, call.frame)
+            self.FlushExecutionFiles()
+        except Exception as failure:  # the program must not see any error
+            self._fail(failure)
+        if error is not None:
+            error = self._alarm.translated(error) if self._alarm is not None else error
+            if isinstance(error, NumericsError):
+                raise error from None
+        if rang:
+            self._handle(rang)
 
     def _handle(self, rang: int) -> None:
         """Act on a bad value as the user wants, which may raise, or say how large the files become."""

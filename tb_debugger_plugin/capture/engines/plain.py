@@ -15,7 +15,7 @@ from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.plan.coalesce import coalesce
-from tb_debugger_plugin.capture.plan.plan import make_plan, plan_of_session
+from tb_debugger_plugin.capture.plan.plan import Plan, make_plan, plan_of_session
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.tf_types import GraphDef, TfOp
 from tb_debugger_plugin.errors import user_message
@@ -40,6 +40,10 @@ class PlainFunctions:
 
     def watch(self, function: Function, known: KnownGraph) -> None:
         """Watch each tensor that the options choose."""
+        watch_function(function, known, self.plan(function, known), self._sink, self._functions.watched.get)
+
+    def plan(self, function: Function, known: KnownGraph) -> Plan:
+        """Return how each tensor is watched that the options choose."""
         plan = make_plan(
             function,
             known,
@@ -47,9 +51,7 @@ class PlainFunctions:
             supports_inline=self._sink.supports_inline,
             isolated=self._functions.isolated,
         )
-        if self._sink.supports_inline:
-            plan = coalesce(function, plan)
-        watch_function(function, known, plan, self._sink, self._functions.watched.get)
+        return coalesce(function, plan) if self._sink.supports_inline else plan
 
 
 class PlainSessions:

@@ -53,6 +53,7 @@ GET_HANDLE: Final = HookTarget(context.context, "get_c_function")
 GET_DEFINITION: Final = HookTarget(context.context, "get_function_def")
 ADD_DEFINITION: Final = HookTarget(context.context, "add_function_def")
 GET_COMPILER_IR: Final = HookTarget(context.context, "get_compiler_ir")
+CALL_IN_RUNTIME: Final = HookTarget(context.context, "call_function")
 CALL_FUNCTION: Final = HookTarget(lambda: polymorphic_function.Function, "__call__")
 CALL_CONCRETE: Final = HookTarget(lambda: concrete_function.ConcreteFunction, "__call__")
 
@@ -70,9 +71,11 @@ RECORDING_TARGETS: Final = (
     ADD_DEFINITION,
     GET_COMPILER_IR,
 )
+#: What a recording in GUARD replaces besides.
+GUARD_TARGETS: Final = (CALL_IN_RUNTIME,)
 #: What the shell around functions, and breakpoints, replace besides.
 CALL_TARGETS: Final = (CALL_FUNCTION, CALL_CONCRETE)
-TARGETS: Final = (*RECORDING_TARGETS, *CALL_TARGETS)
+TARGETS: Final = (*RECORDING_TARGETS, *GUARD_TARGETS, *CALL_TARGETS)
 
 
 def hidden(function: _Function) -> _Function:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import NamedTuple, Protocol
 
 import tensorflow as tf
@@ -157,6 +158,8 @@ class Sink(Protocol):
     fails_graphs: bool = False
     #: This sink, if it can record functions that XLA compiles; else None.
     for_compiled: CompiledSink | None = None
+    #: The native library, if the sink writes through it.
+    library: ModuleType | None = None
     #: Size of the event files from which on they are circular buffers; 0 for no limit.
     byte_limit: int = 0
     #: Where threads that compute tensors of graphs are held; None if they cannot be.

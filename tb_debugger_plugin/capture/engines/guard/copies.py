@@ -1,0 +1,144 @@
+"""Defines the guarded copies of functions.
+
+The copy of a function that Python calls ends in one op, which takes what `taken` chooses there and in the
+functions that it calls. Copies of those hand out theirs as further results. The runtime keeps the program's
+definitions under their own names, so functions that are called by others cost nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from tb_debugger_plugin.capture.engines.guard.taken import SCOPE, FunctionReader, Source, Taken
+from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.function_table import FunctionTable
+from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef
+
+_GUARD = f"{SCOPE}guard"
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A function whose calls are guarded.
+
+    Attributes:
+      name: Name of the guarded copy in the runtime.
+      site: Number of its guard.
+      taken: What the guard takes.
+      held: What the guard holds: arguments, old values of variables, results of ops that a replay does not
+        run. Empty if the function cannot be replayed.
+      arguments: Names of the arguments that are held.
+    """
+
+    name: str
+    site: int
+    taken: Taken
+    held: tuple[Source, ...]
+    arguments: tuple[str, ...]
+
+    def is_held(self, number: int) -> bool:
+        """Whether an input of the guard, by number, is from before the call."""
+        return number >= len(self.taken.checked)
+
+    def label(self, number: int) -> str:
+        """What an input of the guard is."""
+        checked = len(self.taken.checked)
+        labels = (*self.arguments, *self.taken.old)
+        if number < checked:
+            return self.taken.labels[number]
+        return labels[number - checked] if number - checked < len(labels) else "an op's result"
+
+
+class GuardedCopies:
+    """Defines guarded copies.
+
+    Args:
+      functions: The functions of the program.
+      module: The native library.
+      max_held_bytes: The most that a call may hold.
+    """
+
+    def __init__(self, functions: FunctionTable, module: ModuleType, max_held_bytes: int) -> None:
+        self._functions = functions
+        self._module = module
+        self._max_held_bytes = max_held_bytes
+        self._taken: dict[str, Taken | None] = {}
+        self._definitions: dict[str, GraphDef] = {}
+
+    def guard(self, function: Function) -> Guarded | None:
+        """Define the guarded copy of a function; return None if it has nothing to check.
+
+        Args:
+          function: A function that Python calls, and that still has its graph.
+
+        Raises:
+          Exception: TensorFlow refuses the copy.
+        """
+        definition = definition_of(function)
+        taken = FunctionReader(function, definition, self, is_outermost=True).read()
+        if not taken.checked:
+            return None
+        resources = {*taken.variables, *taken.others}
+        arguments = [name for name in argument_names(function) if name not in resources]
+        dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
+        taken = self._within_limit(taken)
+        held: list[Source] = []
+        if not taken.cannot_repeat:
+            held = [Source(name, dtypes[name]) for name in arguments]
+            held += [*taken.old.values(), *taken.kept_sources]
+        definition.node.append(self._node(taken, held))
+        site = definition.node[-1].attr["site"].i
+        name = self._functions.copies.define(
+            f"{function.name}_guarded", function, definition, Changes(run=[_GUARD])
+        )
+        return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
+
+    def _within_limit(self, taken: Taken) -> Taken:
+        size = sum(taken.variables[name].size for name in taken.old)
+        if taken.cannot_repeat or size <= self._max_held_bytes:
+            return taken
+        why = f"{size / 1e6:,.0f} MB of variables, above max_held_bytes"
+        return replace(taken, cannot_repeat=why)
+
+    def _node(self, taken: Taken, held: list[Source]) -> NodeDef:
+        inputs = [*taken.checked, *held]
+        node = NodeDef(name=_GUARD, op="TbDebuggerGuard", device="/device:CPU:0")
+        node.input.extend(source.name for source in inputs)
+        node.attr["Tchecked"].list.type.extend(source.dtype for source in taken.checked)
+        node.attr["Theld"].list.type.extend(source.dtype for source in held)
+        dtypes = tuple([source.dtype for source in inputs])
+        node.attr["site"].i = self._module.add_guard_site(len(taken.checked), dtypes, self._max_held_bytes)
+        return node
+
+    def taken(self, name: str) -> Taken | None:
+        """Return what is taken of a function that another one calls; None if its inside is not known."""
+        if name not in self._taken:
+            self._taken[name] = None  # a function may call itself
+            function = self._functions.all.get(name)
+            if function is not None and function.graph_of() is not None:
+                definition = definition_of(function)
+                taken = FunctionReader(function, definition, self, is_outermost=False).read()
+                self._taken[name], self._definitions[name] = taken, definition
+        return self._taken[name]
+
+    def copy(self, taken: Taken) -> str:
+        """Return the name of the copy of a function that hands out `Taken.exports`."""
+        function, copies = taken.function, self._functions.copies
+        name = f"{function.name}_guarded_inside"
+        made = copies.get(name)
+        if made is not None:
+            return made
+        changes = Changes(more_outputs=[source.name for source in taken.exports])
+        return copies.define(name, function, self._definitions.pop(function.name), changes)
+
+    def forget(self, name: str) -> None:
+        """Forget a function that the program has deleted."""
+        self._taken.pop(name, None)
+        self._definitions.pop(name, None)
+
+
+def argument_names(function: Function) -> list[str]:
+    """Return the names of the arguments of a function, as ops of its graph."""
+    return [tensor.rpartition(":")[0] for tensor in function.inputs]

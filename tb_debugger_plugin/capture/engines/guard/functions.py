@@ -1,0 +1,399 @@
+"""Guards the functions that Python calls, from the beginning of a recording in GUARD to its end.
+
+A function is guarded when Python first calls it. From then on each call runs its guarded copy, and after each
+call one number says whether any call went bad. Such a call is replayed before the program goes on, unless it
+repeats what is on record or began with bad values; then it is counted.
+
+Invariant: an error of the guard leaves functions unguarded, and the program goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import FrameType, ModuleType
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops import gen_resource_variable_ops
+
+from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
+from tb_debugger_plugin.capture.engines.guard.replays import Replays
+from tb_debugger_plugin.capture.engines.plain import PlainFunctions
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.graph.function_table import FunctionTable
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
+from tb_debugger_plugin.capture.graph.user_names import name_of
+from tb_debugger_plugin.capture.graph_records import GraphRecords
+from tb_debugger_plugin.capture.hooks.hook import CALL_IN_RUNTIME, Hook, hidden
+from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.tf_types import EagerTensor
+from tb_debugger_plugin.errors import user_message
+from tb_debugger_plugin.events.not_recorded import NotRecordedReason
+from tb_debugger_plugin.native.structs import BadCall
+
+_log = logging.getLogger("tb_debugger_plugin")
+#: What our copies add to the names of functions; error messages name the program's functions.
+_OF_COPIES = re.compile(r"_guarded(?:_inside)?_[0-9a-f]{16}")
+#: Part of the free memory that a call may hold.
+_PART_OF_FREE = 10
+_LIBRARY_MISSING = (
+    "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
+    "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
+)
+_ON_GPU = "GUARD guards nothing: it has only been made for CPUs, and TensorFlow uses a GPU. Use FULL_HEALTH."
+_EAGER = (
+    "GUARD checks calls of tf.functions. Ops that Python runs one by one are not checked: record those in "
+    "FULL_HEALTH."
+)
+_COMPILED = (
+    "GUARD does not check the function {}, which XLA compiles. Leave out jit_compile=True, or record it in "
+    "FULL_HEALTH."
+)
+_SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
+
+
+@dataclass
+class _Site:
+    """A function that Python calls.
+
+    Attributes:
+      name: Its name in the runtime.
+      title: Its name in the program; empty until a call is bad.
+      guarded: Its guarded copy; None if its calls are not checked.
+      copy: The name of that copy.
+      seen: The bad results of calls that are on record, or were counted.
+      num_calls: Number of calls.
+      num_bad: Number of bad calls.
+      num_replayed: How many of them are on record.
+    """
+
+    name: str
+    title: str = ""
+    guarded: Guarded | None = None
+    copy: bytes = b""
+    seen: set[frozenset[int]] = field(default_factory=set)
+    num_calls: int = 0
+    num_bad: int = 0
+    num_replayed: int = 0
+
+
+@dataclass(frozen=True)
+class ReplayedCall:
+    """A call that was replayed.
+
+    Attributes:
+      name: Name of the function in the runtime.
+      inputs: Inputs of the call.
+      outputs: What the replay returned; None if it failed.
+      frame: The frame that made the call.
+      error: Why the replay failed.
+    """
+
+    name: str
+    inputs: Sequence[EagerTensor]
+    outputs: Sequence[EagerTensor] | None
+    frame: FrameType
+    error: Exception | None = None
+
+
+class Steps(Protocol):
+    """The steps of the program."""
+
+    is_recorded: bool
+
+    def counted_by(self, calls: int) -> AbstractContextManager[None]:
+        """Let what is recorded inside have the step `calls`, if the program marks no steps."""
+
+
+class GuardedFunctions:
+    """Guards functions, from the constructor to `remove_hooks()`.
+
+    Args:
+      options: What is recorded of a replay.
+      sink: Takes the records.
+      graphs: Writes the graphs of what is replayed.
+      not_recorded: Takes what is not guarded.
+      on_replayed: Records a call that was replayed, and acts on what is bad, which may raise.
+      steps: The steps of the program.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        sink: Sink,
+        graphs: GraphRecords,
+        not_recorded: NotRecorded,
+        on_replayed: Callable[[ReplayedCall], None],
+        steps: Steps,
+    ) -> None:
+        self._sink = sink
+        self._not_recorded = not_recorded
+        self._on_replayed = on_replayed
+        self._steps = steps
+        self._functions = FunctionTable()
+        self._sites: dict[str | bytes, _Site] = {}
+        self._lock = threading.RLock()  # held while functions are guarded, and while calls are replayed
+        self._has_replayed = False
+        self._is_on = True
+        self._module = module = sink.library
+        self._hook: Hook | None = None
+        if module is None:
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, _LIBRARY_MISSING)
+            return
+        self._report(NotRecordedReason.FILTERED, _EAGER, level=logging.INFO)
+        limit = options.max_held_bytes
+        self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
+        plain = PlainFunctions(options, sink, self._functions)
+        self._replays = Replays(
+            plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
+        )
+        self._hook = Hook(CALL_IN_RUNTIME, self._hooked(module))
+        self._hook.install()
+
+    def watch_existing(self, functions: Iterable[Function]) -> None:
+        """Take in functions that the program may be calling."""
+        self.watch(functions)
+
+    def watch(self, functions: Iterable[Function]) -> None:
+        """Take in functions that are new. They are guarded when Python first calls them."""
+        self._functions.add(functions)
+
+    def watch_session(self, part: NewPart) -> SessionWatches:
+        """Report that sessions are not guarded."""
+        self._report(NotRecordedReason.NOT_INSTRUMENTED, _SESSION)
+        return SessionWatches()
+
+    def make_interactive(self) -> tuple[str, ...]:
+        """Return what a debugger cannot stop at: nothing is watched before a call is replayed."""
+        return ("functions, which GUARD only checks",)
+
+    def isolate(self, tensor_ids: frozenset[int]) -> frozenset[int]:
+        """Return that no tensor has a watch op of its own."""
+        return frozenset()
+
+    def around_calls(self, call: Callable[..., object], *args: object, **kwargs: object) -> object:
+        """Run a function."""
+        return call(*args, **kwargs)
+
+    def remove_hooks(self) -> None:
+        """Give TensorFlow its own method again, and say how many calls were bad."""
+        self._unhook()
+        for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
+            _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
+        self._sites.clear()
+        if self._module is not None:
+            self._module.release_bad_call(None)
+
+    def restore(self) -> None:
+        """Remove the copies from the runtime. It has had the program's definitions all the time."""
+        self._unhook()
+        self._functions.copies.remove()
+
+    def _unhook(self) -> None:
+        self._is_on = False
+        if self._hook is not None:
+            self._hook.remove()
+
+    def _hooked(self, module: ModuleType) -> Callable[..., object]:
+        sites, run, num_bad_calls = self._sites, CALL_IN_RUNTIME.get(), module.num_bad_calls
+
+        @hidden
+        def call_function(name: str | bytes, tensor_inputs: list[EagerTensor], num_outputs: int) -> object:
+            site = sites.get(name) or self._site(name, tensor_inputs)
+            if not site.copy:
+                return run(name, tensor_inputs, num_outputs)
+            site.num_calls += 1
+            try:
+                outputs = run(site.copy, tensor_inputs, num_outputs)
+            except Exception as error:
+                if self._can_run_plainly(site, error):
+                    return run(name, tensor_inputs, num_outputs)
+                raise
+            if num_bad_calls():
+                self._take(site, tensor_inputs, sys._getframe(1))
+            return outputs
+
+        return call_function
+
+    def _site(self, name: str | bytes, inputs: Sequence[EagerTensor]) -> _Site:
+        """Guard a function that is called for the first time."""
+        text = name.decode() if isinstance(name, bytes) else name
+        with self._lock:
+            site = self._sites.get(name)
+            if site is not None:
+                return site
+            site = _Site(text)
+            try:
+                self._guard(site, inputs)
+            except Exception as error:  # the program must not see any error
+                _log.debug("%s cannot be guarded:", text, exc_info=error)
+                self._report_unguarded(text, user_message(error))
+            if self._is_on:
+                self._sites[name] = site
+            return site
+
+    def _guard(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
+        function = self._functions.all.get(site.name)
+        if function is None or function.graph_of() is None:
+            self._report_unguarded(site.name, "Python has no graph of it")
+            return
+        name = name_of(function)
+        if function.is_compiled:
+            self._report(NotRecordedReason.COMPILED, _COMPILED.format(name), (name,))
+            return
+        if tf.config.list_logical_devices("GPU"):
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, _ON_GPU)
+            return
+        guarded = self._copies.guard(function)
+        if guarded is None:
+            return
+        arguments = dict(zip(argument_names(function), inputs, strict=True))
+        if not all(_has_value(arguments[name]) for name in guarded.taken.assumes):
+            self._report_unguarded(name, "a variable that it changes has no value when it is first called")
+            return
+        if guarded.taken.cannot_repeat:
+            message = (
+                f"GUARD checks calls of {name} but cannot replay them, because of "
+                f"{guarded.taken.cannot_repeat}."
+            )
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
+        site.guarded, site.copy = guarded, guarded.name.encode()
+
+    def _can_run_plainly(self, site: _Site, error: Exception) -> bool:
+        """Whether a call failed because of the guard, before anything of it ran."""
+        assert site.guarded is not None and self._module is not None, "only guarded functions have copies"
+        message = getattr(error, "_message", None)
+        if isinstance(message, str):
+            # The program must not see names of ours.
+            error._message = _OF_COPIES.sub("", message)  # type: ignore[attr-defined]
+            if not self._is_on and site.copy.decode() in message:
+                return True  # the copy was removed
+            if not self._module.guard_was_made(site.guarded.site):
+                site.copy = b""
+                self._report_unguarded(site.name, user_message(error))
+                return True
+        return False
+
+    def _take(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
+        """Handle the bad calls of a function. This may raise what the user wants."""
+        guarded, module = site.guarded, self._module
+        assert guarded is not None and module is not None, "only guarded functions have bad calls"
+        while (call := module.take_bad_call(guarded.site)) is not None:
+            try:
+                replayed = self._replayed(site, guarded, call, inputs, frame)
+            finally:
+                module.release_bad_call(call.number)
+            if replayed is not None:
+                self._on_replayed(replayed)
+                if replayed.error is not None:
+                    self._report_failed(replayed.name, replayed.error)
+
+    def _replayed(
+        self, site: _Site, guarded: Guarded, call: BadCall, inputs: Sequence[EagerTensor], frame: FrameType
+    ) -> ReplayedCall | None:
+        """Replay a bad call, unless it is only counted."""
+        with self._lock:
+            site.num_bad += 1
+            name = site.title = site.title or name_of(guarded.taken.function)
+            bad = frozenset([number for number in call.bad if not guarded.is_held(number)])
+            if bad in site.seen or not (self._is_on and self._steps.is_recorded):
+                return None
+            site.seen.add(bad)
+            what = ", ".join(guarded.label(number) for number in sorted(bad)[:3])
+            came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
+            came += _bad_variables(guarded, inputs)
+            if came and self._has_replayed:
+                _log.warning(
+                    "GUARD counts calls of %s with bad values and does not replay them: %s was bad before.",
+                    *(name, came[0]),
+                )
+                return None
+            if not call.is_held:
+                why = guarded.taken.cannot_repeat or "it holds more than max_held_bytes"
+                _log.warning(
+                    "A call of %s has an infinity or NaN (%s). It is not replayed: %s.", name, what, why
+                )
+                return None
+            before = self._sink.num_bad()
+            with self._steps.counted_by(site.num_calls - 1):
+                replayed = self._replay(guarded, call, inputs, frame)
+            if replayed.error is None:
+                vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
+                _log.warning(
+                    "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
+                    "Further calls with the same bad results are counted.",
+                    *(name, what, vanished),
+                )
+            self._has_replayed = True
+            site.num_replayed += 1
+            return replayed
+
+    def _replay(
+        self, guarded: Guarded, call: BadCall, inputs: Sequence[EagerTensor], frame: FrameType
+    ) -> ReplayedCall:
+        name = guarded.taken.function.name
+        try:
+            outputs = self._replays.run(guarded, call.number, inputs)
+        except Exception as error:  # what the user wants to raise, or an error of ours
+            return ReplayedCall(name, inputs, None, frame, error)
+        return ReplayedCall(name, inputs, outputs, frame)
+
+    def _report_failed(self, name: str, error: Exception) -> None:
+        _log.debug("The replay of a call of %s failed:", name, exc_info=error)
+        message = f"A call of {name} has an infinity or NaN and could not be replayed: {user_message(error)}."
+        self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
+
+    def _report_unguarded(self, name: str, reason: str) -> None:
+        message = f"GUARD does not check the function {name}: {reason}."
+        self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
+
+    def _report(
+        self,
+        reason: NotRecordedReason,
+        message: str,
+        names: tuple[str, ...] = (),
+        level: int = logging.WARNING,
+    ) -> None:
+        self._not_recorded.report(Missing(reason, message, names, level=level))
+
+
+def _free_memory() -> int:
+    """Return the part of the free memory that a call may hold."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _PART_OF_FREE
+    except (ValueError, OSError):
+        return 1 << 30
+
+
+def _has_value(handle: EagerTensor) -> bool:
+    return bool(gen_resource_variable_ops.var_is_initialized_op(handle))
+
+
+def _bad_variables(guarded: Guarded, inputs: Sequence[EagerTensor]) -> list[str]:
+    """Return the variables that the call only reads and that are bad."""
+    taken = guarded.taken
+    bad = []
+    for name, handle in zip(argument_names(taken.function), inputs, strict=True):
+        variable = taken.variables.get(name)
+        if variable is None or name in taken.changed or variable.dtype not in MEASURED_DTYPES:
+            continue
+        value = gen_resource_variable_ops.read_variable_op(handle, dtype=variable.dtype)
+        if not np.isfinite(value.numpy()).all():
+            bad.append(name)
+    return bad
+
+
+def _counts_in_words(sites: Sequence[_Site]) -> str:
+    num_bad, num_replayed = sum(site.num_bad for site in sites), sum(site.num_replayed for site in sites)
+    calls = "1 call" if num_bad == 1 else f"{num_bad:,} calls"
+    return f"GUARD saw an infinity or NaN in {calls} of {sites[0].title}; {num_replayed} on record."

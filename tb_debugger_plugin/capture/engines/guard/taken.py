@@ -1,0 +1,452 @@
+"""Decides what the guard of a function takes: which tensors it checks, and which a replay of the call needs.
+
+Takes a function and edits its definition: adds the reads of variables that are missing, and lets calls of
+other functions run copies that hand out what is taken inside (`copies`). Returns a `Taken`.
+
+Invariant: a tensor is taken only where an op uses it that no graph optimizer rewrites (an assignment, the
+result of the call), so nothing that TensorFlow would fuse stays apart, and the program keeps its bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import attributes
+from tensorflow.python.framework import op_def_registry
+from tensorflow.python.ops import handle_data_util
+
+from tb_debugger_plugin.capture.graph.called import function_attributes
+from tb_debugger_plugin.capture.graph.copies import functions_named
+from tb_debugger_plugin.capture.graph.definitions import source_name
+from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
+from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef, TfTensor
+
+#: Prefix of the names of nodes that a guard adds.
+SCOPE: Final = "TbDebuggerGuard/"
+#: Ops that call one function.
+CALLS: Final = ("StatefulPartitionedCall", "PartitionedCall")
+#: Ops that run branches and loops.
+_PARTS: Final = ("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
+#: Ops that neither take nor change anything.
+_SOURCES: Final = ("Const", "Placeholder", "NoOp")
+#: Stateful ops that may run twice: they have no effect, or only fail.
+_HARMLESS: Final = frozenset(("Assert", "PlaceholderWithDefault", "EnsureShape"))
+#: Ops that make a list inside the function, and those that use it.
+_LISTS: Final = ("TensorArray", "Stack")
+#: Ops that read what is not a variable, and change nothing.
+_READS_TABLES: Final = frozenset(("LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2"))
+#: Ops on variables that may run twice, on variables of their own.
+_OF_VARIABLES: Final = ("Assign", "Read", "Resource", "Rng", "Stateful", "VarIsInitialized", "VariableShape")
+#: Ops on variables that change nothing.
+_READS: Final = frozenset(
+    ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
+)
+#: Those of them that do not use the value.
+_ASK: Final = frozenset(("VariableShape", "VarIsInitializedOp"))
+#: Attributes of functions that TensorFlow may replace by others with the same arguments and results.
+_REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
+#: Ops that update a few rows. TensorFlow then copies the whole variable for each read.
+_SPARSE: Final = ("ResourceScatter", "ResourceSparseApply")
+#: From this size on, in bytes, such a copy costs too much.
+_LARGE_TABLE: Final = 16 << 20
+
+
+class Source(NamedTuple):
+    """A tensor of a definition.
+
+    Attributes:
+      name: `op` or `op:slot`.
+      dtype: Its DataType number.
+    """
+
+    name: str
+    dtype: int
+
+
+class Variable(NamedTuple):
+    """A variable that is an argument of a function.
+
+    Attributes:
+      dtype: Dtype of its value.
+      shape: Shape of its value.
+    """
+
+    dtype: tf.DType
+    shape: tf.TensorShape
+
+    @property
+    def size(self) -> int:
+        """Size of its value in bytes; 0 when its shape is not known."""
+        return int(self.shape.num_elements() or 0) * int(self.dtype.size)
+
+
+class Kept(NamedTuple):
+    """An op that a replay does not run: it takes what the op computed in the call.
+
+    Attributes:
+      node: Name of the op; of a call, if the ops are inside the function that it calls.
+      sources: Its outputs; of a call, those of the ops inside.
+    """
+
+    node: str
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the guard takes of a function.
+
+    Attributes:
+      function: The function.
+      checked: Tensors that must be finite.
+      labels: What each of them is, for messages and to tell origins apart.
+      old: Values of variables from before the call, by argument name; those that are changed and used.
+      kept: What a replay gets instead of running ops, in the order of the graph.
+      changed: Names of the arguments that are variables and may be changed.
+      variables: The arguments that are variables, by name.
+      others: Names of the arguments that are other resources.
+      assumes: Names of the arguments that are variables and must have a value before the call.
+      cannot_repeat: Why the function cannot be replayed; empty if it can.
+    """
+
+    function: Function
+    checked: tuple[Source, ...]
+    labels: tuple[str, ...]
+    old: Mapping[str, Source]
+    kept: tuple[Kept, ...]
+    changed: frozenset[str]
+    variables: Mapping[str, Variable]
+    others: frozenset[str]
+    assumes: frozenset[str]
+    cannot_repeat: str = ""
+
+    @property
+    def kept_sources(self) -> list[Source]:
+        """All tensors of `kept`."""
+        return [source for kept in self.kept for source in kept.sources]
+
+    @property
+    def exports(self) -> list[Source]:
+        """What a copy hands out besides the results of the function."""
+        return [*self.checked, *self.old.values(), *self.kept_sources]
+
+
+class _Does(Enum):
+    """What a node does with a variable."""
+
+    READS = 1
+    ASKS = 2  # whether it has a value, or which shape
+    OVERWRITES = 3
+    UPDATES = 4
+    CALLS = 5  # it calls a function that hands out what is taken
+    MAY_CHANGE = 6  # it runs branches, loops or functions that may change it
+
+
+@dataclass
+class _Use:
+    """One use of a variable, in the order of the graph.
+
+    Attributes:
+      node: The node.
+      does: What it does.
+      changes: Whether it may change the variable.
+      old: For a call: the value before it, as the call hands it out.
+    """
+
+    node: NodeDef
+    does: _Does
+    changes: bool
+    old: Source | None = None
+
+
+class Callees(Protocol):
+    """The functions that a function calls."""
+
+    def taken(self, name: str) -> Taken | None:
+        """Return what is taken of a function; None if its inside is not known."""
+
+    def copy(self, taken: Taken) -> str:
+        """Return the name of the copy of a function that hands out `Taken.exports`."""
+
+
+class FunctionReader:
+    """Decides what is taken of one function, and edits its definition.
+
+    Args:
+      function: A function that still has its graph.
+      definition: Its graph, which is edited.
+      callees: The functions that it calls.
+      is_outermost: Whether Python calls it: then its results are checked.
+    """
+
+    def __init__(
+        self, function: Function, definition: GraphDef, callees: Callees, *, is_outermost: bool
+    ) -> None:
+        self._function = function
+        self._definition = definition
+        self._callees = callees
+        self._is_outermost = is_outermost
+        self._nodes = {node.name: node for node in definition.node}
+        self._variables: dict[str, Variable] = {}
+        self._of_handle: dict[str, str] = {}  # argument, by the node that passes its handle on
+        self._others: set[str] = set()  # other resources that are arguments, by node
+        self._lists: set[str] = set()  # nodes of lists that are made inside
+        self._uses: dict[str, list[_Use]] = {}
+        self._checked: dict[Source, str] = {}
+        self._kept: list[Kept] = []
+        self._assumes: set[str] = set()
+        self._why_not = ""
+        self._new: list[NodeDef] = []
+
+    def read(self) -> Taken:
+        """Return what is taken. The definition then has the nodes for it."""
+        self._read_arguments()
+        live = self._live()
+        for node in self._definition.node:
+            if node.name in live and node.op not in _SOURCES:
+                self._read_node(node)
+        if self._is_outermost:
+            for index, tensor in enumerate(self._function.result_tensors()):
+                self._check(_source(tensor), f"result {index}")
+        old: dict[str, Source] = {}
+        for argument, uses in self._uses.items():
+            if any(use.changes for use in uses):
+                before = self._value_before(argument, uses)
+                if before is not None:
+                    old[argument] = before
+                self._check_after(argument, uses)
+        self._definition.node.extend(self._new)
+        changed = frozenset(name for name, uses in self._uses.items() if any(use.changes for use in uses))
+        return Taken(
+            self._function,
+            tuple(self._checked),
+            tuple(self._checked.values()),
+            old,
+            tuple(self._kept),
+            changed,
+            self._variables,
+            frozenset(self._others),
+            frozenset(self._assumes),
+            cannot_repeat=self._why_not,
+        )
+
+    def _read_arguments(self) -> None:
+        for name in self._function.inputs:
+            argument = self._function.graph.get_tensor_by_name(name)
+            if argument.dtype == tf.resource:
+                variable = _variable(argument)
+                if variable is None:
+                    self._others.add(argument.op.name)
+                else:
+                    self._variables[argument.op.name] = variable
+                    self._of_handle[argument.op.name] = argument.op.name
+
+    def _live(self) -> set[str]:
+        """Return the names of the nodes that run: those that a result or a control output needs."""
+        waiting = [tensor.rpartition(":")[0] for tensor in self._function.outputs]
+        waiting += self._function.control_outputs
+        live = set(waiting)
+        while waiting:
+            for name in self._nodes[waiting.pop()].input:
+                node = name.removeprefix("^").partition(":")[0]
+                if node not in live:
+                    live.add(node)
+                    waiting.append(node)
+        return live
+
+    def _read_node(self, node: NodeDef) -> None:
+        inputs = [name.partition(":")[0] for name in node.input if name[0] != "^"]
+        if node.op == "Identity" and inputs[0] in self._of_handle:
+            self._of_handle[node.name] = self._of_handle[inputs[0]]
+            return
+        if node.op in CALLS:
+            self._read_call(node, inputs)
+            return
+        if node.op in _PARTS:
+            self._read_parts(node, inputs)
+            return
+        handles = [self._of_handle[name] for name in inputs if name in self._of_handle]
+        if handles:
+            self._read_variable_op(node, handles)
+        elif not self._may_run_twice(node, inputs):
+            self._keep(node)
+
+    def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
+        if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
+            self._give_up(f"the op {node.op}, which takes a variable")
+        does, changes = _Does.UPDATES, node.op not in _READS
+        if node.op == "AssignVariableOp":
+            does = _Does.OVERWRITES
+            dtype = node.attr["dtype"].type
+            self._check(Source(node.input[1], dtype), f"{handles[0]} assigned")
+        elif not changes:
+            does = _Does.ASKS if node.op in _ASK else _Does.READS
+        for argument in dict.fromkeys(handles):
+            self._use(argument, _Use(node, does, changes))
+
+    def _read_call(self, node: NodeDef, inputs: list[str]) -> None:
+        name = node.attr["f"].func.name
+        taken = self._callees.taken(name)
+        if taken is None or _is_compiled(node) or _is_replaceable(taken.function):
+            self._read_parts(node, inputs)
+            return
+        sources = self._add_results(node, taken)
+        parts = iter(sources)
+        for label in taken.labels:
+            self._check(next(parts), label)
+        old = {argument: next(parts) for argument in taken.old}
+        kept = tuple(parts)
+        if kept:
+            self._kept.append(Kept(node.name, kept))
+        self._why_not = self._why_not or taken.cannot_repeat
+        names = [tensor.rpartition(":")[0] for tensor in taken.function.inputs]
+        for inner, outer in zip(names, inputs, strict=True):
+            argument = self._of_handle.get(outer)
+            if argument is not None and inner in taken.variables:
+                changes = inner in taken.changed
+                self._use(argument, _Use(node, _Does.CALLS, changes, old.get(inner)))
+                if inner in taken.assumes:
+                    self._assumes.add(argument)
+
+    def _add_results(self, node: NodeDef, taken: Taken) -> list[Source]:
+        """Let a call run the copy of a function, and return the results that this has besides."""
+        exports = taken.exports
+        if not exports:
+            return []
+        node.attr["f"].func.name = self._callees.copy(taken)
+        dtypes = node.attr["Tout"].list.type
+        first = len(dtypes)
+        dtypes.extend(source.dtype for source in exports)
+        for shapes in ("_output_shapes", "output_shapes"):
+            node.attr.pop(shapes, None)
+        return [Source(source_name(node.name, first + i), each.dtype) for i, each in enumerate(exports)]
+
+    def _read_parts(self, node: NodeDef, inputs: list[str]) -> None:
+        """Read a node that runs functions which hand out nothing: branches, loops, compiled functions."""
+        changes = False
+        for named in functions_named(node):
+            taken = self._callees.taken(named.name)
+            if taken is None:
+                self._give_up(f"the function {named.name}, whose graph is not known")
+                changes = True
+            else:
+                changes = changes or bool(taken.changed)
+                if taken.kept_sources:
+                    what = "a function that is called as a whole" if node.op in CALLS else "a loop or branch"
+                    self._give_up(f"an op that cannot run twice, in {what}")
+                self._why_not = self._why_not or taken.cannot_repeat
+        for name in dict.fromkeys(inputs):
+            argument = self._of_handle.get(name)
+            if argument is not None:
+                self._use(argument, _Use(node, _Does.MAY_CHANGE, changes))
+
+    def _may_run_twice(self, node: NodeDef, inputs: list[str]) -> bool:
+        definition = op_def_registry.get(node.op)
+        if definition is None:
+            self._give_up(f"the function {node.op}, which is called as an op")
+            return True
+        if node.op.startswith(_LISTS):
+            self._lists.add(node.name)
+            return True
+        if any(name in self._others for name in inputs):
+            return node.op in _READS_TABLES
+        return not definition.is_stateful or node.op in _HARMLESS
+
+    def _keep(self, node: NodeDef) -> None:
+        outputs = self._function.graph.get_operation_by_name(node.name).outputs
+        if any(tensor.dtype == tf.resource for tensor in outputs):
+            self._give_up(f"the op {node.op}, which makes a resource")
+        self._kept.append(Kept(node.name, tuple([_source(tensor) for tensor in outputs])))
+
+    def _use(self, argument: str, use: _Use) -> None:
+        self._uses.setdefault(argument, []).append(use)
+
+    def _check(self, source: Source, label: str) -> None:
+        if tf.as_dtype(source.dtype) in MEASURED_DTYPES:
+            self._checked.setdefault(source, label)
+
+    def _value_before(self, argument: str, uses: list[_Use]) -> Source | None:
+        """Return the value of a variable before the call; None if the call does not use it."""
+        is_needed = False
+        for position, use in enumerate(uses):
+            if use.does is _Does.ASKS or (not use.changes and use.does is not _Does.READS):
+                continue
+            if use.does is _Does.READS and use.node.op != "ReadVariableOp":
+                is_needed = True
+                continue
+            if use.does is _Does.READS:
+                _wait(use.node.name, uses[position + 1 :])
+                return Source(use.node.name, use.node.attr["dtype"].type)
+            if use.old is not None:
+                return use.old
+            if not is_needed and use.does in (_Does.OVERWRITES, _Does.CALLS):
+                return None
+            if use.does is _Does.MAY_CHANGE:
+                self._assumes.add(argument)
+            return self._read(argument, "before", before=uses[position:])
+        return None
+
+    def _check_after(self, argument: str, uses: list[_Use]) -> None:
+        """Check the value of a variable after the call, if nothing that is checked tells it."""
+        variable = self._variables[argument]
+        last = max(position for position, use in enumerate(uses) if use.changes)
+        use = uses[last]
+        if use.does in (_Does.OVERWRITES, _Does.CALLS) or variable.dtype not in MEASURED_DTYPES:
+            return
+        if use.node.op.startswith(_SPARSE) and variable.size > _LARGE_TABLE:
+            self._give_up("a large table of which a few rows are updated")
+            return
+        for later in uses[last + 1 :]:
+            if later.node.op == "ReadVariableOp" and f"^{use.node.name}" in later.node.input:
+                source = Source(later.node.name, later.node.attr["dtype"].type)
+                break
+        else:
+            source = self._read(argument, "after", after=use.node.name)
+        self._check(source, f"{argument} updated")
+
+    def _read(self, argument: str, when: str, *, before: list[_Use] | None = None, after: str = "") -> Source:
+        """Add a read of a variable."""
+        dtype = self._variables[argument].dtype.as_datatype_enum
+        node = NodeDef(name=f"{SCOPE}{argument}/{when}", op="ReadVariableOp", input=[argument])
+        node.attr["dtype"].type = dtype
+        if after:
+            node.input.append(f"^{after}")
+        self._new.append(node)
+        _wait(node.name, before or [])
+        return Source(node.name, dtype)
+
+    def _give_up(self, reason: str) -> None:
+        self._why_not = self._why_not or reason
+
+
+def _wait(read: str, uses: list[_Use]) -> None:
+    """Let the nodes that may change a variable wait for a read, unless they do."""
+    for use in uses:
+        if use.changes and f"^{read}" not in use.node.input:
+            use.node.input.append(f"^{read}")
+
+
+def _variable(argument: TfTensor) -> Variable | None:
+    data = handle_data_util.get_resource_handle_data(argument)
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    (part,) = data.shape_and_type
+    return Variable(tf.as_dtype(part.dtype), tf.TensorShape(part.shape))
+
+
+def _source(tensor: TfTensor) -> Source:
+    return Source(source_name(tensor.op.name, tensor.value_index), tensor.dtype.as_datatype_enum)
+
+
+def _is_compiled(node: NodeDef) -> bool:
+    # Not by its key, which would add the attribute.
+    return any(name == attributes.XLA_COMPILE and value.b for name, value in node.attr.items())
+
+
+def _is_replaceable(function: Function) -> bool:
+    return any(name in function.attrs for name in _REPLACEABLE)
