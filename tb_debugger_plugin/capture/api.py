@@ -83,11 +83,11 @@ def enable_dump_debug_info(
         of negative, zero and positive elements; `"FULL_NUMERICS"`: also minimum, maximum, mean and variance
         of the finite elements (needs the native library); `"EXPONENTS"`: also how many elements have a
         magnitude in which range of powers of two (needs the native library); `"SHAPE"`: dtype and shape;
-        `"FULL_TENSOR"`: the whole value. `"GUARD"` is meant to stay on: it records nothing while all is
-        finite, and runs a call of a function that computes an infinity or NaN once more to record it as
-        `"FULL_HEALTH"` does; see [Recording](guide/recording.md#guard). The health modes, `"FULL_NUMERICS"` and `"EXPONENTS"` cover floating
+        `"FULL_TENSOR"`: the whole value. The health modes, `"FULL_NUMERICS"` and `"EXPONENTS"` cover floating
         and complex tensors (without the native library no complex and no float8 tensors), `"SHAPE"` covers
-        floating, integer and bool tensors.
+        floating, integer and bool tensors. `"GUARD"`, meant to stay on, records no tensor while all is
+        finite, and runs a call of a function that leaves an infinity or NaN once more, to record it as
+        `"FULL_HEALTH"` does. It keeps all such records, up to `max_bytes` (needs the native library).
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
         native library, records around the first infinity and the first NaN of each op are kept as well, at
         most ten times as many, and four times as many for each doubling of the recording. 0 or below

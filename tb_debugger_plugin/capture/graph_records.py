@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import uuid
 import weakref
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from types import FrameType
@@ -156,6 +156,10 @@ class GraphRecords:
     def id_of_function(self, function_name: str) -> str:
         """Return the id of the graph that a function runs; empty when the function is not recorded."""
         return self._of_function.get(function_name, "")
+
+    def variables(self, graph: TfGraph) -> Mapping[str, str]:
+        """Return the names of the variables of a graph, by the ops that represent, read or assign them."""
+        return self._names.of_ops(graph, []).variables
 
     def type_and_stack(self, graph_id: str, op_name: str) -> tuple[str, tuple[str, ...]]:
         """Type and creation stack of an op on record; its name and no stack when its graph is gone."""

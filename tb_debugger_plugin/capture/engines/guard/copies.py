@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from types import ModuleType
 
-from tb_debugger_plugin.capture.engines.guard.taken import SCOPE, FunctionReader, Source, Taken
+from tb_debugger_plugin.capture.engines.guard.lists import (
+    add_arguments,
+    add_lists,
+    append,
+    empty_list,
+    through_node,
+)
+from tb_debugger_plugin.capture.engines.guard.taken import SCOPE, FunctionReader, Label, Source, Taken
+from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
 from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
@@ -42,13 +50,17 @@ class Guarded:
         """Whether an input of the guard, by number, is from before the call."""
         return number >= len(self.taken.checked)
 
-    def label(self, number: int) -> str:
-        """What an input of the guard is."""
-        checked = len(self.taken.checked)
-        labels = (*self.arguments, *self.taken.old)
+    def label(self, number: int) -> Label:
+        """Return what an input of the guard is."""
+        checked, function = len(self.taken.checked), self.taken.function
         if number < checked:
             return self.taken.labels[number]
-        return labels[number - checked] if number - checked < len(labels) else "an op's result"
+        held = [
+            *(Label(function, f"the argument {name}", is_variable=False) for name in self.arguments),
+            *(Label(function, name, is_variable=True) for name in self.taken.old),
+        ]
+        last = Label(function, "what an op computed that does not run twice", is_variable=False)
+        return [*held, last][min(number - checked, len(held))]
 
 
 class GuardedCopies:
@@ -132,6 +144,35 @@ class GuardedCopies:
             return made
         changes = Changes(more_outputs=[source.name for source in taken.exports])
         return copies.define(name, function, self._definitions.pop(function.name), changes)
+
+    def lists(self, new: GraphDef, node: NodeDef, items: list[int]) -> list[str]:
+        """Let a branch or a loop return lists of what ops inside compute, of these dtypes."""
+        nodes = Nodes(new, f"{SCOPE}{node.name}/")
+        return through_node(node, [empty_list(nodes, dtype) for dtype in items], self)
+
+    def find(self, name: str) -> Taken | None:
+        """Return what is taken of a function; see `lists.Parts`."""
+        return self.taken(name)
+
+    def with_lists(self, taken: Taken, before: int = 0, after: int = 0) -> str:
+        """Return the name of the copy that appends to lists; see `lists.Parts`."""
+        name = f"{taken.function.name}_guarded_lists_{before}_{after}"
+        made = self._functions.copies.get(name)
+        if made is not None:
+            return made
+        definition = definition_of(taken.function)
+        changes = add_lists(definition, taken, self, append, before, after)
+        return self._functions.copies.define(name, taken.function, definition, changes)
+
+    def with_ignored_lists(self, taken: Taken, number: int) -> str:
+        """Return the name of the copy of a condition; see `lists.Parts`."""
+        name = f"{taken.function.name}_guarded_condition_{number}"
+        made = self._functions.copies.get(name)
+        if made is not None:
+            return made
+        definition = definition_of(taken.function)
+        changes = Changes(more_inputs=add_arguments(definition, number))
+        return self._functions.copies.define(name, taken.function, definition, changes)
 
     def forget(self, name: str) -> None:
         """Forget a function that the program has deleted."""

@@ -26,6 +26,7 @@ from tensorflow.python.ops import gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
+from tb_debugger_plugin.capture.engines.guard.taken import Label
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
@@ -44,6 +45,8 @@ from tb_debugger_plugin.native.structs import BadCall
 _log = logging.getLogger("tb_debugger_plugin")
 #: What our copies add to the names of functions; error messages name the program's functions.
 _OF_COPIES = re.compile(r"_guarded(?:_inside)?_[0-9a-f]{16}")
+#: Most bad tensors that a line of the log names.
+_MOST_NAMES = 3
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
 _LIBRARY_MISSING = (
@@ -56,7 +59,7 @@ _EAGER = (
     "FULL_HEALTH."
 )
 _COMPILED = (
-    "GUARD does not check the function {}, which XLA compiles. Leave out jit_compile=True, or record it in "
+    "GUARD does not check calls of the function {}, which XLA compiles. Leave out jit_compile=True, or record it in "
     "FULL_HEALTH."
 )
 _SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
@@ -137,6 +140,7 @@ class GuardedFunctions:
         steps: Steps,
     ) -> None:
         self._sink = sink
+        self._graphs = graphs
         self._not_recorded = not_recorded
         self._on_replayed = on_replayed
         self._steps = steps
@@ -309,13 +313,14 @@ class GuardedFunctions:
             if bad in site.seen or not (self._is_on and self._steps.is_recorded):
                 return None
             site.seen.add(bad)
-            what = ", ".join(guarded.label(number) for number in sorted(bad)[:3])
+            what = self._in_words([guarded.label(number) for number in sorted(bad)])
             came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
             came += _bad_variables(guarded, inputs)
             if came and self._has_replayed:
                 _log.warning(
-                    "GUARD counts calls of %s with bad values and does not replay them: %s was bad before.",
-                    *(name, came[0]),
+                    "GUARD counts calls of %s with bad values and does not replay them: before the call, an "
+                    "infinity or NaN was in %s.",
+                    *(name, self._in_words(came)),
                 )
                 return None
             if not call.is_held:
@@ -337,6 +342,15 @@ class GuardedFunctions:
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _in_words(self, labels: list[Label]) -> str:
+        names = []
+        for label in labels[:_MOST_NAMES]:
+            graph = label.function.graph_of()
+            names_of_graph = {} if graph is None or not label.is_variable else self._graphs.variables(graph)
+            names.append(names_of_graph.get(label.what, label.what))
+        more = len(labels) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
     def _replay(
         self, guarded: Guarded, call: BadCall, inputs: Sequence[EagerTensor], frame: FrameType
@@ -379,7 +393,7 @@ def _has_value(handle: EagerTensor) -> bool:
     return bool(gen_resource_variable_ops.var_is_initialized_op(handle))
 
 
-def _bad_variables(guarded: Guarded, inputs: Sequence[EagerTensor]) -> list[str]:
+def _bad_variables(guarded: Guarded, inputs: Sequence[EagerTensor]) -> list[Label]:
     """Return the variables that the call only reads and that are bad."""
     taken = guarded.taken
     bad = []
@@ -389,7 +403,7 @@ def _bad_variables(guarded: Guarded, inputs: Sequence[EagerTensor]) -> list[str]
             continue
         value = gen_resource_variable_ops.read_variable_op(handle, dtype=variable.dtype)
         if not np.isfinite(value.numpy()).all():
-            bad.append(name)
+            bad.append(Label(taken.function, name, is_variable=True))
     return bad
 
 

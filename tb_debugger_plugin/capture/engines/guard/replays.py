@@ -8,17 +8,26 @@ have had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+import tensorflow as tf
 from tensorflow.python.eager import context, execute
 from tensorflow.python.eager.polymorphic_function import attributes
-from tensorflow.python.ops import gen_resource_variable_ops
+from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, argument_names
-from tb_debugger_plugin.capture.engines.guard.taken import CALLS, Taken, Variable
+from tb_debugger_plugin.capture.engines.guard.lists import (
+    add_arguments,
+    add_lists,
+    take_last,
+    through_node,
+)
+from tb_debugger_plugin.capture.engines.guard.taken import CALLS, Kept, Taken, Variable
 from tb_debugger_plugin.capture.engines.instrument import instrumented, note_unrecorded, record_constants
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions
+from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
 from tb_debugger_plugin.capture.graph.called import called_by, callees_first
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.graph.definitions import Changes
@@ -26,7 +35,7 @@ from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.sinks.protocol import Sink
-from tb_debugger_plugin.capture.tf_types import EagerTensor, NodeDef
+from tb_debugger_plugin.capture.tf_types import EagerTensor, GraphDef, NodeDef
 
 #: Runs a function of the runtime: its name, its inputs, the number of its results.
 CallFunction = Callable[[bytes, list[EagerTensor], int], Sequence[EagerTensor]]
@@ -73,7 +82,7 @@ class Replays:
         """
         taken = guarded.taken
         name = self._define(taken.function, taken)
-        held = iter(_held(guarded, number))
+        held = iter(_with_reversed_lists(guarded, _held(guarded, number)))
         values = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
         arguments = [
             _variable(taken.variables[argument], values.get(argument))
@@ -108,31 +117,88 @@ class Replays:
                     waiting.append(called)
         yield from callees_first(found.values())
 
+    def find(self, name: str) -> Taken | None:
+        """Return what is taken of a function; see `lists.Parts`."""
+        return self._taken(name)
+
+    def with_lists(self, taken: Taken, before: int = 0, after: int = 0) -> str:
+        """Return the name of the copy that takes from lists; see `lists.Parts`."""
+        name = f"{_name(taken.function)}_lists_{before}_{after}"
+        made = self._functions.copies.get(name)
+        if made is not None:
+            return made
+        watched = self._watched(taken.function)
+        changes = add_lists(watched.definition, taken, self, _take_from_lists, before, after)
+        return self._define_copy(name, taken.function, watched, changes)
+
+    def with_ignored_lists(self, taken: Taken, number: int) -> str:
+        """Return the name of the copy of a condition; see `lists.Parts`."""
+        name = f"{_name(taken.function)}_condition_{number}"
+        made = self._functions.copies.get(name)
+        if made is not None:
+            return made
+        watched = self._watched(taken.function)
+        changes = Changes(more_inputs=add_arguments(watched.definition, number))
+        return self._define_copy(name, taken.function, watched, changes)
+
     def _define_watched(self, function: Function, taken: Taken) -> str:
+        watched = self._watched(function)
+        definition = watched.definition
+        nodes = {node.name: node for node in definition.node}
+        added: list[str] = []
+        for kept in taken.kept:
+            names = [f"{SCOPE}{len(added) + i}" for i in range(len(kept.sources))]
+            for name, source in zip(names, kept.sources, strict=True):
+                definition.node.add(name=name, op="Placeholder").attr["dtype"].type = source.dtype
+            node = nodes[kept.node]
+            if not kept.is_inside:
+                _replace(node, names, kept.items)
+            elif node.op in CALLS:
+                _take(node, names, [source.dtype for source in kept.sources])
+            else:
+                through_node(node, names, self)
+            added += names
+        return self._define_copy(_name(function), function, watched, Changes(more_inputs=added))
+
+    def _watched(self, function: Function) -> _Watched:
         known = self._graphs.add(function.graph)
         plan = self._plain.plan(function, known)
         record_constants(plan, known, self._sink)
         note_unrecorded(plan, known, self._sink)
-        definition, moved, run = instrumented(function, known, plan, self._sink, self._functions.all.get)
-        nodes = {node.name: node for node in definition.node}
+        return _Watched(
+            *instrumented(function, known, plan, self._sink, self._functions.all.get), known.stacks
+        )
+
+    def _rename(self, definition: GraphDef) -> None:
+        """Let a definition call the watched copies of functions."""
         for node in definition.node:
             for called in functions_named(node):
                 callee = self._functions.all.get(called.name)
                 called.name = (callee and self._functions.copies.get(_name(callee))) or called.name
-        added: list[str] = []
-        for kept in taken.kept:
-            names = [f"{SCOPE}{len(added) + i}" for i in range(len(kept.sources))]
-            dtypes = [source.dtype for source in kept.sources]
-            for name, dtype in zip(names, dtypes, strict=True):
-                definition.node.add(name=name, op="Placeholder").attr["dtype"].type = dtype
-            change = _take if nodes[kept.node].op in CALLS else _replace
-            change(nodes[kept.node], names, dtypes)
-            added += names
-        changes = Changes(moved, run, more_inputs=added)
-        uncompiled = {name: value for name, value in function.attrs.items() if name != attributes.XLA_COMPILE}
+
+    def _define_copy(self, name: str, function: Function, watched: _Watched, changes: Changes) -> str:
+        self._rename(watched.definition)
+        changes = replace(changes, moved=watched.moved, run=watched.run)
+        uncompiled = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
         return self._functions.copies.define(
-            _name(function), replace(function, attrs=uncompiled), definition, changes, stacks=known.stacks
+            name, replace(function, attrs=uncompiled), watched.definition, changes, stacks=watched.stacks
         )
+
+
+class _Watched(NamedTuple):
+    """The definition of a function with watch ops.
+
+    Attributes:
+      definition: The definition.
+      moved: The tensors that watch ops replace.
+      run: Names of the watch ops that have to run.
+      stacks: Creation stack of each op, by op name.
+    """
+
+    definition: GraphDef
+    moved: dict[str, str]
+    run: list[str]
+    stacks: Mapping[str, Hashable]
 
 
 #: Prefix of the names of the arguments that a replay has besides.
@@ -152,7 +218,13 @@ def _take(node: NodeDef, names: list[str], dtypes: list[int]) -> None:
     node.input.extend(inputs)
 
 
-def _replace(node: NodeDef, names: list[str], dtypes: list[int]) -> None:
+def _take_from_lists(nodes: Nodes, node: NodeDef, kept: Kept, lists: Sequence[str]) -> list[str]:
+    remaining, tensors = take_last(nodes, lists, kept.items)
+    _replace(node, tensors, kept.items)
+    return remaining
+
+
+def _replace(node: NodeDef, names: list[str], dtypes: Sequence[int]) -> None:
     """Let a node pass on arguments instead of running its op."""
     waits = [name for name in node.input if name[0] == "^"]
     node.op = "IdentityN" if names else "NoOp"
@@ -168,6 +240,25 @@ def _held(guarded: Guarded, number: int) -> list[EagerTensor]:
     attrs = ("Theld", dtypes, "call", number)
     runtime = context.context()
     return list(execute.quick_execute("TbDebuggerHeld", len(dtypes), [], attrs, runtime))
+
+
+def _with_reversed_lists(guarded: Guarded, held: list[EagerTensor]) -> list[EagerTensor]:
+    """Return what was held, with lists that begin at the end: a replay takes their last tensors."""
+    items = guarded.taken.items
+    is_list = [each for kept in guarded.taken.kept for each in kept.is_list]
+    first = len(held) - len(items)
+    for index, dtype in enumerate(items):
+        if is_list[index]:
+            held[first + index] = _reversed(held[first + index], tf.as_dtype(dtype))
+    return held
+
+
+def _reversed(tensors: EagerTensor, dtype: tf.DType) -> EagerTensor:
+    turned: EagerTensor = gen_list_ops.empty_tensor_list(-1, -1, dtype)
+    for _ in range(int(gen_list_ops.tensor_list_length(tensors))):
+        tensors, last = gen_list_ops.tensor_list_pop_back(tensors, -1, dtype)
+        turned = gen_list_ops.tensor_list_push_back(turned, last)
+    return turned
 
 
 def _variable(variable: Variable, value: EagerTensor | None) -> EagerTensor:

@@ -20,11 +20,11 @@ from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import handle_data_util
 
 from tb_debugger_plugin.capture.graph.called import function_attributes
-from tb_debugger_plugin.capture.graph.copies import functions_named
+from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef, TfTensor
+from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfTensor
 
 #: Prefix of the names of nodes that a guard adds.
 SCOPE: Final = "TbDebuggerGuard/"
@@ -52,6 +52,7 @@ _ASK: Final = frozenset(("VariableShape", "VarIsInitializedOp"))
 _REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
 #: Ops that update a few rows. TensorFlow then copies the whole variable for each read.
 _SPARSE: Final = ("ResourceScatter", "ResourceSparseApply")
+_VARIANT: Final = tf.variant.as_datatype_enum
 #: From this size on, in bytes, such a copy costs too much.
 _LARGE_TABLE: Final = 16 << 20
 
@@ -66,6 +67,20 @@ class Source(NamedTuple):
 
     name: str
     dtype: int
+
+
+class Label(NamedTuple):
+    """What a tensor is that a guard checks.
+
+    Attributes:
+      function: The function in which it is computed.
+      what: A variable, by its argument, or a result.
+      is_variable: Whether it is the value of a variable.
+    """
+
+    function: Function
+    what: str
+    is_variable: bool
 
 
 class Variable(NamedTuple):
@@ -89,12 +104,18 @@ class Kept(NamedTuple):
     """An op that a replay does not run: it takes what the op computed in the call.
 
     Attributes:
-      node: Name of the op; of a call, if the ops are inside the function that it calls.
-      sources: Its outputs; of a call, those of the ops inside.
+      node: Name of the op; of a call, a branch or a loop, if the ops are inside the functions that it runs.
+      sources: Its outputs; of a call, those of the ops inside; of a branch or a loop, lists of those.
+      items: The dtypes of the outputs of the ops.
+      is_list: For each of the sources, whether it is a list.
+      is_inside: Whether the ops are inside the functions that the node runs.
     """
 
     node: str
     sources: tuple[Source, ...]
+    items: tuple[int, ...]
+    is_list: tuple[bool, ...]
+    is_inside: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +125,7 @@ class Taken:
     Attributes:
       function: The function.
       checked: Tensors that must be finite.
-      labels: What each of them is, for messages and to tell origins apart.
+      labels: What each of them is, for messages.
       old: Values of variables from before the call, by argument name; those that are changed and used.
       kept: What a replay gets instead of running ops, in the order of the graph.
       changed: Names of the arguments that are variables and may be changed.
@@ -116,7 +137,7 @@ class Taken:
 
     function: Function
     checked: tuple[Source, ...]
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     old: Mapping[str, Source]
     kept: tuple[Kept, ...]
     changed: frozenset[str]
@@ -129,6 +150,11 @@ class Taken:
     def kept_sources(self) -> list[Source]:
         """All tensors of `kept`."""
         return [source for kept in self.kept for source in kept.sources]
+
+    @property
+    def items(self) -> list[int]:
+        """The dtypes of the outputs of the ops of `kept`, inside loops too."""
+        return [dtype for kept in self.kept for dtype in kept.items]
 
     @property
     def exports(self) -> list[Source]:
@@ -173,6 +199,9 @@ class Callees(Protocol):
     def copy(self, taken: Taken) -> str:
         """Return the name of the copy of a function that hands out `Taken.exports`."""
 
+    def lists(self, new: GraphDef, node: NodeDef, items: list[int]) -> list[str]:
+        """Let a branch or a loop return lists of what ops inside compute, of these dtypes."""
+
 
 class FunctionReader:
     """Decides what is taken of one function, and edits its definition.
@@ -197,11 +226,11 @@ class FunctionReader:
         self._others: set[str] = set()  # other resources that are arguments, by node
         self._lists: set[str] = set()  # nodes of lists that are made inside
         self._uses: dict[str, list[_Use]] = {}
-        self._checked: dict[Source, str] = {}
+        self._checked: dict[Source, Label] = {}
         self._kept: list[Kept] = []
         self._assumes: set[str] = set()
         self._why_not = ""
-        self._new: list[NodeDef] = []
+        self._new = GraphDef()  # nodes to add
 
     def read(self) -> Taken:
         """Return what is taken. The definition then has the nodes for it."""
@@ -212,7 +241,7 @@ class FunctionReader:
                 self._read_node(node)
         if self._is_outermost:
             for index, tensor in enumerate(self._function.result_tensors()):
-                self._check(_source(tensor), f"result {index}")
+                self._check(_source(tensor), Label(self._function, f"result {index}", is_variable=False))
         old: dict[str, Source] = {}
         for argument, uses in self._uses.items():
             if any(use.changes for use in uses):
@@ -220,7 +249,7 @@ class FunctionReader:
                 if before is not None:
                     old[argument] = before
                 self._check_after(argument, uses)
-        self._definition.node.extend(self._new)
+        self._definition.node.extend(self._new.node)
         changed = frozenset(name for name, uses in self._uses.items() if any(use.changes for use in uses))
         return Taken(
             self._function,
@@ -283,7 +312,7 @@ class FunctionReader:
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
-            self._check(Source(node.input[1], dtype), f"{handles[0]} assigned")
+            self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
         elif not changes:
             does = _Does.ASKS if node.op in _ASK else _Does.READS
         for argument in dict.fromkeys(handles):
@@ -302,7 +331,8 @@ class FunctionReader:
         old = {argument: next(parts) for argument in taken.old}
         kept = tuple(parts)
         if kept:
-            self._kept.append(Kept(node.name, kept))
+            is_list = tuple([each for inside in taken.kept for each in inside.is_list])
+            self._kept.append(Kept(node.name, kept, tuple(taken.items), is_list, is_inside=True))
         self._why_not = self._why_not or taken.cannot_repeat
         names = [tensor.rpartition(":")[0] for tensor in taken.function.inputs]
         for inner, outer in zip(names, inputs, strict=True):
@@ -328,22 +358,26 @@ class FunctionReader:
 
     def _read_parts(self, node: NodeDef, inputs: list[str]) -> None:
         """Read a node that runs functions which hand out nothing: branches, loops, compiled functions."""
-        changes = False
-        for named in functions_named(node):
+        changes, items = False, list[int]()
+        for named in functions_run_by(node):
             taken = self._callees.taken(named.name)
             if taken is None:
                 self._give_up(f"the function {named.name}, whose graph is not known")
                 changes = True
             else:
                 changes = changes or bool(taken.changed)
-                if taken.kept_sources:
-                    what = "a function that is called as a whole" if node.op in CALLS else "a loop or branch"
-                    self._give_up(f"an op that cannot run twice, in {what}")
+                items += taken.items
+                if taken.items and (node.op in CALLS or _is_condition(node, named.name)):
+                    self._give_up("an op that cannot run twice, in a condition or a compiled function")
                 self._why_not = self._why_not or taken.cannot_repeat
         for name in dict.fromkeys(inputs):
             argument = self._of_handle.get(name)
             if argument is not None:
                 self._use(argument, _Use(node, _Does.MAY_CHANGE, changes))
+        if items and not self._why_not:
+            sources = tuple([Source(name, _VARIANT) for name in self._callees.lists(self._new, node, items)])
+            is_list = (True,) * len(items)
+            self._kept.append(Kept(node.name, sources, tuple(items), is_list, is_inside=True))
 
     def _may_run_twice(self, node: NodeDef, inputs: list[str]) -> bool:
         definition = op_def_registry.get(node.op)
@@ -361,12 +395,14 @@ class FunctionReader:
         outputs = self._function.graph.get_operation_by_name(node.name).outputs
         if any(tensor.dtype == tf.resource for tensor in outputs):
             self._give_up(f"the op {node.op}, which makes a resource")
-        self._kept.append(Kept(node.name, tuple([_source(tensor) for tensor in outputs])))
+        sources = tuple([_source(tensor) for tensor in outputs])
+        items = tuple([source.dtype for source in sources])
+        self._kept.append(Kept(node.name, sources, items, (False,) * len(items)))
 
     def _use(self, argument: str, use: _Use) -> None:
         self._uses.setdefault(argument, []).append(use)
 
-    def _check(self, source: Source, label: str) -> None:
+    def _check(self, source: Source, label: Label) -> None:
         if tf.as_dtype(source.dtype) in MEASURED_DTYPES:
             self._checked.setdefault(source, label)
 
@@ -407,7 +443,7 @@ class FunctionReader:
                 break
         else:
             source = self._read(argument, "after", after=use.node.name)
-        self._check(source, f"{argument} updated")
+        self._check(source, Label(self._function, argument, is_variable=True))
 
     def _read(self, argument: str, when: str, *, before: list[_Use] | None = None, after: str = "") -> Source:
         """Add a read of a variable."""
@@ -416,7 +452,7 @@ class FunctionReader:
         node.attr["dtype"].type = dtype
         if after:
             node.input.append(f"^{after}")
-        self._new.append(node)
+        self._new.node.append(node)
         _wait(node.name, before or [])
         return Source(node.name, dtype)
 
@@ -441,6 +477,17 @@ def _variable(argument: TfTensor) -> Variable | None:
 
 def _source(tensor: TfTensor) -> Source:
     return Source(source_name(tensor.op.name, tensor.value_index), tensor.dtype.as_datatype_enum)
+
+
+def functions_run_by(node: NodeDef) -> list[NameAttrList]:
+    """Return the functions that a node names, in the order of the attributes of its op."""
+    return [
+        named for attribute in function_attributes(node.op) for named in functions_of(node.attr[attribute])
+    ]
+
+
+def _is_condition(node: NodeDef, name: str) -> bool:
+    return any(key == "cond" and value.func.name == name for key, value in node.attr.items())
 
 
 def _is_compiled(node: NodeDef) -> bool:

@@ -48,15 +48,17 @@ class Nodes:
 
     Args:
       definition: The graph.
+      scope: Prefix of the names of the nodes.
     """
 
-    def __init__(self, definition: GraphDef) -> None:
+    def __init__(self, definition: GraphDef, scope: str = _SCOPE) -> None:
         self.definition = definition
+        self._scope = scope
         self._constants: dict[tuple[tf.DType, bytes, tuple[int, ...]], str] = {}
 
     def add(self, op: str, inputs: Iterable[str], *, name: str = "", **attrs: Attribute) -> str:
         """Add a node and return its name."""
-        name = name or f"{_SCOPE}{len(self.definition.node)}"
+        name = name or f"{self._scope}{len(self.definition.node)}"
         values = {key: _attr(value) for key, value in attrs.items()}
         self.definition.node.append(NodeDef(name=name, op=op, input=inputs, attr=values))
         return name
