@@ -312,7 +312,14 @@ def make_options(
         is_temporary,
         max_held_bytes=number_of_bytes("max_held_bytes", max_held_bytes),
     )
-    return _guarding(options) if tensor_debug_mode == GUARD else options
+    if tensor_debug_mode == GUARD:
+        return _guarding(options)
+    if max_held_bytes is not None:
+        raise UsageError(
+            "max_held_bytes is for a recording in GUARD, or with breakpoints: leave it out, or give "
+            "tensor_debug_mode='GUARD'."
+        )
+    return options
 
 
 def _guarding(options: Options) -> Options:

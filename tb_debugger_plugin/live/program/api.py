@@ -49,6 +49,8 @@ DEFAULT_LOGDIR: Final = "tb_debugger_logs"
 OWN_ARGUMENTS: Final = (
     *("address", "wait", "when_alone", "may_change_values", "read_only", "max_held_bytes", "filters"),
 )
+#: Those of them that a recording without breakpoints has too.
+SHARED_ARGUMENTS: Final = ("max_held_bytes",)
 #: The program of this process that can be stopped; it may have ended.
 _current: Breakpoints | None = None
 
@@ -443,7 +445,10 @@ def take_own(options: Arguments, *, is_interactive: bool) -> Arguments:
     Raises:
       UsageError: There are none, but some of their arguments were given.
     """
-    own: Arguments = {name: options.pop(name) for name in OWN_ARGUMENTS if name in options}
+    shared = () if is_interactive else SHARED_ARGUMENTS  # then they are the recording's
+    own: Arguments = {
+        name: options.pop(name) for name in OWN_ARGUMENTS if name in options and name not in shared
+    }
     if own and not is_interactive:
         raise UsageError(f"{', '.join(own)}: only for interactive=True.")
     return own

@@ -59,8 +59,8 @@ _EAGER = (
     "FULL_HEALTH."
 )
 _COMPILED = (
-    "GUARD does not check calls of the function {}, which XLA compiles. Leave out jit_compile=True, or record it in "
-    "FULL_HEALTH."
+    "GUARD does not check calls of the function {}, which XLA compiles. Leave out jit_compile=True, or "
+    "record it in FULL_HEALTH."
 )
 _SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
 
@@ -300,6 +300,7 @@ class GuardedFunctions:
             if replayed is not None:
                 self._on_replayed(replayed)
                 if replayed.error is not None:
+                    site.num_replayed -= 1
                     self._report_failed(replayed.name, replayed.error)
 
     def _replayed(

@@ -1,0 +1,160 @@
+"""Programs that compute an infinity or NaN in one of their calls, for tests of GUARD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+
+import numpy as np
+import tensorflow as tf
+
+#: Begins and ends the recording of a program.
+Recording = Callable[[], AbstractContextManager[object]]
+
+
+def step_with_momentum(recording: Recording) -> None:
+    """A step that updates variables, with a logarithm of 0 in step 4."""
+    weight = tf.Variable(tf.random.stateless_normal([4, 4], [0, 0]))
+    momentum = tf.Variable(tf.zeros([4, 4]))
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            y = tf.nn.relu(x @ weight)
+            loss = tf.reduce_mean(tf.math.log(tf.reduce_sum(y, 1) + x[:, 0]))
+        momentum.assign_add(0.1 * (tape.gradient(loss, weight) - momentum))
+        weight.assign_sub(0.01 * momentum)
+        return loss
+
+    with recording():
+        for number in range(7):
+            step(tf.zeros([4, 4]) if number == 4 else tf.ones([4, 4]))
+
+
+def random_numbers(recording: Recording) -> None:
+    """A logarithm of random numbers, some of them negative in call 3."""
+    total = tf.Variable(0.0)
+
+    @tf.function
+    def draw(least: tf.Tensor) -> tf.Tensor:
+        y = tf.math.log(tf.random.normal([100]) + least)
+        total.assign_add(tf.reduce_mean(y))
+        return tf.reduce_sum(y)
+
+    with recording():
+        for number in range(5):
+            draw(tf.constant(0.5 if number == 3 else 10.0))
+
+
+def nested_functions(recording: Recording) -> None:
+    """A root of a negative number inside of a function that is called twice by a function that is called."""
+    first, second = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0])
+
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        first.assign_add(x)
+        return tf.sqrt(first) + tf.random.uniform([2])
+
+    @tf.function
+    def middle(x: tf.Tensor) -> tf.Tensor:
+        y = inner(x)
+        second.assign(y * 2.0)
+        return y
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        y = middle(x) + inner(x * 0.5)
+        return tf.reduce_sum(tf.where(tf.math.is_nan(y), 0.0, y))
+
+    with recording():
+        for number in range(6):
+            outer(tf.constant([-100.0, 0.0] if number == 4 else [1.0, 1.0]))
+
+
+def tape_outside(recording: Recording) -> None:
+    """A training loop whose tape is outside of the function, so there is a backward function."""
+    weight = tf.Variable(tf.ones([3, 3]))
+
+    @tf.function
+    def loss_of(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_mean(tf.math.log(x @ weight))
+
+    with recording():
+        for number in range(5):
+            with tf.GradientTape() as tape:
+                loss = loss_of(tf.ones([3, 3]) * (0.0 if number == 3 else 1.0))
+            weight.assign_sub(0.1 * tape.gradient(loss, weight))
+
+
+def loop_that_draws(recording: Recording) -> None:
+    """A loop with a branch, of which each turn draws random numbers; they are too small in call 2."""
+    total = tf.Variable(0.0)
+
+    @tf.function
+    def walk(scale: tf.Tensor) -> tf.Tensor:
+        least = tf.constant(1e9)
+        for turn in tf.range(6):
+            if turn % 2 == 0:
+                least = tf.minimum(least, tf.random.uniform([]) * scale)
+            else:
+                least = tf.minimum(least, tf.random.uniform([]) * scale + 0.5)
+        total.assign_add(tf.sqrt(least - 0.01))
+        return least
+
+    with recording():
+        for number in range(4):
+            walk(tf.constant(0.001 if number == 2 else 100.0))
+
+
+def _batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(0)
+    for number in range(8):
+        y = random.integers(0, 3, [16, 1])
+        y[0] = 7 if number == 5 else y[0]
+        yield random.normal(size=[16, 8]).astype(np.float32), y
+
+
+def _loss(y_true: tf.Tensor, y_pred: tf.Tensor) -> tf.Tensor:
+    labels = tf.cast(tf.reshape(y_true, [-1]), tf.int32)
+    chosen = tf.gather(y_pred, tf.where(labels == 7, tf.zeros_like(labels), labels), batch_dims=1)
+    is_wrong = tf.reduce_max(tf.cast(labels == 7, tf.float32))
+    return -tf.reduce_mean(tf.math.log(chosen * (1.0 - is_wrong)))
+
+
+def keras_model(**options: object) -> tf.keras.Model:
+    """A classifier with batch normalization and dropout."""
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(0)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input([8]),
+            layers.Dense(16, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.3),
+            layers.Dense(3, activation="softmax"),
+        ]
+    )
+    model.compile("adam", _loss, **options)
+    return model
+
+
+def fit(recording: Recording, **options: object) -> None:
+    """Training with Keras, with a logarithm of 0 in batch 5."""
+    model = keras_model(**options)
+    x, y = map(np.concatenate, zip(*_batches(), strict=True))
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(16)
+    with recording():
+        model.fit(data, verbose=0)
+
+
+PROGRAMS: dict[str, Callable[[Recording], None]] = {
+    "step": step_with_momentum,
+    "random": random_numbers,
+    "nested": nested_functions,
+    "tape": tape_outside,
+    "loop": loop_that_draws,
+    "fit": fit,
+    "several steps": partial(fit, steps_per_execution=4),
+    "compiled step": partial(fit, jit_compile=True),
+}

@@ -1,0 +1,63 @@
+"""`capture/engines/guard/taken.py`: a guarded program computes the same bits, and the check is NumPy's."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context, execute
+
+import tb_debugger_plugin
+from benchmarks.programs import STEPS
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
+
+
+def values_after_steps(program: str, folder: Path | None) -> list[bytes]:
+    tf.keras.utils.set_random_seed(1)
+    before = {id(one) for one in gc.get_objects() if isinstance(one, tf.Variable)}
+    step = STEPS[program]()
+    if folder is not None:
+        tb_debugger_plugin.enable_dump_debug_info(folder, "GUARD")
+    for _ in range(4):
+        step()
+    tb_debugger_plugin.disable_dump_debug_info()
+    made = [one for one in gc.get_objects() if isinstance(one, tf.Variable) and id(one) not in before]
+    return sorted(one.numpy().tobytes() for one in made)
+
+
+@pytest.mark.parametrize("program", ["mlp", "cnn", "gpt"])
+def test_training_has_the_bits_of_the_unrecorded_program(tmp_path: Path, program: str) -> None:
+    plain = values_after_steps(program, None)
+    assert len(plain) > 10
+    assert values_after_steps(program, tmp_path) == plain
+
+
+def is_seen(array: tf.Tensor) -> bool:
+    """Whether the guard sees that a tensor is not finite."""
+    module = native.load()
+    assert module is not None
+    dtype = array.dtype.as_datatype_enum
+    site = module.add_guard_site(1, (dtype,), 0)
+    attrs = ("Tchecked", (dtype,), "Theld", (), "site", site)
+    execute.quick_execute("TbDebuggerGuard", 0, [array], attrs, context.context())
+    return module.take_bad_call(site) is not None
+
+
+@pytest.mark.parametrize("dtype", sorted(MEASURED_DTYPES, key=lambda dtype: dtype.name), ids=lambda d: d.name)
+def test_the_check_is_that_of_numpy(tmp_path: Path, dtype: tf.DType) -> None:
+    random = np.random.default_rng(0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for size in (0, 1, 7, 64, 9000):
+            finite = random.uniform(-2, 2, size).astype(dtype.as_numpy_dtype)
+            assert not is_seen(tf.constant(finite, dtype))
+            for bad in (np.nan, np.inf, -np.inf) if size else ():
+                array = finite.copy()
+                array[random.integers(size)] = bad
+                expected = not np.isfinite(array.astype(np.complex128)).all()
+                assert is_seen(tf.constant(array, dtype)) == expected

@@ -1,0 +1,89 @@
+"""`capture/engines/guard/`: an error of the guard does not reach the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.capture.engines.guard import copies, replays
+from tb_debugger_plugin.errors import UsageError
+from tests.support.recorded import read
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(120)]
+
+
+def fail(*_: object, **__: object) -> NoReturn:
+    raise ValueError("a mistake of ours")
+
+
+def logs_of(folder: Path) -> list[float]:
+    """What a function returns for 1, and for 0."""
+
+    @tf.function
+    def log(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    with tb_debugger_plugin.record(folder, mode="GUARD") as recording:
+        results = [float(log(tf.constant(x))) for x in (1.0, 0.0, 1.0)]
+        assert recording.on
+    return results
+
+
+LOGS = [0.0, float("-inf"), 0.0]
+
+
+def test_a_replay_that_fails_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(replays.Replays, "run", fail)
+    assert logs_of(tmp_path) == LOGS
+    assert "could not be replayed: ValueError: a mistake of ours" in caplog.text
+    assert any("could not be replayed" in one.message for one in read(tmp_path).records("not_recorded"))
+
+
+def test_a_function_that_cannot_be_guarded_is_said_once_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(copies.GuardedCopies, "guard", fail)
+    assert logs_of(tmp_path) == LOGS
+    assert caplog.text.count("a mistake of ours") == 1
+
+
+def test_a_copy_that_tensorflow_cannot_run_gives_way_to_the_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    node_of = copies.GuardedCopies._node
+
+    def on_no_device(*args: object) -> object:
+        node = node_of(*args)
+        node.device = "/job:nowhere/device:CPU:7"
+        return node
+
+    monkeypatch.setattr(copies.GuardedCopies, "_node", on_no_device)
+    assert logs_of(tmp_path) == LOGS
+    assert "GUARD does not check the function" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"every_n_steps": 2}, {"keep_graph_optimizations": True}, {"on_alert": "stop", "alert_rules": "all"}],
+)
+def test_options_that_guard_does_not_have(tmp_path: Path, options: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="GUARD"), tb_debugger_plugin.record(tmp_path, "GUARD", **options):
+        pass
+
+
+def test_what_is_not_checked_is_said(tmp_path: Path) -> None:
+    @tf.function(jit_compile=True)
+    def compiled(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        compiled(tf.constant(0.0))
+    said = " ".join(one.message for one in read(tmp_path).records("not_recorded"))
+    assert "Ops that Python runs one by one are not checked" in said
+    assert "which XLA compiles" in said

@@ -1,0 +1,225 @@
+"""`capture/engines/guard/`: a call that goes bad is on record as in FULL_HEALTH, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+import tb_debugger_plugin
+from tb_debugger_plugin.keras import DebuggerCallback
+from tests.integration.guard.programs import PROGRAMS, Recording, keras_model
+from tests.support.recorded import read
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # Keras's own
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed:UserWarning"),
+]
+
+
+def origins(folder: Path) -> list[tuple[object, ...]]:
+    found = tb_debugger_plugin.open_run(str(folder)).origins()
+    return [
+        (one.headline, one.op_name, one.function, one.kind, one.source and one.source.line, one.explanation)
+        for one in found
+    ]
+
+
+def recorded(folder: Path, mode: str, program: Callable[[Recording], None]) -> list[tuple[object, ...]]:
+    tf.random.set_seed(1)
+    program(partial(tb_debugger_plugin.record, folder, mode=mode))
+    return origins(folder)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_origins_are_those_of_full_health(tmp_path: Path, name: str) -> None:
+    expected = recorded(tmp_path / "full", "FULL_HEALTH", PROGRAMS[name])
+    found = recorded(tmp_path / "guard", "GUARD", PROGRAMS[name])
+    assert expected
+    assert [one[:-1] for one in found][:1] == [one[:-1] for one in expected][:1]
+    # A compiled function has no numbers of elements; eager ops that take gradients are not on record.
+    if name not in ("several steps", "compiled step", "tape"):
+        assert set(found) <= set(expected)
+
+
+def test_the_record_of_the_bad_call_is_that_of_full_health(tmp_path: Path) -> None:
+    """Each tensor of the call, with the same numbers."""
+    recorded(tmp_path / "full", "FULL_HEALTH", PROGRAMS["nested"])
+    recorded(tmp_path / "guard", "GUARD", PROGRAMS["nested"])
+    full, guard = read(tmp_path / "full"), read(tmp_path / "guard")
+
+    def tensors(traces: list[object]) -> list[tuple[object, ...]]:
+        return sorted((t.function, t.op_name, t.slot, tuple(t.without_id)) for t in traces)
+
+    constants = {(t.op_name, t.slot) for t in full.traces if t.op_type == "Const"}
+    of_call = [t for t in full.traces if (t.op_name, t.slot) not in constants]
+    size = len(of_call) // 6
+    fifth = tensors(of_call[4 * size : 5 * size])
+    assert len(of_call) == 6 * size
+    assert tensors([t for t in guard.traces if (t.op_name, t.slot) not in constants]) == fifth
+
+
+def test_the_step_on_record_is_that_of_the_call(tmp_path: Path) -> None:
+    recorded(tmp_path, "GUARD", PROGRAMS["step"])
+    (first, *_) = tb_debugger_plugin.open_run(str(tmp_path)).origins()
+    assert first.step == 4
+
+
+def test_a_healthy_program_writes_no_tensors_and_no_graphs(tmp_path: Path) -> None:
+    weight = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x)
+        return tf.reduce_sum(weight)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(5):
+            step(tf.constant([0.5, 0.5]))
+    seen = read(tmp_path)
+    assert (seen.traces, seen.executions, seen.records("graph_op_creation")) == ([], [], [])
+    assert weight.numpy().tolist() == [3.5, 4.5]
+
+
+def test_the_callback_takes_the_mode(tmp_path: Path) -> None:
+    model = keras_model()
+    x = np.full([16, 8], np.nan, np.float32)
+    model.fit(x, np.zeros([16, 1]), verbose=0, callbacks=[DebuggerCallback(tmp_path, mode="GUARD")])
+    assert origins(tmp_path)
+
+
+def test_what_cannot_run_twice_runs_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    calls: list[float] = []
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+    count = tf.Variable(0)
+
+    def note(x: np.ndarray) -> np.ndarray:
+        calls.append(float(x))
+        return x
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        y = tf.numpy_function(note, [x], tf.float32)
+        tf.print("computed")
+        table.insert(table.size() + 1, 1)
+        count.assign_add(1)
+        return tf.math.log(y)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        results = [step(tf.constant(x)).numpy() for x in (1.0, -1.0, 2.0)]
+    assert calls == [1.0, -1.0, 2.0]
+    assert capfd.readouterr().err.count("computed\n") == 3
+    assert int(table.size()) == 3 and int(count) == 3
+    assert np.isnan(results).tolist() == [False, True, False]
+    assert [one[1] for one in origins(tmp_path)] == ["Log"]
+
+
+def test_repetitions_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    @tf.function
+    def ratio(x: tf.Tensor) -> tf.Tensor:
+        return 1.0 / x
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for x in (1.0, 0.0, 0.0, 0.0, 1.0):
+            ratio(tf.constant(x))
+    assert len(read(tmp_path).executions) == 1
+    assert "GUARD saw an infinity or NaN in 3 calls of ratio" in caplog.text
+
+
+def test_a_call_that_begins_with_bad_values_is_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    weight = tf.Variable(1.0, name="scale")
+
+    @tf.function
+    def step(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        y = weight * x
+        weight.assign(tf.math.log(x))
+        return y, weight + 0.0
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step(tf.constant(0.0))
+        step(tf.constant(2.0))
+    assert len(read(tmp_path).executions) == 1
+    assert "before the call, an infinity or NaN was in scale" in caplog.text
+
+
+def test_the_first_bad_call_is_on_record_although_its_argument_was_bad(tmp_path: Path) -> None:
+    @tf.function
+    def double(x: tf.Tensor) -> tf.Tensor:
+        return x * 2.0
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        double(tf.constant([1.0, np.nan]))
+    assert [one[0] for one in origins(tmp_path)]
+
+
+def test_a_call_that_would_hold_too_much_is_not_replayed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    weight = tf.Variable(tf.ones([100]))
+
+    @tf.function
+    def step(x: tf.Tensor) -> None:
+        weight.assign_sub(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD", max_held_bytes=100):
+        step(tf.fill([100], np.inf))
+    assert "above max_held_bytes" in caplog.text
+    assert not read(tmp_path).executions
+
+
+@pytest.mark.parametrize("on_alert", ["raise", "stop", "call"])
+def test_what_follows_an_alert(tmp_path: Path, on_alert: str) -> None:
+    seen: list[tb_debugger_plugin.BadValue] = []
+
+    @tf.function
+    def log(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    chosen = seen.append if on_alert == "call" else on_alert
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD", on_alert=chosen) as recording:
+        log(tf.constant(1.0))
+        if on_alert == "raise":
+            with pytest.raises(tb_debugger_plugin.NumericsError, match="Log"):
+                log(tf.constant(-1.0))
+        else:
+            log(tf.constant(-1.0))
+        assert recording.on == (on_alert != "stop")
+    assert len(seen) == (on_alert == "call")
+
+
+def test_the_errors_of_the_program_name_its_own_functions(tmp_path: Path) -> None:
+    @tf.function
+    def check(x: tf.Tensor) -> tf.Tensor:
+        tf.debugging.Assert(x < 1.0, ["too large"])
+        return x + 1.0
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        check(tf.constant(0.0))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too large") as error:
+            check(tf.constant(2.0))
+    assert "guarded" not in str(error.value)
+
+
+def test_nothing_of_ours_remains(tmp_path: Path) -> None:
+    before = context.context().list_function_names()
+    original = vars(context.context()).get("call_function")
+
+    @tf.function
+    def log(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        log(tf.constant(-1.0))
+    assert vars(context.context()).get("call_function") is original
+    ours = context.context().list_function_names() - before
+    assert not [name for name in ours if "_guarded" in name or "_replayed" in name]
+    assert np.isnan(log(tf.constant(-1.0)).numpy())
