@@ -3,8 +3,8 @@
     python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH]
 
 A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, the
-same with `keep_values` of three tensors, and with TensorFlow's own. Each runs in a process of its own, so
-that a change of the machine's speed affects all of them. Ratios are taken within a round, for steps with the
+same with `keep_values` of three tensors, with ours in GUARD, and with TensorFlow's own. Each runs in a
+process of its own, so that a change of the machine's speed affects all of them. Ratios are taken within a round, for steps with the
 same distance of the processors (`benchmarks.core_distance`). The median over rounds is printed, with the
 number of rounds. `beside ours` is the ratio of a recording that keeps values, or whose program debuggers can
 stop, to the same recording without that: *interactive* is not connected, *connected* has a debugger, and
@@ -159,11 +159,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     # The numbers that conditions use are those of the recording.
     numeric = Recorder("ours", "FULL_NUMERICS", -1)
     live = [numeric, *(replace(numeric, name=name) for name in INTERACTIVE)]
+    guard = Recorder("ours", "GUARD", -1)
     table = Table(title=f"{platform.machine()}, {date.today()}, {options.rounds} rounds")
     for column in _COLUMNS:
         table.add_column(column)
     for step in options.steps:
-        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), *live, _TENSORFLOWS)
+        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), *live, guard, _TENSORFLOWS)
         for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
             table.add_row(*row)
     Console(width=150).print(table)

@@ -1,4 +1,4 @@
-"""`capture/engines/guard/`: an error of the guard does not reach the program."""
+"""`capture/engines/guard/functions.py`: an error of the guard does not reach the program."""
 
 from __future__ import annotations
 

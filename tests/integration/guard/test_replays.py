@@ -1,4 +1,4 @@
-"""`capture/engines/guard/`: a call that goes bad is on record as in FULL_HEALTH, and nothing else is."""
+"""`capture/engines/guard/replays.py`: a call that goes bad is on record as in FULL_HEALTH, nothing else is."""
 
 from __future__ import annotations
 
