@@ -4,11 +4,11 @@
 
 A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, the
 same with `keep_values` of three tensors, with ours in GUARD, and with TensorFlow's own. Each runs in a
-process of its own, so that a change of the machine's speed affects all of them. Ratios are taken within a round, for steps with the
-same distance of the processors (`benchmarks.core_distance`). The median over rounds is printed, with the
-number of rounds. `beside ours` is the ratio of a recording that keeps values, or whose program debuggers can
-stop, to the same recording without that: *interactive* is not connected, *connected* has a debugger, and
-*breakpoint* also a condition on every tensor, which is never met.
+process of its own, so that a change of the machine's speed affects all of them. Ratios are taken within a
+round, for steps with the same distance of the processors (`benchmarks.core_distance`). The median over rounds
+is printed, with the number of rounds. `beside ours` is the ratio of a recording that keeps values, or whose
+program debuggers can stop, to the same recording without that: *interactive* is not connected, *connected*
+has a debugger, and *breakpoint* also a condition on every tensor, which is never met.
 """
 
 from __future__ import annotations

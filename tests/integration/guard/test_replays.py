@@ -1,7 +1,8 @@
-"""`capture/engines/guard/replays.py`: a call that goes bad is on record as in FULL_HEALTH, nothing else is."""
+"""`capture/engines/guard/replays.py`: a call that goes bad is recorded as in FULL_HEALTH, nothing else is."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from tensorflow.python.eager import context
 
 import tb_debugger_plugin
 from tb_debugger_plugin.keras import DebuggerCallback
-from tests.integration.guard.programs import PROGRAMS, Recording, keras_model
+from tests.support.guard_programs import PROGRAMS, Recording, keras_model
 from tests.support.recorded import read
 
 pytestmark = [
@@ -223,3 +224,28 @@ def test_nothing_of_ours_remains(tmp_path: Path) -> None:
     ours = context.context().list_function_names() - before
     assert not [name for name in ours if "_guarded" in name or "_replayed" in name]
     assert np.isnan(log(tf.constant(-1.0)).numpy())
+
+
+def test_deleted_functions_leave_no_copies(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(140):
+            tf.function(lambda x: x * 2.0)(tf.constant(1.0))
+        gc.collect()
+        tf.function(lambda x: x * 2.0)(tf.constant(1.0))
+        guarded = [name for name in context.context().list_function_names() if "_guarded" in name]
+        assert len(guarded) < 130
+
+
+def test_two_functions_may_call_a_third(tmp_path: Path) -> None:
+    weight = tf.Variable(1.0)
+
+    @tf.function
+    def inner(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x)
+        return tf.math.log(weight)
+
+    first, second = tf.function(lambda x: inner(x) * 2.0), tf.function(lambda x: inner(x) * 3.0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        first(tf.constant(1.0))
+        assert np.isnan(second(tf.constant(-5.0)).numpy())
+    assert [one[1] for one in origins(tmp_path)] == ["Log"]

@@ -105,6 +105,7 @@ class GuardedCopies:
         name = self._functions.copies.define(
             f"{function.name}_guarded", function, definition, Changes(run=[_GUARD])
         )
+        self._definitions.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
 
     def _within_limit(self, taken: Taken) -> Taken:
@@ -130,10 +131,13 @@ class GuardedCopies:
             self._taken[name] = None  # a function may call itself
             function = self._functions.all.get(name)
             if function is not None and function.graph_of() is not None:
-                definition = definition_of(function)
-                taken = FunctionReader(function, definition, self, is_outermost=False).read()
-                self._taken[name], self._definitions[name] = taken, definition
+                self._taken[name] = self._read(function)
         return self._taken[name]
+
+    def _read(self, function: Function) -> Taken:
+        """Read a function that another one calls, and keep its edited definition for `copy`."""
+        definition = self._definitions[function.name] = definition_of(function)
+        return FunctionReader(function, definition, self, is_outermost=False).read()
 
     def copy(self, taken: Taken) -> str:
         """Return the name of the copy of a function that hands out `Taken.exports`."""
@@ -142,8 +146,10 @@ class GuardedCopies:
         made = copies.get(name)
         if made is not None:
             return made
+        if function.name not in self._definitions:  # another function has called it before
+            self._read(function)
         changes = Changes(more_outputs=[source.name for source in taken.exports])
-        return copies.define(name, function, self._definitions.pop(function.name), changes)
+        return copies.define(name, function, self._definitions[function.name], changes)
 
     def lists(self, new: GraphDef, node: NodeDef, items: list[int]) -> list[str]:
         """Let a branch or a loop return lists of what ops inside compute, of these dtypes."""
@@ -173,11 +179,6 @@ class GuardedCopies:
         definition = definition_of(taken.function)
         changes = Changes(more_inputs=add_arguments(definition, number))
         return self._functions.copies.define(name, taken.function, definition, changes)
-
-    def forget(self, name: str) -> None:
-        """Forget a function that the program has deleted."""
-        self._taken.pop(name, None)
-        self._definitions.pop(name, None)
 
 
 def argument_names(function: Function) -> list[str]:

@@ -22,12 +22,14 @@ from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.ops import gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
 from tb_debugger_plugin.capture.engines.guard.taken import Label
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions
+from tb_debugger_plugin.capture.graph.definitions import remove
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
@@ -47,6 +49,7 @@ _log = logging.getLogger("tb_debugger_plugin")
 _OF_COPIES = re.compile(r"_guarded(?:_inside)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
 _MOST_NAMES = 3
+_FORGET_EVERY = 64
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
 _LIBRARY_MISSING = (
@@ -148,6 +151,7 @@ class GuardedFunctions:
         self._sites: dict[str | bytes, _Site] = {}
         self._lock = threading.RLock()  # held while functions are guarded, and while calls are replayed
         self._has_replayed = False
+        self._process = os.getpid()
         self._is_on = True
         self._module = module = sink.library
         self._hook: Hook | None = None
@@ -192,6 +196,8 @@ class GuardedFunctions:
     def remove_hooks(self) -> None:
         """Give TensorFlow its own method again, and say how many calls were bad."""
         self._unhook()
+        if os.getpid() != self._process:
+            return  # a forked child, whose locks may be held for ever
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()
@@ -244,7 +250,17 @@ class GuardedFunctions:
                 self._report_unguarded(text, user_message(error))
             if self._is_on:
                 self._sites[name] = site
+                if len(self._sites) % _FORGET_EVERY == 0:
+                    self._forget_deleted()
             return site
+
+    def _forget_deleted(self) -> None:
+        """Remove the copies of functions that the program has deleted."""
+        runtime = context.context()
+        for name, site in list(self._sites.items()):
+            if not site.num_bad and not runtime.has_function(site.name):
+                del self._sites[name]
+                remove([site.copy.decode()] if site.copy else [])
 
     def _guard(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
         function = self._functions.all.get(site.name)
