@@ -237,8 +237,8 @@ int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }
 std::optional<BadCall> TakeBadCall(int64_t site) {
   std::lock_guard<std::mutex> lock(calls_mutex);
   std::deque<BadCall>& waiting = Waiting();
-  const auto found = std::find_if(waiting.begin(), waiting.end(),
-                                  [=](const BadCall& call) { return call.site == site; });
+  const auto found =
+      std::find_if(waiting.begin(), waiting.end(), [=](const BadCall& call) { return call.site == site; });
   if (found == waiting.end()) return std::nullopt;
   BadCall call = std::move(*found);
   waiting.erase(found);
