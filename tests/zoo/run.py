@@ -45,6 +45,7 @@ WAYS: Final = {
     "curt": Way("CURT_HEALTH"),
     "ring": Way("FULL_HEALTH", 200),
     "numerics": Way("FULL_NUMERICS"),
+    "guard": Way("GUARD"),
 }
 
 

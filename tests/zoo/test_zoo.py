@@ -257,7 +257,7 @@ def test_a_program_is_recorded_and_its_cause_is_named(server, tmp_path):
     found = outcome(_named("float16_cast"), "full", tmp_path)
     assert (found.failure, found.is_right) == ("", True), found.answer
     assert not (tmp_path / "float16_cast-full" / "of an earlier time").exists()
-    assert set(WAYS) == {"full", "concise", "curt", "ring", "numerics"}
+    assert set(WAYS) == {"full", "concise", "curt", "ring", "numerics", "guard"}
 
 
 @pytest.mark.long

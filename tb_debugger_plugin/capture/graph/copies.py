@@ -43,10 +43,11 @@ class Copies:
         changes: Changes = UNCHANGED,
         *,
         stacks: Mapping[str, Hashable] | None = None,
+        has_stacks: bool = True,
     ) -> str:
         """Define a copy and return its name in the runtime; see `definitions.define`."""
         made = self._name(name, definition)
-        define(function, definition, changes, stacks=stacks, name=made)
+        define(function, definition, changes, stacks=stacks, name=made, has_stacks=has_stacks)
         return made
 
     def define_new(

@@ -85,10 +85,11 @@ def define(
     *,
     stacks: Mapping[str, Hashable] | None = None,
     name: str | None = None,
+    has_stacks: bool = True,
 ) -> None:
     """Give a function another definition in the runtime. Its next call runs that definition.
 
-    The ops keep their creation stacks, so error messages name the same lines.
+    The ops keep their creation stacks, so error messages name the same lines, unless `has_stacks` is false.
 
     Args:
       function: A function that still has its graph.
@@ -96,6 +97,7 @@ def define(
       changes: Its arguments, results and control outputs.
       stacks: Creation stack of each op, by op name; equal values mean equal stacks.
       name: Define a function of this name instead.
+      has_stacks: Whether the ops get stacks. An op of the program whose stack is read keeps 9 kB for ever.
 
     Raises:
       Exception: TensorFlow refuses the graph; the runtime still has the old definition.
@@ -103,7 +105,8 @@ def define(
     name = name or function.name
     outputs = [source_name(tensor.op.name, tensor.value_index) for tensor in function.result_tensors()]
     copy = _import(definition, function.graph)
-    _copy_stacks(function.graph, copy, stacks or {})
+    if has_stacks:
+        _copy_stacks(function.graph, copy, stacks or {})
     made = _function_of(
         copy,
         name,

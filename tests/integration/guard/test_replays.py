@@ -197,17 +197,26 @@ def test_what_follows_an_alert(tmp_path: Path, on_alert: str) -> None:
     assert len(seen) == (on_alert == "call")
 
 
-def test_the_errors_of_the_program_name_its_own_functions(tmp_path: Path) -> None:
+def test_errors_of_the_program_have_the_same_text(tmp_path: Path) -> None:
     @tf.function
     def check(x: tf.Tensor) -> tf.Tensor:
         tf.debugging.Assert(x < 1.0, ["too large"])
         return x + 1.0
 
-    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
-        check(tf.constant(0.0))
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return check(x) * 2.0
+
+    def text() -> str:
         with pytest.raises(tf.errors.InvalidArgumentError, match="too large") as error:
-            check(tf.constant(2.0))
-    assert "guarded" not in str(error.value)
+            outer(tf.constant(2.0))
+        return str(error.value)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        outer(tf.constant(0.0))
+        recorded = text()
+    assert recorded == text()
+    assert "test_replays.py" in recorded
 
 
 def test_nothing_of_ours_remains(tmp_path: Path) -> None:

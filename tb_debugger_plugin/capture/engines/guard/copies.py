@@ -103,7 +103,7 @@ class GuardedCopies:
         definition.node.append(self._node(taken, held))
         site = definition.node[-1].attr["site"].i
         name = self._functions.copies.define(
-            f"{function.name}_guarded", function, definition, Changes(run=[_GUARD])
+            f"{function.name}_guarded", function, definition, Changes(run=[_GUARD]), has_stacks=False
         )
         self._definitions.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
@@ -149,7 +149,7 @@ class GuardedCopies:
         if function.name not in self._definitions:  # another function has called it before
             self._read(function)
         changes = Changes(more_outputs=[source.name for source in taken.exports])
-        return copies.define(name, function, self._definitions[function.name], changes)
+        return copies.define(name, function, self._definitions[function.name], changes, has_stacks=False)
 
     def lists(self, new: GraphDef, node: NodeDef, items: list[int]) -> list[str]:
         """Let a branch or a loop return lists of what ops inside compute, of these dtypes."""
@@ -168,7 +168,7 @@ class GuardedCopies:
             return made
         definition = definition_of(taken.function)
         changes = add_lists(definition, taken, self, append, before, after)
-        return self._functions.copies.define(name, taken.function, definition, changes)
+        return self._functions.copies.define(name, taken.function, definition, changes, has_stacks=False)
 
     def with_ignored_lists(self, taken: Taken, number: int) -> str:
         """Return the name of the copy of a condition; see `lists.Parts`."""
@@ -178,7 +178,7 @@ class GuardedCopies:
             return made
         definition = definition_of(taken.function)
         changes = Changes(more_inputs=add_arguments(definition, number))
-        return self._functions.copies.define(name, taken.function, definition, changes)
+        return self._functions.copies.define(name, taken.function, definition, changes, has_stacks=False)
 
 
 def argument_names(function: Function) -> list[str]:
