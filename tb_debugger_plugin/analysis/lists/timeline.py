@@ -27,6 +27,7 @@ from tb_debugger_plugin.analysis.calls.call_owner import CALLS, owners
 from tb_debugger_plugin.analysis.calls.steps import step_ends
 from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.lists.op_profile import timed_ops
+from tb_debugger_plugin.analysis.lists.rising import Rising
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot, SqlRow, remembered
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.events.numbers import Array, Floats, Integers
@@ -135,11 +136,19 @@ class _Lane:
     list: ListName
     host: int
     thread: int
-    positions: Integers
-    times: Floats
+    positions: Rising
+    times: Rising
     begins: Floats | None
-    bad: Integers
+    bad: Rising
     device: str | None = None
+
+    def add(self, positions: Integers, times: Floats, is_bad: Array) -> None:
+        """Add rows, which come after those that it has."""
+        if len(times):
+            least = self.times.last if len(self.times) else -np.inf
+            self.bad.add(len(self.times) + np.flatnonzero(is_bad))
+            self.positions.add(positions)
+            self.times.add(np.maximum(np.maximum.accumulate(times), least))
 
     @property
     def track(self) -> tuple[int, bool, int, str]:
@@ -167,22 +176,22 @@ class _Run:
         places = np.zeros(len(times))
         for lane in self.lanes:
             if lane.list not in _BESIDE:
-                places += np.searchsorted(lane.times, times, side="right")
+                places += lane.times.find(times, "right")
         return places
 
     def cuts(self, lane: _Lane, edges: Floats, axis: str) -> Integers:
         """Return how many rows of a lane end before each edge; those that end at the last one are in."""
         if axis == "time" or lane.list in _BESIDE:
-            ends = lane.times if axis == "time" else self.sequence_of(lane.times)
-            cuts = np.searchsorted(ends, edges)
-            cuts[-1] = np.searchsorted(ends, edges[-1], side="right")
-            return cuts
+            if axis == "time":
+                return np.append(lane.times.find(edges[:-1]), lane.times.find(edges[-1:], "right"))
+            ends = self.sequence_of(lane.times.whole())
+            return np.append(
+                np.searchsorted(ends, edges[:-1]), np.searchsorted(ends, edges[-1:], side="right")
+            )
         # A row has a place of its own, and ends one later.
         ended = np.ceil(edges).astype(np.int64)
         executions = np.searchsorted(self.places, ended)
-        return np.searchsorted(
-            lane.positions, executions if lane.list == "executions" else ended - executions
-        )
+        return lane.positions.find(executions if lane.list == "executions" else ended - executions)
 
     def ends(self, lane: _Lane, rows: Integers, axis: str) -> Floats:
         """Return where rows of a lane end on the axis."""
@@ -236,7 +245,7 @@ def timeline(
     edges = np.linspace(begin, end, num_bins + 1)
     cuts = [run.cuts(lane, edges, axis) for lane in run.lanes]
     spans = [
-        (lane.times[cut[0]], lane.times[cut[-1] - 1])
+        lane.times[np.array([cut[0], cut[-1] - 1])]
         for lane, cut in zip(run.lanes, cuts, strict=True)
         if cut[0] < cut[-1]
     ]
@@ -257,8 +266,8 @@ def timeline(
 def _extent(run: _Run, axis: str) -> tuple[float, float]:
     if axis == "sequence":
         return 0.0, float(run.total)
-    begins = [float((lane.times if lane.begins is None else lane.begins)[0]) for lane in run.lanes]
-    return min(begins, default=0.0), max((float(lane.times[-1]) for lane in run.lanes), default=0.0)
+    begins = [float(lane.times.first if lane.begins is None else lane.begins[0]) for lane in run.lanes]
+    return min(begins, default=0.0), max((float(lane.times.last) for lane in run.lanes), default=0.0)
 
 
 def _tracks(
@@ -302,25 +311,22 @@ def _lane_json(
             "type": [label.type for label in labels],
             "begin": begins.tolist(),
             "end": ends.tolist(),
-            "bad": np.isin(chosen, lane.bad).tolist(),
+            "bad": lane.bad.has(chosen).tolist(),
         },
     }
 
 
 def _bins_json(snapshot: Snapshot, lane: _Lane, cuts: Integers) -> TimelineBinsJson:
     counts = np.diff(cuts)
-    bad_cuts = np.searchsorted(lane.bad, cuts)
+    bad_cuts = lane.bad.find(cuts)
     bad = np.diff(bad_cuts)
     used = np.flatnonzero(counts)
-    first_bad = [
-        lane.positions[lane.bad[at]] if any_bad else None
-        for at, any_bad in zip(bad_cuts[used], bad[used], strict=True)
-    ]
+    first_bad = iter(lane.positions[lane.bad[bad_cuts[:-1][bad > 0]]].tolist())
     return {
         "bin": used.tolist(),
         "count": counts[used].tolist(),
         "bad": bad[used].tolist(),
-        "first_bad": [None if row is None else _position_of(snapshot, lane, int(row)) for row in first_bad],
+        "first_bad": [_position_of(snapshot, lane, next(first_bad)) if n else None for n in bad[used]],
     }
 
 
@@ -447,24 +453,48 @@ def _graph_execution_lanes(snapshot: Snapshot, times: Floats) -> tuple[list[_Lan
       snapshot: The run.
       times: A time of each execution that never falls.
     """
-    parts: dict[tuple[int, int], list[tuple[Integers, Floats, Array]]] = {}
-    before = np.zeros(len(times) + 1, np.int64)
+    lanes: dict[tuple[int, int], _Lane] = {}
+    before = np.zeros(len(times), np.int64)
     for begin in range(0, snapshot.num_graph_executions, _CHUNK):
-        rows = snapshot.columns(
-            "SELECT idx, wall_time, site, health FROM graph_executions"
-            " WHERE idx >= ? AND idx < ? ORDER BY idx",
-            [begin, begin + _CHUNK],
+        rows = _in_order(
+            snapshot.columns(
+                "SELECT idx, wall_time, site, health FROM graph_executions WHERE idx >= ? AND idx < ?",
+                [begin, begin + _CHUNK],
+            )
         )
         ended = _sane(rows["wall_time"])
-        before += np.bincount(np.searchsorted(times, ended), minlength=len(before))
+        _count_before(before, times, ended)
         for host, thread, own in _by_thread(*_threads_of(snapshot, rows)):
-            part = rows["idx"][own], ended[own], rows["health"][own] == BAD
-            parts.setdefault((host, thread), []).append(part)
-    lanes = [
-        _lane("graph_executions", *thread, *(np.concatenate(column) for column in zip(*part, strict=True)))
-        for thread, part in parts.items()
-    ]
-    return lanes, np.cumsum(before)[:-1]
+            lane = lanes.setdefault((host, thread), _empty_lane("graph_executions", host, thread))
+            lane.add(rows["idx"][own], ended[own], rows["health"][own] == BAD)
+    return list(lanes.values()), before
+
+
+def _in_order(rows: Columns) -> Columns:
+    # They nearly always are, and to have them sorted takes as long as to read them.
+    if np.all(rows["idx"][1:] > rows["idx"][:-1]):
+        return rows
+    order = np.argsort(rows["idx"])
+    return {name: values[order] for name, values in rows.items()}
+
+
+def _count_before(before: Integers, times: Floats, ended: Floats) -> None:
+    """Add to each of some rising times how many rows ended until then."""
+    if not len(ended):
+        return
+    # Few rows are late: threads write what ended in turn. Only these are sorted.
+    highest = np.maximum.accumulate(ended)
+    is_late = ended < highest
+    begin, end = np.searchsorted(times, [ended.min(), highest[-1]])
+    some = times[begin:end]
+    before[begin:end] += np.searchsorted(highest, some, side="right")
+    before[begin:end] -= np.searchsorted(highest[is_late], some, side="right")
+    before[begin:end] += np.searchsorted(np.sort(ended[is_late]), some, side="right")
+    before[end:] += len(ended)
+
+
+def _empty_lane(name: ListName, host: int, thread: int) -> _Lane:
+    return _Lane(name, host, thread, Rising(np.int64), Rising(np.float64), None, Rising(np.int64))
 
 
 def _lane(
@@ -476,9 +506,11 @@ def _lane(
     is_bad: Array,
     begins: Floats | None = None,
 ) -> _Lane:
-    times = np.maximum.accumulate(times)
-    begins = None if begins is None else np.minimum(np.maximum.accumulate(begins), times)
-    return _Lane(name, host, thread, positions, times, begins, np.flatnonzero(is_bad))
+    lane = _empty_lane(name, host, thread)
+    lane.add(positions, times, is_bad)
+    if begins is None:
+        return lane
+    return replace(lane, begins=np.minimum(np.maximum.accumulate(begins), np.maximum.accumulate(times)))
 
 
 def _by_thread(hosts: Array, threads: Array) -> Iterator[tuple[int, int, Array]]:
