@@ -114,9 +114,8 @@ def _scopes(name: str) -> Iterator[str]:
 
 def _in_same_scope(snapshot: Snapshot, op: Op, graphs: list[int], scope: str) -> Op | None:
     """Return the op in the scope with the forward op's type, else the one that takes the same tensors."""
-    members = [
-        snapshot.catalog.ops[n] for graph in graphs for n in _in_scope(snapshot).get((graph, scope), ())
-    ]
+    named = [snapshot.catalog.ops[number] for number in _in_scope(snapshot).get(scope, ())]
+    members = [one for one in named if one.graph in graphs and not is_gradient(one.name)]
     forward_type = _TYPE.sub("", op.type or "")
     same_type = [member for member in members if forward_type != op.type and member.type == forward_type]
     sources = {one for one in _inputs(snapshot, op) if not is_gradient(snapshot.catalog.ops[one[0]].name)}
@@ -134,11 +133,13 @@ def _of_gradient_function(snapshot: Snapshot, op: Op, graphs: list[int]) -> Op |
     if name is None:
         return None
     wanted = re.compile(rf"{re.escape(name)}(V\d+)?")
-    found = [
-        other
-        for other in snapshot.catalog.ops
-        if other.graph in graphs and wanted.fullmatch(other.type or "") and not is_gradient(other.name)
+    of_type = [
+        snapshot.catalog.ops[number]
+        for kind, numbers in _of_type(snapshot).items()
+        if wanted.fullmatch(kind)
+        for number in numbers
     ]
+    found = [other for other in of_type if other.graph in graphs and not is_gradient(other.name)]
     taken = {source for source, _ in _inputs(snapshot, op)}
     return _only([other for other in found if other.number in taken]) or _only(found)
 
@@ -151,11 +152,22 @@ def _only(ops: list[Op]) -> Op | None:
     return ops[0] if len(ops) == 1 else None
 
 
+# The first question about a gradient waits for these two, so they do the least for each op.
+
+
 @remembered(Snapshot.remember_of_graphs)
-def _in_scope(snapshot: Snapshot) -> dict[tuple[int, str], list[int]]:
-    """Return the ops that are not part of a gradient, by graph and scope."""
-    groups: dict[tuple[int, str], list[int]] = defaultdict(list)
+def _in_scope(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Return the ops of all graphs by scope."""
+    groups: dict[str, list[int]] = defaultdict(list)
     for op in snapshot.catalog.ops:
-        if not is_gradient(op.name):
-            groups[op.graph, op.name.rpartition("/")[0]].append(op.number)
+        groups[op.name.rpartition("/")[0]].append(op.number)
+    return groups
+
+
+@remembered(Snapshot.remember_of_graphs)
+def _of_type(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Return the ops of all graphs by type."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for op in snapshot.catalog.ops:
+        groups[op.type or ""].append(op.number)
     return groups
