@@ -15,6 +15,8 @@ function opInfo(more: Partial<OpInfo>): OpInfo {
     graph_id: graphId("g"),
     graph_name: "loss",
     graph_ids: [graphId("g")],
+    graph_names: ["loss"],
+    frames: { stack_frames: [], details: [] },
     stack_frame_ids: [],
     device_name: undefined,
     host_name: undefined,

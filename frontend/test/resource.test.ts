@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { expect, test } from "vitest";
 import { createActivity } from "../src/store/common/activity";
 import { resource } from "../src/store/common/resource";
@@ -75,6 +75,28 @@ test("a failed request is repeated when `again` changes, a successful one is not
   expect(loaded.value).toEqual({ kind: "ready", value: "A" });
   again.value++;
   expect(asked).toHaveLength(2);
+});
+
+test("an answer that is there already needs no request, and is kept", () => {
+  const key = signal<string | undefined>(undefined);
+  const activity = createActivity();
+  const asked: string[] = [];
+  const load = (name: string) => {
+    asked.push(name);
+    if (name === "c") throw new Error("no");
+    return name.toUpperCase();
+  };
+  const { loaded } = resource(key, load, activity);
+  const seen: unknown[] = [];
+  effect(() => void seen.push(loaded.value));
+  for (const name of ["a", "b", "a", "c"]) key.value = name;
+  expect(seen).toEqual([
+    undefined,
+    ...["A", "B", "A"].map((value) => ({ kind: "ready", value })),
+    { kind: "failed", message: "no" },
+  ]);
+  expect(asked).toEqual(["a", "b", "c"]);
+  expect(activity.busy.value).toBe(false);
 });
 
 test("is busy until its last request settles", async () => {

@@ -70,6 +70,13 @@ describe("a run with bad values", () => {
     expect([...store.inputGraphExecutions.value]).toEqual([54]);
   });
 
+  it("asks one question about a tensor in the call in focus", async ({ state, store, settled }) => {
+    state.log.length = 0;
+    await settled(store.focusGraphExecution(graphExecutionIndex(54)));
+    expect(state.log.map((url) => url.split("?")[0])).toEqual(["graphs/op_info"]);
+    expect(shown(store.stack.value)?.map(({ line }) => line)).toContain(14);
+  });
+
   it("goes from alert to alert and stops at the ends", async ({ store, settled }) => {
     store.previousAlert();
     expect(store.alert.value).toBe(0);

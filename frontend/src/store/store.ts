@@ -20,7 +20,7 @@ import { createCurveFacts } from "./curves/facts";
 import { createDock, type Dock } from "./dock/dock";
 import { createFiles } from "./files/files";
 import { type Choice, createChoice, createFocusFacts, type VerbDeps } from "./focus/facts";
-import { createGraphs, createPositions, createStructure } from "./focus/structure";
+import { createPositions, createStructure } from "./focus/structure";
 import { createFocusVerbs, createHistoryVerbs } from "./focus/verbs";
 import { createGlance, openGlance } from "./glance/glance";
 import { createGraphView } from "./graph/graph";
@@ -153,7 +153,6 @@ function createDerived(deps: Deps<Facts>, dock: Dock) {
   const values = createValues(deps, byKey);
   return {
     ...structure,
-    ...createGraphs(deps, byKey, structure.opInfo, structure.executionData),
     ...createSource(deps, byKey, structure),
     ...origins,
     ...createDiagnoses(deps, byKey, structure, origins),

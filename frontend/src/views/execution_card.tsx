@@ -15,13 +15,15 @@ import { StepNote } from "./steps";
 import { ValueButton } from "./values/value_button";
 
 type Uses = Takes<
-  "calledGraph" | "execution" | "executionData" | "inside" | "nestedGraphs" | "sessionRuns" | "subject",
+  "calledGraph" | "execution" | "executionData" | "inside" | "sessionRuns" | "subject",
   "focusExecution" | "focusGraphExecution",
   typeof ChangedTag | typeof StepNote | typeof ValueButton
 >;
 
 /** Longer lists of slots become their number. */
 const LONGEST_SLOTS = 16;
+/** Nested graphs that a hint names. */
+const MOST_NAMED = 24;
 
 export function ExecutionCard({ store }: With<Uses>) {
   const index = store.execution.value;
@@ -134,16 +136,16 @@ function CardHead({ store, index, data }: With<Uses, { index: ExecutionIndex; da
 /** The graph of a function, the graphs nested in it, and a button that leads to what ran inside. */
 function Inside({ store }: With<Uses>) {
   const graph = shown(store.calledGraph.value);
-  const nested = shown(store.nestedGraphs.value) ?? [];
+  const nested = graph?.inner_graph_ids ?? [];
   const located = shown(store.inside.value);
   const [begin, end] = [located?.graph_execution_begin, located?.graph_execution_end];
-  const names = nested.map(({ name, id }) => name ?? id).join(", ");
+  const names = nested.slice(0, MOST_NAMED).map((id, i) => graph?.inner_graph_names[i] ?? id);
   return (
     <>
       {graph?.name !== undefined && store.executionData.value?.kind === "ready" && (
-        <span class="dim ellipsis" title={names === "" ? graph.graph_id : `Inside it: ${names}`}>
+        <span class="dim ellipsis" title={names.length === 0 ? graph.graph_id : `Inside it: ${names.join(", ")}`}>
           graph <code>{graph.name}</code>
-          {nested.length > 0 && ` with ${counted(graph.inner_graph_ids.length, "nested graph")}`}
+          {nested.length > 0 && ` with ${counted(nested.length, "nested graph")}`}
         </span>
       )}
       {begin !== undefined && end !== undefined && end > begin && (

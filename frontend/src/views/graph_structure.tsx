@@ -10,7 +10,7 @@ import { Picture } from "./picture";
 import type { Of, Takes, With } from "./props";
 
 type Uses = Takes<
-  "breadcrumb" | "execution" | "executionData" | "history" | "neighbourhood" | "op" | "subject",
+  "execution" | "executionData" | "history" | "neighbourhood" | "op" | "opInfo" | "subject",
   "back" | "dock.show" | "forward",
   typeof ChainStrip | typeof Picture
 >;
@@ -54,7 +54,8 @@ function Breadcrumb({ store }: With<Uses>) {
     if (data === undefined) return null;
     return <span>{isFunctionName(data.op_type) ? "called from Python" : "run eagerly"}</span>;
   }
-  const all = shown(store.breadcrumb.value) ?? [];
+  const info = shown(store.opInfo.value);
+  const all = (info?.graph_ids ?? []).map((id, i) => ({ id, name: info?.graph_names[i] }));
   // In recordings of TensorFlow itself, the outermost graph has no name.
   const graphs = all.filter(({ name }, i) => name !== undefined || i === all.length - 1);
   const text = graphs

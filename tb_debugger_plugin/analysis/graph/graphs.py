@@ -15,7 +15,7 @@ from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graph_calls import graph_calls
 from tb_debugger_plugin.analysis.graph.op_kinds import PASSING_ON
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, check_index
-from tb_debugger_plugin.analysis.source.sources import NO_STACK, stacks_of
+from tb_debugger_plugin.analysis.source.sources import NO_STACK, FramesJson, stack_frames, stacks_of
 from tb_debugger_plugin.analysis.values.health import HealthJson
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
 from tb_debugger_plugin.errors import NotFoundError
@@ -27,6 +27,9 @@ _LONGEST_CHAIN: Final = 8
 #: Inputs and consumers of neighbours that one answer names, so that a graph in which all ops are connected
 #: does not fill the memory.
 MAX_NAMED: Final = 100_000
+
+#: Stacks whose frames are kept.
+_STACKS: Final = 32
 
 #: By op, the edges in order: slot of the op, the other op, slot of the other op.
 _Edges = dict[int, list[tuple[int, int, int]]]
@@ -41,6 +44,7 @@ class GraphInfoJson(TypedDict):
     graph_id: str  #: id of the graph
     outer_graph_id: str | None  #: the graph around it; null for an outermost one
     inner_graph_ids: list[str]  #: the graphs that were made directly inside it
+    inner_graph_names: list[str | None]  #: the names of `inner_graph_ids`
 
 
 class OpOutputJson(TypedDict):
@@ -140,6 +144,10 @@ class AttributeJson(TypedDict):
 class OpInfoJson(OpJson):
     """The answer of the route ``graphs/op_info``."""
 
+    graph_names: list[str | None]  #: the names of `graph_ids`
+    #: what [stack_frames](#stack_framesstack_frames) answers for `stack_frame_ids`; null when one of them is
+    #: not on record
+    frames: FramesJson | None
     input_names: list[str]  #: the inputs in order, as `op_name:slot`
     #: the [graphs that the op runs](#graphs-that-an-op-runs): `graph_id` and `graph_name`
     runs: list[CalledGraphJson]
@@ -173,11 +181,13 @@ def graph_info(snapshot: Snapshot, graph_id: str) -> Json:
     """
     graph = snapshot.catalog.graphs[graph_number(snapshot, graph_id)]
     graphs = snapshot.catalog.graphs
+    inner = [other for other in graphs if other.outer == graph.number]
     return {
         "name": graph.name,
         "graph_id": graph.graph_id,
         "outer_graph_id": graphs[graph.outer].graph_id if graph.outer >= 0 else None,
-        "inner_graph_ids": [inner.graph_id for inner in graphs if inner.outer == graph.number],
+        "inner_graph_ids": [one.graph_id for one in inner],
+        "inner_graph_names": [one.name for one in inner],
     }
 
 
@@ -281,8 +291,11 @@ class _Neighbourhood:
     def info(self) -> Json:
         """Return the answer to the query."""
         number = self._op.number
+        graphs = self._snapshot.catalog.graphs
         return {
             **self._data(self._op),
+            "graph_names": [graphs[each].name for each in self._snapshot.catalog.ancestry(self._op.graph)],
+            "frames": self._frames(),
             "input_names": [
                 f"{edge['op_name']}:{edge['output_slot']}" for _, edge in self._inputs_of(number)
             ],
@@ -329,6 +342,16 @@ class _Neighbourhood:
 
     def _names(self, neighbours: list[Neighbour]) -> list[str]:
         return [self._snapshot.catalog.ops[one.op].name for one in neighbours[:MAX_NAMED]]
+
+    def _frames(self) -> Json | None:
+        ids = self._stacks.get(self._op.stack, NO_STACK)[1]
+        try:
+            # Ops that are made one after another mostly have the same stack.
+            return self._snapshot.remember_last(
+                "op_info.frames", self._op.stack, _STACKS, lambda: stack_frames(self._snapshot, ids)
+            )
+        except NotFoundError:  # a damaged recording lacks some
+            return None
 
     def _attributes(self) -> list[dict[str, str]] | None:
         if not self._op.attributes:
@@ -470,7 +493,8 @@ class PausedOpJson(TypedDict):
     #: position of the newest graph execution of the tensor; null if there is none
     graph_execution: int | None
     owner: int | None  #: position of the execution in which it ran; null before that has ended
-    #: the op at that moment, as in [graphs/op_info](#graphsop_info), with [Health](#health)
+    #: the op at that moment, as in [graphs/op_info](#graphsop_info), with [Health](#health) and
+    #: [frames](#stack_framesstack_frames)
     info: Annotated[Json, OpInfoJson]
 
 

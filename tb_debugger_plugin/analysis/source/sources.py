@@ -157,6 +157,8 @@ def stack_frames(snapshot: Snapshot, ids: list[str]) -> Json:
     Raises:
       NotFoundError: A frame does not exist.
     """
+    if not ids:
+        return {"stack_frames": [], "details": []}
     rows = {
         row[0]: row[1:]
         for row in snapshot.rows(

@@ -206,6 +206,26 @@ def test_an_op_shows_its_neighbours_with_the_health_of_the_same_step(tmp_path):
         assert graphs.op_info(snapshot, "g1", "Mean")["outputs"][0]["health"] is None
 
 
+def test_an_op_comes_with_its_frames_and_the_names_of_the_graphs_around_it(small_run):
+    with snapshot_of(small_run) as snapshot:
+        info = graphs.op_info(snapshot, "g1", "Log")
+        assert info["stack_frame_ids"] == ["f1", "f2"]
+        assert info["frames"] == sources.stack_frames(snapshot, ["f1", "f2"])
+        assert info["graph_names"] == [
+            graphs.graph_info(snapshot, each)["name"] for each in info["graph_ids"]
+        ]
+
+
+def test_an_op_with_a_frame_that_is_not_on_record_comes_without_frames(tmp_path):
+    recording = small_program(tmp_path, steps=0)
+    recording.op("g1", "lost", "Log", stack=["f1", "nope"])
+    recording.op("g1", "bare", "Log")
+    with snapshot_of(recording.close()) as snapshot:
+        assert graphs.op_info(snapshot, "g1", "lost")["frames"] is None
+        assert graphs.op_info(snapshot, "g1", "bare")["frames"] == {"stack_frames": [], "details": []}
+        assert graphs.op_info(snapshot, "g1", "Log")["frames"] is not None
+
+
 def test_neighbours_name_their_own_inputs_and_consumers(tmp_path):
     with snapshot_of(small_program(tmp_path, steps=1).close()) as snapshot:
         info = graphs.op_info(snapshot, "g1", "Log")
@@ -270,7 +290,8 @@ def test_graphs_in_a_circle_do_not_hang(tmp_path):
     recording.trace("a", "x", GOOD)
     recording.execution("__inference_b_1", graph_id="b")
     with snapshot_of(recording.close()) as snapshot:
-        assert graphs.graph_info(snapshot, "a")["inner_graph_ids"] == ["b"]
+        inner = graphs.graph_info(snapshot, "a")
+        assert (inner["inner_graph_ids"], inner["inner_graph_names"]) == (["b"], ["b"])
         assert graph_executions.data(snapshot, Range(0, 1))[0]["graph_ids"] == ["b", "a"]
         assert graphs.op_info(snapshot, "a", "x")["inputs"][0]["op_name"] == "x"
 

@@ -93,6 +93,7 @@ def test_graph_info(page):
         "graph_id": "g0",
         "outer_graph_id": None,
         "inner_graph_ids": ["g1"],
+        "inner_graph_names": ["loss"],
     }
 
 

@@ -21,8 +21,9 @@ export interface Resource<T> {
 const NEVER = signal(0);
 
 /**
- * An undefined `key` requests nothing; keys are equal when their JSON is. When `again` changes, a failed
- * request is repeated. `most` is the number of answers that are kept.
+ * An undefined `key` requests nothing; keys are equal when their JSON is. An answer of `load` that is no
+ * promise is there at once. When `again` changes, a failed request is repeated. `most` is the number of
+ * answers that are kept.
  */
 export function resource<K, T>(
   key: ReadonlySignal<K | undefined>,
@@ -46,7 +47,7 @@ export function resource<K, T>(
   };
 }
 
-type Load<K, T> = (key: K, signal: AbortSignal) => Promise<T>;
+export type Load<K, T> = (key: K, signal: AbortSignal) => Promise<T> | T;
 
 /** The answer for the newest key, and the last few answers; lives until `stop`. */
 class Answers<K, T> {
@@ -72,10 +73,7 @@ class Answers<K, T> {
     this.stop();
     if (key === undefined || name === undefined) this.loaded.value = undefined;
     else if (this.#kept.has(name)) this.loaded.value = { kind: "ready", value: this.#kept.get(name) as T };
-    else {
-      this.loaded.value = { kind: "loading", stale: shown(this.loaded.peek()) };
-      void this.#fetch(key, name);
-    }
+    else void this.#fetch(key, name);
   }
 
   /** Drops the answer to a request that is running. */
@@ -87,12 +85,18 @@ class Answers<K, T> {
     this.#request = new AbortController();
     const mine = this.#request.signal;
     try {
-      const value = await this.#activity.track(this.#load(key, mine));
-      keep(this.#kept, name, value, this.#most);
-      if (!mine.aborted) this.loaded.value = { kind: "ready", value };
+      const value = this.#load(key, mine);
+      if (!(value instanceof Promise)) return this.#take(name, value, mine);
+      this.loaded.value = { kind: "loading", stale: shown(this.loaded.peek()) };
+      this.#take(name, await this.#activity.track(value), mine);
     } catch (error) {
       if (!mine.aborted) this.loaded.value = { kind: "failed", message: sentence(error) };
     }
+  }
+
+  #take(name: string, value: T, mine: AbortSignal): void {
+    keep(this.#kept, name, value, this.#most);
+    if (!mine.aborted) this.loaded.value = { kind: "ready", value };
   }
 }
 

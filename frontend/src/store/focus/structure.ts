@@ -1,8 +1,7 @@
 /** The execution or op in focus, and the graph around it. */
-import { computed, type ReadonlySignal } from "@preact/signals";
+import { computed } from "@preact/signals";
 import type { ExecutionData, OpInfo } from "../../api/answers";
-import type { Api } from "../../api/routes";
-import type { GraphId, RunName } from "../../base/ids";
+import type { RunName } from "../../base/ids";
 import { type Loaded, mapLoaded, shown } from "../../base/loaded";
 import { current } from "../../model/history";
 import { type Neighbourhood, ofExecution, ofGraphOp, type Target } from "../../model/neighbourhood";
@@ -12,7 +11,6 @@ import type { FocusedFacts, OpFocus } from "./facts";
 
 export type Structure = ReturnType<typeof createStructure>;
 
-const MAX_NESTED_GRAPHS = 24;
 const NOWHERE: Target = { kind: "nowhere" };
 
 export function createStructure({ api, facts }: Deps<FocusedFacts>, byKey: ByKey) {
@@ -24,7 +22,7 @@ export function createStructure({ api, facts }: Deps<FocusedFacts>, byKey: ByKey
   );
   const opInfo = byKey(
     () => both(run.value, op.value),
-    async ([name, at], signal) =>
+    ([name, at], signal) =>
       knownInfo(facts, name, at) ?? api.op(name, at.graph, at.opName, at.graphExecution, signal),
   );
   return {
@@ -36,6 +34,11 @@ export function createStructure({ api, facts }: Deps<FocusedFacts>, byKey: ByKey
       return index === undefined ? NOWHERE : { kind: "execution", index };
     }),
     executionData,
+    /** The graph that the execution in focus ran. */
+    calledGraph: byKey(
+      () => both(run.value, shown(executionData.value)?.graph_id || undefined),
+      ([name, id], signal) => api.graph(name, id, signal),
+    ),
     opInfo,
     /** Which graph executions ran inside the execution in focus. */
     inside: byKey(
@@ -46,38 +49,6 @@ export function createStructure({ api, facts }: Deps<FocusedFacts>, byKey: ByKey
     /** Rows of the list of graph executions that are inputs of the op in focus. */
     inputGraphExecutions: computed(() => inputGraphExecutions(facts, ready(opInfo.value))),
   };
-}
-
-/** The graphs around the focus. */
-export function createGraphs(
-  { api, facts }: Deps<FocusedFacts>,
-  byKey: ByKey,
-  opInfo: ReadonlySignal<Loaded<OpInfo> | undefined>,
-  executionData: ReadonlySignal<Loaded<ExecutionData> | undefined>,
-) {
-  const run = facts.run;
-  const calledGraph = byKey(
-    () => both(run.value, shown(executionData.value)?.graph_id || undefined),
-    ([name, id], signal) => api.graph(name, id, signal),
-  );
-  return {
-    /** The graph that the execution in focus ran. */
-    calledGraph,
-    /** The graphs that it calls, up to MAX_NESTED_GRAPHS. */
-    nestedGraphs: byKey(
-      () => both(run.value, shown(calledGraph.value)?.inner_graph_ids.slice(0, MAX_NESTED_GRAPHS)),
-      ([name, ids], signal) => graphNames(api, name, ids, signal),
-    ),
-    /** The graph of the op in focus and those around it, outermost first. */
-    breadcrumb: byKey(
-      () => both(run.value, shown(opInfo.value)?.graph_ids),
-      ([name, ids], signal) => graphNames(api, name, ids, signal),
-    ),
-  };
-}
-
-async function graphNames(api: Api, run: RunName, ids: readonly GraphId[], signal: AbortSignal) {
-  return Promise.all(ids.map(async (id) => ({ id, name: (await api.graph(run, id, signal)).name })));
 }
 
 /** What came with a pause of the op. */

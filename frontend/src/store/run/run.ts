@@ -5,7 +5,7 @@ import type { Api } from "../../api/routes";
 import type { RunName } from "../../base/ids";
 import type { Loaded } from "../../base/loaded";
 import type { Activity } from "../common/activity";
-import { resource } from "../common/resource";
+import { type Load, resource } from "../common/resource";
 
 export type RunFacts = ReturnType<typeof createRunFacts>;
 
@@ -45,7 +45,7 @@ export interface Deps<Facts = RunFacts> {
 /** Makes a value by its key; an undefined key requests nothing. */
 export type ByKey = <K, T>(
   key: () => K | undefined,
-  load: (key: K, signal: AbortSignal) => Promise<T>,
+  load: Load<K, T>,
   /** The number of answers that are kept. */
   most?: number,
 ) => ReadonlySignal<Loaded<T> | undefined>;

@@ -1,5 +1,6 @@
 /** The stack and the source of what is in focus: the frame and the line that are shown. */
 import { batch, computed } from "@preact/signals";
+import type { Frames } from "../../api/answers";
 import type { Api } from "../../api/routes";
 import type { FrameId, RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
@@ -14,7 +15,10 @@ export function createSource({ api, facts }: Deps<FocusedFacts>, byKey: ByKey, s
   const run = facts.run;
   const stack = byKey(
     () => both(run.value, stackOf(facts, structure)),
-    ([name, ids], signal) => loadStack(api, name, ids, signal),
+    ([name, ids], signal) => {
+      const frames = givenFrames(facts, structure);
+      return frames === undefined ? loadStack(api, name, ids, signal) : framesOf(ids, frames);
+    },
   );
   const shownFrame = computed(() => {
     if (facts.line.value !== undefined) return undefined;
@@ -43,6 +47,11 @@ function stackOf(facts: FocusedFacts, { opInfo, executionData }: Structure): rea
   const subject = facts.subject.value === "op" ? shown(opInfo.value) : shown(executionData.value);
   const ids = subject?.stack_frame_ids ?? [];
   return ids.length === 0 ? undefined : ids;
+}
+
+/** The frames that came with the op in focus: all of its stack, unless one is not on record. */
+function givenFrames(facts: FocusedFacts, { opInfo }: Structure): Frames | undefined {
+  return facts.subject.peek() === "op" ? shown(opInfo.peek())?.frames : undefined;
 }
 
 async function loadStack(
