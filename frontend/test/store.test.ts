@@ -77,6 +77,22 @@ describe("a run with bad values", () => {
     expect(shown(store.stack.value)?.map(({ line }) => line)).toContain(14);
   });
 
+  it("shows a row of a filtered list without its neighbours in the run", async ({
+    state,
+    store,
+    settled,
+  }) => {
+    await settled(store.setOnlyBad(true));
+    const page = await store.graphExecutionPages.value?.fetchAt(100);
+    const row = page && graphExecutionRow(page, 100 - page.begin);
+    state.log.length = 0;
+    if (row !== undefined) await settled(store.focusRow(row));
+    expect(row?.index).toBeGreaterThan(256);
+    expect(store.op.value?.graphExecution).toBe(row?.index);
+    expect(state.log.filter((url) => url.startsWith("columns/"))).toEqual([]);
+    await settled(store.setOnlyBad(false));
+  });
+
   it("goes from alert to alert and stops at the ends", async ({ store, settled }) => {
     store.previousAlert();
     expect(store.alert.value).toBe(0);

@@ -69,11 +69,11 @@ export function createFindingVerbs({
 }
 
 /** What an alert is about: the row of a graph execution, or the execution. */
-async function subjectOf({ lists }: VerbDeps, pages: AlertList["pages"], index: AlertIndex) {
+async function subjectOf(deps: VerbDeps, pages: AlertList["pages"], index: AlertIndex) {
   const page = await pages.fetchAt(index);
   const { graph_execution_trace_index: at, execution_index: execution } =
     page.alerts[index - page.begin] ?? {};
-  return at === undefined ? execution : rowAt(lists.peek(), at);
+  return at === undefined ? execution : rowAt(deps, at);
 }
 
 /** The alert after or before one; without one, the list's place to begin, or its end. */

@@ -12,6 +12,7 @@ import type {
 } from "../../base/ids";
 import { sentence } from "../../base/loaded";
 import { type History, NO_HISTORY } from "../../model/history";
+import type { GraphExecutionRow } from "../../model/rows";
 import type { AlertList, Lists } from "../lists/lists";
 import type { ListedFacts } from "../lists/run_lists";
 import type { Deps } from "../run/run";
@@ -30,6 +31,12 @@ export interface KnownOp {
   readonly run: RunName;
   readonly op: OpFocus;
   readonly info: OpInfo;
+}
+
+/** A row that was chosen in a list. */
+export interface ChosenRow {
+  readonly run: RunName;
+  readonly row: GraphExecutionRow;
 }
 
 /** A line of a recorded source file. */
@@ -69,6 +76,8 @@ export function createFocusFacts() {
     problem: signal<string | undefined>(undefined),
     /** The op of the last pause, which needs no other request. */
     known: signal<KnownOp | undefined>(undefined),
+    /** The last row that was chosen in a list, which may be far from its neighbours in the run. */
+    chosen: signal<ChosenRow | undefined>(undefined),
   };
 }
 
@@ -79,9 +88,9 @@ export interface Choice {
   latest(): number;
   /**
    * Makes a choice that waits: `act` gets the value, unless a later choice was made; a failure becomes
-   * `problem`.
+   * `problem`. A value that is no promise is acted on at once.
    */
-  wait<T>(promise: Promise<T>, act: (value: T) => void): Promise<void>;
+  wait<T>(value: Promise<T> | T, act: (value: T) => void): Promise<void>;
 }
 
 export function createChoice({ facts, activity }: Deps<FocusFacts>): Choice {
@@ -91,12 +100,12 @@ export function createChoice({ facts, activity }: Deps<FocusFacts>): Choice {
       latest++;
     },
     latest: () => latest,
-    async wait(promise, act) {
+    async wait(value, act) {
       const mine = ++latest;
       facts.problem.value = undefined;
       try {
-        const value = await activity.track(promise);
-        if (mine === latest) batch(() => act(value));
+        const there = value instanceof Promise ? await activity.track(value) : value;
+        if (mine === latest) batch(() => act(there));
       } catch (error) {
         if (mine === latest) facts.problem.value = sentence(error);
       }

@@ -7,17 +7,14 @@ import { type GraphExecutionRow, graphExecutionRow } from "../../model/rows";
 import type { Lists } from "../lists/lists";
 import type { Choice, FocusedFacts, OpFocus, VerbDeps } from "./facts";
 
+/** Where a row may be. */
+type RowDeps = Pick<VerbDeps, "facts" | "lists">;
+
 export type FocusVerbs = ReturnType<typeof createFocusVerbs>;
 
-export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
-  function focusGraphExecution(index: GraphExecutionIndex): Promise<void> {
-    batch(() => {
-      facts.touched.value = true;
-      facts.graphExecution.value = index;
-      facts.alert.value = undefined;
-    });
-    return choice.wait(rowAt(lists.peek(), index), (row) => showGraphExecution(facts, row));
-  }
+export function createFocusVerbs(deps: VerbDeps, choice: Choice) {
+  const { facts } = deps;
+  const focusGraphExecution = (index: GraphExecutionIndex) => focusTrace(deps, choice, index);
 
   function focusExecution(index: ExecutionIndex): void {
     choice.make();
@@ -34,6 +31,11 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
 
   return {
     focusGraphExecution,
+    /** Focuses a graph execution whose row is there. */
+    focusRow(row: GraphExecutionRow): void {
+      facts.chosen.value = facts.run.value && { run: facts.run.value, row };
+      void focusGraphExecution(row.index);
+    },
     /** Focuses a graph execution whose op and owner are known. */
     focusKnown(op: OpFocus, index: GraphExecutionIndex): void {
       choice.make();
@@ -48,11 +50,29 @@ export function createFocusVerbs({ facts, lists }: VerbDeps, choice: Choice) {
   };
 }
 
-/** The row of a graph execution; it fails when there is no such row. */
-export async function rowAt(
-  lists: Lists | undefined,
+/** All sections move at once if the row is there. */
+function focusTrace(deps: VerbDeps, choice: Choice, index: GraphExecutionIndex): Promise<void> {
+  const { facts } = deps;
+  return batch(() => {
+    facts.touched.value = true;
+    facts.graphExecution.value = index;
+    facts.alert.value = undefined;
+    return choice.wait(rowAt(deps, index), (row) => showGraphExecution(facts, row));
+  });
+}
+
+/** The row of a graph execution, at once if it is there; it fails when there is no such row. */
+export function rowAt(
+  { facts, lists }: RowDeps,
   index: GraphExecutionIndex,
-): Promise<GraphExecutionRow> {
+): Promise<GraphExecutionRow> | GraphExecutionRow {
+  const page = lists.peek()?.graphExecutions.at(index);
+  if (page !== undefined) return graphExecutionRow(page, index - page.begin);
+  const { run, row } = facts.chosen.peek() ?? {};
+  return row?.index === index && run === facts.run.peek() ? row : fetchRow(lists.peek(), index);
+}
+
+async function fetchRow(lists: Lists | undefined, index: GraphExecutionIndex): Promise<GraphExecutionRow> {
   if (lists === undefined) throw new Error("The run is not there any more.");
   const page = await lists.graphExecutions.fetchAt(index);
   if (index < page.begin || index >= page.end) throw new Error(`There is no graph execution ${index}.`);
@@ -113,7 +133,9 @@ function isSameOp(a: OpFocus, b: OpFocus): boolean {
   return a.graph === b.graph && a.opName === b.opName && a.graphExecution === b.graphExecution;
 }
 
-export function createHistoryVerbs({ facts, lists }: VerbDeps, choice: Choice) {
+export function createHistoryVerbs(deps: VerbDeps, choice: Choice) {
+  const { facts } = deps;
+
   function moveBy(by: 1 | -1): void {
     const history = facts.history.peek();
     if (!canMove(history, by)) return;
@@ -125,7 +147,7 @@ export function createHistoryVerbs({ facts, lists }: VerbDeps, choice: Choice) {
       showSubject(facts, "op");
     });
     if (op?.graphExecution === undefined) return;
-    void choice.wait(rowAt(lists.peek(), op.graphExecution), ({ owner }) => {
+    void choice.wait(rowAt(deps, op.graphExecution), ({ owner }) => {
       if (owner !== undefined) facts.execution.value = owner;
     });
   }

@@ -1,7 +1,7 @@
 /** The steps of the run: the one in focus, and the same op or function in others. */
 import { computed, type ReadonlySignal } from "@preact/signals";
 import type { Api, Named, Order } from "../../api/routes";
-import type { RunName } from "../../base/ids";
+import type { ExecutionIndex, RunName } from "../../base/ids";
 import { shown } from "../../base/loaded";
 import { exactly } from "../../base/text";
 import { type ExecutionRow, executionRow, type GraphExecutionRow, graphExecutionRow } from "../../model/rows";
@@ -43,7 +43,7 @@ export function createSteps(
       const index = isOp ? facts.graphExecution.value : facts.execution.value;
       return both(facts.run.value, index === undefined ? undefined : { isOp, index });
     },
-    () => focusOf(facts, lists.peek()),
+    () => focusOf({ facts, lists }),
   );
   const ofFocus = computed(() => {
     const hosts = shown(steps.value)?.hosts;
@@ -62,14 +62,23 @@ export function createSteps(
   };
 }
 
-async function focusOf(facts: FocusedFacts, lists: Lists | undefined): Promise<InFocus | undefined> {
+function focusOf(deps: Pick<VerbDeps, "facts" | "lists">) {
+  const { facts, lists } = deps;
   const trace = facts.subject.peek() === "op" ? facts.graphExecution.peek() : undefined;
-  if (trace !== undefined) {
-    const { step, host, opName, slot } = await rowAt(lists, trace);
-    if (step === undefined) return undefined;
-    return { step, host, list: "graph_executions", named: { op_name: exactly(opName) }, slot };
-  }
-  const index = facts.execution.peek();
+  if (trace === undefined) return executionInFocus(lists.peek(), facts.execution.peek());
+  const row = rowAt(deps, trace);
+  return row instanceof Promise ? row.then(opInFocus) : opInFocus(row);
+}
+
+function opInFocus({ step, host, opName, slot }: GraphExecutionRow): InFocus | undefined {
+  if (step === undefined) return undefined;
+  return { step, host, list: "graph_executions", named: { op_name: exactly(opName) }, slot };
+}
+
+async function executionInFocus(
+  lists: Lists | undefined,
+  index: ExecutionIndex | undefined,
+): Promise<InFocus | undefined> {
   if (index === undefined || lists === undefined) return undefined;
   const page = await lists.executions.fetchAt(index);
   const { step, host, opType } = executionRow(page, index - page.begin);

@@ -30,7 +30,7 @@ type Uses = Takes<
   "alert" | "execution" | "executionPages" | "graphExecution" | "leftOut" | "live.state",
   "graphExecutionOverview" | "graphExecutionPages" | "graphExecutionPosition" | "revealedGraphExecution",
   "focusExecution" | "focusGraphExecution" | "graphExecutionBuckets" | "onlyBad" | "shownList" | "showList",
-  "status" | "tables.wish" | "thingPages" | "wish" | "wishes",
+  "focusRow" | "status" | "tables.wish" | "thingPages" | "wish" | "wishes",
   typeof FilterField | typeof Heads | typeof Row | typeof Tools | typeof useShape | typeof useThingPlaces
 >;
 
@@ -226,8 +226,7 @@ function useLongPlaces(store: Of<Uses>, list: ListName, pageAt: PageAt): Places 
       revealed: store.revealedGraphExecution.value,
       step: (row) => {
         const page = pageAt(row);
-        if (page !== undefined)
-          void store.focusGraphExecution(graphExecutionRow(page, row - page.begin).index);
+        if (page !== undefined) store.focusRow(graphExecutionRow(page, row - page.begin));
         else if (!store.leftOut.value) void store.focusGraphExecution(graphExecutionIndex(row));
       },
     };

@@ -11,7 +11,7 @@ import { ThingRow } from "./things";
 
 type Uses = Takes<
   "execution" | "graphExecution" | "inputGraphExecutions",
-  "focusExecution" | "focusGraphExecution",
+  "focusExecution" | "focusRow",
   (store: CellStore) => void
 >;
 
@@ -63,7 +63,7 @@ function GraphExecution({ store, page, place, attributes, columns }: LoadedProps
       aria-selected={store.graphExecution.value === row.index}
       data-testid="graph-executions-row"
       data-index={row.index}
-      onClick={() => void store.focusGraphExecution(row.index)}
+      onClick={() => store.focusRow(row)}
     >
       {columns.map(({ id }) => GRAPH_EXECUTION_CELLS[id]?.(row, store))}
     </div>
