@@ -50,6 +50,20 @@ def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
         expect(boxes.nth(1)).to_have_attribute("title", "#1 function loss, NaN or ∞ inside")
 
 
+def test_the_picture_of_an_op_stays_until_that_of_the_next_one_is_there(page):
+    page.await_first_cause()
+    frame, held = page.frame, []
+    row = page.part("graph-executions-row").filter(has_text="labels:0").first
+    frame.evaluate("() => { window.before = document.querySelector('.picture'); }")
+    page.page.route("**/graphs/op_info?*", lambda route: held.append(route))
+    row.click()
+    expect(row).to_have_attribute("aria-selected", "true")
+    assert frame.evaluate("() => window.before === document.querySelector('.picture')")
+    held[0].continue_()
+    expect(page.part("graph-structure-op")).to_contain_text("labels")
+    assert frame.evaluate("() => window.before !== document.querySelector('.picture')")
+
+
 def test_a_click_on_a_graph_tensor_brings_its_op(page):
     page.await_first_cause()
     row = page.part("graph-executions-row").filter(has_text="labels:0").first

@@ -43,6 +43,8 @@ export interface Card {
 }
 
 export interface Neighbourhood {
+  /** Each op and execution has its own picture, which begins at its top with the first cards. */
+  readonly key: string;
   readonly opName: string | undefined;
   readonly opType: string;
   readonly device: string | undefined;
@@ -73,6 +75,7 @@ export function ofGraphOp(info: OpInfo, graph: GraphId, caller: ExecutionIndex |
   const same = passed && (passed.same ?? passed.title);
   const isArgument = inputs.length === 0 && ARGUMENTS.has(info.op_type);
   return {
+    key: `${graph} ${info.op_name}`,
     opName: info.op_name,
     opType: info.op_type,
     device: info.device_name,
@@ -199,6 +202,7 @@ function callerCard(caller: ExecutionIndex): Card {
 
 export function ofExecution(data: ExecutionData): Neighbourhood {
   return {
+    key: `#${data.index}`,
     opName: undefined,
     opType: data.op_type,
     device: data.device_names.find((name) => name !== undefined),

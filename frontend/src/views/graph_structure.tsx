@@ -7,7 +7,7 @@ import { ChainStrip } from "./chain";
 import { NO_SIZE } from "./hooks";
 import { Button, Failure, Hint, IconButton, Panel } from "./panel";
 import { Picture } from "./picture";
-import type { Of, Takes, With } from "./props";
+import type { Takes, With } from "./props";
 
 type Uses = Takes<
   "execution" | "executionData" | "history" | "neighbourhood" | "op" | "opInfo" | "subject",
@@ -36,16 +36,10 @@ export function GraphStructure({ store }: With<Uses>) {
             : "Loading …"}
         </Hint>
       ) : (
-        <Picture key={pictureKey(store)} store={store} op={op} size={size} />
+        <Picture key={op.key} store={store} op={op} size={size} />
       )}
     </Panel>
   );
-}
-
-/** The key of the picture: each op has its own, which begins at its top with the first cards. */
-function pictureKey(store: Of<Uses>): string {
-  const op = store.op.value;
-  return store.subject.value === "op" ? `${op?.graph} ${op?.opName}` : `#${store.execution.value}`;
 }
 
 function Breadcrumb({ store }: With<Uses>) {
