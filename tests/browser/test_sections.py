@@ -18,6 +18,8 @@ from tests.support.serving import tensorboard
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
 _LIVE_MS = 15_000
+#: Inputs of one call.
+_INPUTS = 300
 
 
 @pytest.fixture
@@ -48,6 +50,26 @@ def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
         expect(boxes.nth(0)).not_to_contain_class("box-inner-bad")
         expect(boxes.nth(1)).to_contain_class("box-inner-bad")
         expect(boxes.nth(1)).to_have_attribute("title", "#1 function loss, NaN or ∞ inside")
+
+
+def test_of_very_many_inputs_those_in_view_are_drawn(browser, tmp_path):
+    with closing(small_program(tmp_path / "run", steps=0)) as recording:
+        for number in range(_INPUTS):
+            recording.execution("Fill", [full_health([1.0])], ids=[100 + number])
+        ids = [100 + number for number in range(_INPUTS)]
+        recording.execution("__inference_loss_7", [full_health(1.0)], graph_id="g1", ids=[2], inputs=ids)
+    with page_on(browser, tmp_path, f"#debugger&p.debugger.execution={_INPUTS}") as page:
+        rows = page.frame.get_by_role("table", name="Inputs").get_by_role("row")
+        last = rows.filter(has_text=f"#{_INPUTS - 1} Fill:0")
+        expect(rows.nth(1)).to_contain_text("#0 Fill:0")
+        assert rows.count() < _INPUTS / 2
+        scroller = page.frame.locator(".card-tables")
+        height = scroller.evaluate("(it) => it.scrollHeight")
+        scroller.evaluate("(it) => it.scrollTo(0, it.scrollHeight)")
+        expect(last).to_be_in_viewport()
+        assert rows.count() < _INPUTS / 2 and scroller.evaluate("(it) => it.scrollHeight") == height
+        last.get_by_role("button").click()
+        expect(page.part("execution-card")).to_have_attribute("data-index", str(_INPUTS - 1))
 
 
 def test_the_picture_of_an_op_stays_until_that_of_the_next_one_is_there(page):

@@ -1,4 +1,5 @@
 /** The execution in focus: its op or function, its inputs and outputs, and what ran inside a function. */
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExecutionData, ExecutionInput, SessionRuns } from "../api/answers";
 import { type ExecutionIndex, graphExecutionIndex } from "../base/ids";
 import { shown } from "../base/loaded";
@@ -8,6 +9,7 @@ import { displayName, isFunctionName, shortDevice, tensorName } from "../model/n
 import { knownInputs, outputSummaries, slotRanges } from "../model/neighbourhood";
 import { mayHoldValue } from "../model/values/value_ref";
 import { ChangedTag } from "./changed_tag";
+import { TENSOR_ROW } from "./geometry";
 import { CountHeads, Counts, NumericsWords } from "./numbers";
 import { Button, Failure, Hint } from "./panel";
 import type { Takes, With } from "./props";
@@ -20,6 +22,8 @@ type Uses = Takes<
   typeof ChangedTag | typeof StepNote | typeof ValueButton
 >;
 
+/** Rows that are drawn above those in view, and below them. */
+const NEAR = 16;
 /** Longer lists of slots become their number. */
 const LONGEST_SLOTS = 16;
 /** Nested graphs that a hint names. */
@@ -143,7 +147,10 @@ function Inside({ store }: With<Uses>) {
   return (
     <>
       {graph?.name !== undefined && store.executionData.value?.kind === "ready" && (
-        <span class="dim ellipsis" title={names.length === 0 ? graph.graph_id : `Inside it: ${names.join(", ")}`}>
+        <span
+          class="dim ellipsis"
+          title={names.length === 0 ? graph.graph_id : `Inside it: ${names.join(", ")}`}
+        >
           graph <code>{graph.name}</code>
           {nested.length > 0 && ` with ${counted(nested.length, "nested graph")}`}
         </span>
@@ -161,16 +168,19 @@ function Inputs({ store, data }: With<Uses, { data: ExecutionData }>) {
   const inputs = data.inputs.length > 0 ? data.inputs : data.input_tensor_ids.map(unknownInput);
   const { known, unknown } = knownInputs(inputs);
   const slots = slotRanges(unknown);
+  const rows = known.length + Math.min(unknown.length, 1);
+  const row = ([slot, input]: (typeof known)[number], at: number) => (
+    <TableRow key={slot} at={at} slots={`:${slot}`} summary={fromWire(input.health)}>
+      <InputOrigin store={store} input={input} />
+    </TableRow>
+  );
   return (
-    <div class="slim" role="table" aria-label="Inputs">
+    <div class="slim" role="table" aria-label="Inputs" aria-rowcount={rows + 1}>
       <TableHead title={counted(inputs.length, "input")} />
-      {known.map(([slot, input]) => (
-        <TableRow key={slot} slots={`:${slot}`} summary={fromWire(input.health)}>
-          <InputOrigin store={store} input={input} />
-        </TableRow>
-      ))}
+      <NearRows rows={known} draw={row} />
       {unknown.length > 0 && (
         <TableRow
+          at={known.length}
           slots={slots.length > LONGEST_SLOTS ? counted(unknown.length, "input") : slots}
           summary={undefined}
         >
@@ -209,29 +219,68 @@ function unknownInput(tensorId: number): ExecutionInput {
 
 function Outputs({ store, index, data }: With<Uses, { index: ExecutionIndex; data: ExecutionData }>) {
   const outputs = outputSummaries(data);
+  const row = (summary: Summary, slot: number) => (
+    <TableRow key={slot} at={slot} slots={`:${slot}`} summary={summary}>
+      <span class="dim ellipsis">{shapeWords(summary)}</span>
+      {mayHoldValue(summary) && (
+        <ValueButton
+          store={store}
+          value={{ kind: "execution", index, slot }}
+          name={tensorName(displayName(data.op_type), slot)}
+        />
+      )}
+      <NumericsWords summary={summary} />
+    </TableRow>
+  );
   return (
-    <div class="slim" role="table" aria-label="Outputs">
+    <div class="slim" role="table" aria-label="Outputs" aria-rowcount={outputs.length + 1}>
       <TableHead title={counted(outputs.length, "output")} />
-      {outputs.map((summary, slot) => (
-        <TableRow key={slot} slots={`:${slot}`} summary={summary}>
-          <span class="dim ellipsis">{shapeWords(summary)}</span>
-          {mayHoldValue(summary) && (
-            <ValueButton
-              store={store}
-              value={{ kind: "execution", index, slot }}
-              name={tensorName(displayName(data.op_type), slot)}
-            />
-          )}
-          <NumericsWords summary={summary} />
-        </TableRow>
-      ))}
+      <NearRows rows={outputs} draw={row} />
+    </div>
+  );
+}
+
+interface NearRowsProps<R> {
+  readonly rows: readonly R[];
+  readonly draw: (row: R, at: number) => preact.ComponentChildren;
+}
+
+/** Of many rows, those that are in view or near it: a training step has a thousand inputs. */
+function NearRows<R>({ rows, draw }: NearRowsProps<R>) {
+  const box = useRef<HTMLDivElement>(null);
+  const [near, setNear] = useState({ begin: 0, end: 2 * NEAR });
+  useEffect(() => {
+    const scroller = box.current?.closest(".card-tables");
+    if (!scroller) return;
+    const look = () => {
+      if (box.current === null) return;
+      const above = scroller.getBoundingClientRect().top - box.current.getBoundingClientRect().top;
+      const first = Math.floor(above / TENSOR_ROW / NEAR) * NEAR;
+      const begin = Math.max(0, first - NEAR);
+      const end = first + Math.ceil(scroller.clientHeight / TENSOR_ROW / NEAR) * NEAR + 2 * NEAR;
+      setNear((old) => (old.begin === begin && old.end === end ? old : { begin, end }));
+    };
+    scroller.addEventListener("scroll", look, { passive: true });
+    const observer = new ResizeObserver(look);
+    observer.observe(scroller);
+    return () => {
+      scroller.removeEventListener("scroll", look);
+      observer.disconnect();
+    };
+  }, []);
+  const end = Math.min(rows.length, Math.max(near.end, 0));
+  const begin = Math.min(near.begin, end);
+  const [above, below] = [begin, rows.length - end].map((n) => `${n * TENSOR_ROW}px`);
+  return (
+    <div ref={box} role="rowgroup" style={{ paddingTop: above, paddingBottom: below }}>
+      {rows.slice(begin, end).map((row, i) => draw(row, begin + i))}
     </div>
   );
 }
 
 function TableHead({ title }: { readonly title: string }) {
   return (
-    <div class="tensor-row level tensor-head dim ruled" role="row">
+    <div class="tensor-row level tensor-head dim ruled" role="row" aria-rowindex={1}>
       <span role="columnheader">{title}</span>
       <span role="columnheader">size</span>
       <CountHeads />
@@ -240,14 +289,16 @@ function TableHead({ title }: { readonly title: string }) {
 }
 
 interface RowProps {
+  /** Its place below the head. */
+  readonly at: number;
   readonly slots: string;
   readonly summary: Summary | undefined;
   readonly children: preact.ComponentChildren;
 }
 
-function TableRow({ slots, summary, children }: RowProps) {
+function TableRow({ at, slots, summary, children }: RowProps) {
   return (
-    <div class="tensor-row level" role="row">
+    <div class="tensor-row level" role="row" aria-rowindex={at + 2}>
       <span role="cell" class="tensor-what slim nowrap">
         <span class="num dim">{slots}</span>
         {children}

@@ -6,6 +6,8 @@
 export const ALERT_ROW = 40;
 export const GRAPH_EXECUTION_ROW = 24;
 export const LIST_HEADER = 26;
+/** A row of the inputs or outputs of an execution. */
+export const TENSOR_ROW = 22;
 
 /** A box of the timeline, and the space after it. */
 export const BOX = { width: 18, gap: 2 } as const;
@@ -34,6 +36,7 @@ const VARIABLES = {
   "--box-width": px(BOX.width),
   "--box-gap": px(BOX.gap),
   "--minimap": px(MINIMAP),
+  "--tensor-row": px(TENSOR_ROW),
   "--card-margin": px(CARD_MARGIN),
   "--more-cards": px(MORE_CARDS.height),
   "--input-end": percent(COLUMN_ENDS.input),
