@@ -21,6 +21,7 @@ from tests.support.serving import KEY, tensorboard
 
 _FRAME = "iframe[src*='plugin_entry.html?name=debugger']"
 _BARE = """<!doctype html><html lang="en"><title>TensorBoard</title>
+<link rel="icon" href="data:,">
 <style>
   body { margin: 0 }
   iframe { border: 0; width: 100%; height: calc(100vh - 64px); margin-top: 64px }
