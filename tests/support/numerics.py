@@ -46,6 +46,7 @@ def training(
     *,
     mode: TensorDebugMode = TensorDebugMode.FULL_NUMERICS,
     dtype: int = 1,
+    host: str = "worker0",
 ) -> Recording:
     """Writes a training function that ran some steps.
 
@@ -54,8 +55,9 @@ def training(
       steps: The value of some of :data:`OPS` in each step, by name.
       mode: Of the recording; its values must be summaries then, if it is another.
       dtype: Of the values.
+      host: The process.
     """
-    recording = Recording(folder, mode=mode)
+    recording = Recording(folder, mode=mode, host=host)
     recording.source("/home/me/train.py", ["def step(x):", "  return model(x)", "step(x)"])
     recording.frame("f1", 0, 2, "step")
     recording.frame("f2", 0, 3, "main")

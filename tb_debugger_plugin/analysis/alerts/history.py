@@ -334,8 +334,10 @@ def _by_ratio(
     known = tensors(snapshot)
     weights = known.of(Role.WEIGHT)
     sites = sorted({*weights, *known.of(Role.UPDATE)})
-    number = {name: position for position, name in enumerate(sorted(set(known.variables.values())))}
-    groups = {site: number[known.variables[site]] for site in sites}
+    # Each process has variables of its own, by the same names.
+    whose = {site: (snapshot.catalog.sites[site].host, known.variables[site]) for site in sites}
+    number = {one: position for position, one in enumerate(sorted({*whose.values()}))}
+    groups = {site: number[one] for site, one in whose.items()}
     floor = np.zeros(len(snapshot.catalog.sites))
     floor[list(least or ())] = list((least or {}).values())
     tally = Tally()

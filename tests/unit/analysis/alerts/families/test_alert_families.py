@@ -133,6 +133,14 @@ def test_the_norm_of_an_update_is_compared_with_that_of_its_variable(tmp_path):
     ]
 
 
+def test_the_update_of_a_process_is_compared_with_its_own_variable(tmp_path):
+    for host, scale in (("worker0", 1.0), ("worker1", 1000.0)):
+        steps = [{"read": _KERNEL * scale, "Mul": _KERNEL * scale * 0.01}] * 5
+        training(tmp_path, steps, host=host).close()
+    assert judged(tmp_path, "LargeUpdateAlert")[1] == []
+    assert judged(tmp_path, "SmallUpdateAlert")[1] == []
+
+
 def test_a_variable_that_was_never_trained_is_unchanged_after_three_values(tmp_path):
     steps = [
         {"read": _KERNEL * scale, "read_2": _KERNEL * n, "gradient_tape/MatMul": _KERNEL}
