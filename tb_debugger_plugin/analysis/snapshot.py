@@ -75,6 +75,7 @@ class Snapshot:
         are left out; they may have changed in any commit.
       may_lag: Whether expensive answers may be those of an earlier commit while the run grows.
       answered: The commits of the answers that it was given; see `lasting`.
+      shared: What :meth:`share` made.
     """
 
     loader: RunLoader
@@ -89,6 +90,7 @@ class Snapshot:
     changed: Mapping[str, int]
     may_lag: bool = False
     answered: set[int] = field(default_factory=set, compare=False)
+    shared: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def oldest(self) -> int:
@@ -149,6 +151,13 @@ class Snapshot:
           weigh: Returns what a result weighs: 1 if not given. One above `most` is not kept.
         """
         return self.loader.memory.last(name, self.generation, key, most, make, weigh)
+
+    def share(self, name: str, make: Callable[[], T]) -> T:
+        """Return the result of ``make``, which is called once for the snapshot, and is gone with it."""
+        if name not in self.shared:
+            self.shared[name] = make()
+        value: T = self.shared[name]
+        return value
 
     def kept_with_run(self, name: str, make: Callable[[], T]) -> T:
         """Return the result of ``make``, which is called once for the run, at once and under a lock."""
@@ -243,10 +252,14 @@ def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snaps
         }
         stable = tuple(int(meta.get(f"stable_{suffix}", "0")) for suffix in TAILED)
         is_settled = stable == (executions, traces)
-        yield Snapshot(
+        snapshot = Snapshot(
             *(loader, connection, generation, described, is_settled, catalog),
             *(executions, traces, bad_traces, changed, may_lag),
         )
+        try:
+            yield snapshot
+        finally:
+            snapshot.shared.clear()  # what is in there mostly has the snapshot
 
 
 @dataclass(frozen=True)

@@ -255,14 +255,21 @@ def large_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     A variable that starts at 0 is measured by what becomes of it.
     """
     limit = float(values["limit"])
-    if not _by_ratio(snapshot, lambda ratio, part: ratio > limit):
+    if not any(_by_ratio(snapshot, [lambda ratio, part: ratio > limit])):
         return []
-    return _by_ratio(snapshot, lambda ratio, part: ratio > limit, _late_norms(snapshot))
+    return _beside_late_norms(snapshot, limit)[0]
+
+
+@remembered(Snapshot.share)
+def _beside_late_norms(snapshot: Snapshot, limit: float) -> list[Sequence[RuleHit]]:
+    """Return the updates above a limit, and those that are no smaller than their variables."""
+    are_broken: list[_Breaks] = [lambda ratio, part: ratio > limit, lambda ratio, part: ratio >= 1]
+    return _by_ratio(snapshot, are_broken, _late_norms(snapshot))
 
 
 def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit]) -> dict[int, str]:
     """Excuse a few updates, each smaller than its matrix: an optimizer's first steps are its largest."""
-    whole = _by_ratio(snapshot, lambda ratio, part: ratio >= 1, _late_norms(snapshot))
+    whole = _beside_late_norms(snapshot, float(values["limit"]))[1]
     replaced = set(sites_of(snapshot, whole))
     return {
         site: f"So it is in {hit.times:,} steps only, as while an optimizer warms up."
@@ -274,7 +281,7 @@ def first_steps(snapshot: Snapshot, values: Values, hits: Mapping[int, RuleHit])
 def small_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     """Return the updates that are small beside their variables."""
     limit = float(values["limit"])
-    return _by_ratio(snapshot, lambda ratio, part: ratio < limit)
+    return _by_ratio(snapshot, [lambda ratio, part: ratio < limit])[0]
 
 
 def lost_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
@@ -285,7 +292,7 @@ def lost_updates(snapshot: Snapshot, values: Values) -> Sequence[RuleHit]:
     for name, known in FORMATS.items():
         if name in NUMBER_OF:
             limits[NUMBER_OF[name]] = share * known.spacing
-    hits = _by_ratio(snapshot, lambda ratio, part: (ratio > 0) & (ratio < limits[part.columns["dtype"]]))
+    (hits,) = _by_ratio(snapshot, [lambda ratio, part: (ratio > 0) & (ratio < limits[part.columns["dtype"]])])
     sites = sites_of(snapshot, hits)
     every = courses(snapshot, dict.fromkeys(sites, 0))
     return [
@@ -319,16 +326,18 @@ def _late_norms(snapshot: Snapshot) -> dict[int, float]:
     }
 
 
+#: Which ratios of a part break a rule.
+_Breaks = Callable[[Floats, HistoryPart], Mask]
+
+
 def _by_ratio(
-    snapshot: Snapshot,
-    is_broken: Callable[[Floats, HistoryPart], Mask],
-    least: Mapping[int, float] | None = None,
-) -> Sequence[RuleHit]:
+    snapshot: Snapshot, are_broken: Sequence[_Breaks], least: Mapping[int, float] | None = None
+) -> list[Sequence[RuleHit]]:
     """By the norm of an update over that of its variable, a matrix, as it was last read.
 
     Args:
       snapshot: The run.
-      is_broken: Which ratios of a part break the rule.
+      are_broken: For each answer, which ratios break the rule.
       least: Norms that are used in place of smaller ones, by the sites that read variables.
     """
     known = tensors(snapshot)
@@ -340,7 +349,7 @@ def _by_ratio(
     groups = {site: number[one] for site, one in whose.items()}
     floor = np.zeros(len(snapshot.catalog.sites))
     floor[list(least or ())] = list((least or {}).values())
-    tally = Tally()
+    tallies = [Tally() for _ in are_broken]
     reads = _Reads(snapshot, weights)
     for part in parts(snapshot, groups, {"norm": NORM, "rank": "rank", "dtype": "dtype"}, reads.last):
         norm, read = part.columns["norm"], reads.before(part)
@@ -349,8 +358,9 @@ def _by_ratio(
         weight = np.where(is_known, np.maximum(norm[row], floor[part.columns["site"][row]]), 0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = norm / (weight + _EPSILON)
-        tally.add(part, is_known & (weight > 0) & is_broken(ratio, part), ratio)
-    return tally.hits()
+        for tally, is_broken in zip(tallies, are_broken, strict=True):
+            tally.add(part, is_known & (weight > 0) & is_broken(ratio, part), ratio)
+    return [tally.hits() for tally in tallies]
 
 
 class _Reads:

@@ -6,14 +6,22 @@ good value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
 
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.record import Record
 from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS, sites_of, spans_before
 from tb_debugger_plugin.analysis.origins.values import BadKind, ValueRef
-from tb_debugger_plugin.analysis.origins.variables import Keys, Touch, VariableKeys
+from tb_debugger_plugin.analysis.origins.variables import Keys, Touches, VariableKeys
+from tb_debugger_plugin.analysis.snapshot import Columns
 from tb_debugger_plugin.index.tensors import BAD, GOOD
+
+#: Graph executions of a block, and blocks that are kept.
+_BLOCK: Final = 1 << 16
+_MAX_BLOCKS: Final = 16
 
 
 class Assignments:
@@ -28,6 +36,7 @@ class Assignments:
         self._record = record
         self._snapshot = record.snapshot
         self._variables = variables
+        self._blocks: dict[int, Columns] = {}
 
     def of(self, keys: Keys, value: ValueRef, kind: BadKind | None) -> ValueRef | None:
         """Return the assignment after which a variable was bad: the first one after its last good value.
@@ -41,14 +50,10 @@ class Assignments:
           None when no assignment is on record that may have made it.
         """
         at, time = self._position(value), self._record.time(value)
-        touches = [touch for touch in self._variables.touches(keys) if touch.time < time]
-        good_since = max(
-            [
-                self._last_good(keys, at),
-                *((touch.time, -1) for touch in touches if not touch.assigns and touch.health == GOOD),
-            ]
-        )
-        touches = [touch for touch in touches if touch.time > good_since[0]]
+        touches = self._variables.touches(keys)
+        good_reads = touches.between(-np.inf, time).reads(GOOD).times[-1:].tolist()
+        good_since = max([self._last_good(keys, at), *((read, -1) for read in good_reads)])
+        touches = touches.between(good_since[0], time)
         inside = self._first_bad_assignment(keys, at, good_since, kind)
         outside = self._first_bad_touch(touches, kind)
         found = [each for each in (inside, outside) if each is not None]
@@ -69,7 +74,15 @@ class Assignments:
     def _last_good(self, keys: Keys, at: int) -> tuple[float, int]:
         """Time and position of the last good read; several tensors may have one time."""
         sites = sites_of(self._snapshot, [(op, 0) for op in self._variables.reading(keys)])
-        for begin, end in spans_before(at) if sites else ():
+        if not sites:
+            return -1.0, -1
+        # All variables of a step are asked for, one after the other.
+        block = max(at - 1, 0) // _BLOCK
+        near = self._good_reads(block)
+        before = np.flatnonzero(np.isin(near["site"], sites) & (near["idx"] < at))
+        if len(before):
+            return float(near["wall_time"][before[-1]]), int(near["idx"][before[-1]])
+        for begin, end in spans_before(block * _BLOCK):
             rows = self._snapshot.rows(
                 "SELECT wall_time, idx FROM graph_executions WHERE idx >= ? AND idx < ?"
                 f" AND health = {GOOD} AND site IN (SELECT unnest(?)) ORDER BY idx DESC LIMIT 1",
@@ -78,6 +91,21 @@ class Assignments:
             if rows:
                 return rows[0][0], rows[0][1]
         return -1.0, -1
+
+    def _good_reads(self, block: int) -> Columns:
+        """Return the good reads of all variables in a block of the long list."""
+        found = self._blocks.get(block)
+        if found is None:
+            sites = sites_of(self._snapshot, [(op, 0) for op in self._variables.reads])
+            found = self._snapshot.columns(
+                "SELECT site, idx, wall_time FROM graph_executions WHERE idx >= ? AND idx < ?"
+                f" AND health = {GOOD} AND site IN (SELECT unnest(?::INTEGER[])) ORDER BY idx",
+                [block * _BLOCK, (block + 1) * _BLOCK, sites],
+            )
+            if len(self._blocks) >= _MAX_BLOCKS:
+                self._blocks.clear()
+            self._blocks[block] = found
+        return found
 
     def _first_bad_assignment(
         self, keys: Keys, at: int, since: tuple[float, int], kind: BadKind | None
@@ -122,16 +150,17 @@ class Assignments:
     def _value(assigned: tuple[int, int] | None) -> ValueRef | None:
         return None if assigned is None else ValueRef(op=assigned[1], near=assigned[0])
 
-    def _first_bad_touch(self, touches: Iterable[Touch], kind: BadKind | None) -> ValueRef | None:
-        for touch in touches:
-            if touch.assigns and self._assigns_bad(touch.execution, kind):
-                return ValueRef(execution=touch.execution)
+    def _first_bad_touch(self, touches: Touches, kind: BadKind | None) -> ValueRef | None:
+        for execution in map(int, touches.assigning()):
+            if self._assigns_bad(execution, kind):
+                return ValueRef(execution=execution)
         return None
 
     def _assigns_bad(self, execution: int, kind: BadKind | None) -> bool:
         given = [self._record.measured(value) for _, value in self._record.taken(execution) if value]
         return any(numbers.bad and (kind is None or numbers.has(kind) is not False) for numbers in given)
 
-    def _last_touch(self, touches: Sequence[Touch]) -> ValueRef | None:
-        assigning = [touch.execution for touch in touches if touch.assigns]
-        return ValueRef(execution=assigning[-1]) if assigning else None
+    @staticmethod
+    def _last_touch(touches: Touches) -> ValueRef | None:
+        assigning = touches.assigning()
+        return ValueRef(execution=int(assigning[-1])) if len(assigning) else None

@@ -16,7 +16,7 @@ from typing import Final
 
 from tb_debugger_plugin.analysis.lasting import lasting
 from tb_debugger_plugin.analysis.origins.births import Node
-from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.feeds import Feeds, feeds_of
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import Answer, origins_with_births
 from tb_debugger_plugin.analysis.origins.sinks import Sinks
@@ -56,7 +56,7 @@ def _attribute(snapshot: Snapshot) -> Attribution:
     answer = origins_with_births(snapshot).value
     if not answer.origins:
         return Attribution([], {}, {})
-    search = _Search(Feeds(snapshot), answer)
+    search = _Search(feeds_of(snapshot), answer)
     sinks = Sinks(search.feeds)
     seeds = [*sinks.seeds(), *sinks.eager_seeds()]
     search.look_back(seeds)
@@ -89,7 +89,7 @@ class _Search:
     def __init__(self, feeds: Feeds, answer: Answer) -> None:
         self.feeds = feeds
         self._answer = answer
-        self._steps = BirthSteps(feeds)
+        self._steps = BirthSteps.of_feeds(feeds)
         #: The values that each value was passed on to.
         self._fed: dict[Node, list[Node]] = defaultdict(list)
         #: The values with which each origin begins.

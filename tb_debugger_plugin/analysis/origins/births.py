@@ -78,7 +78,7 @@ class Births:
 
     def __init__(self, feeds: Feeds) -> None:
         self._feeds = feeds
-        self._steps = BirthSteps(feeds)
+        self._steps = BirthSteps.of_feeds(feeds)
         self._visited = 0
         self._known: dict[Node, list[Birth]] = {}
         #: All values that walks from values that matter have visited.

@@ -30,7 +30,7 @@ from tb_debugger_plugin.analysis.origins.values import (
     ValueRef,
 )
 from tb_debugger_plugin.analysis.origins.variables import Keys, VariableKeys
-from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline, takes_its_result
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
@@ -97,6 +97,12 @@ _REACH: Final = 1 << 18
 #: The names under which the graph of a session is recorded, which has none.
 _SESSION_GRAPHS: Final = (None, "", "tf.Graph")
 Positions = npt.NDArray[np.int64]
+
+
+@remembered(Snapshot.share)
+def feeds_of(snapshot: Snapshot) -> Feeds:
+    """Return the values of a run, which all searches of a snapshot share."""
+    return Feeds(snapshot)
 
 
 class Feeds(Record):

@@ -17,7 +17,7 @@ from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.lists.missing import is_cut
 from tb_debugger_plugin.analysis.origins.births import Birth, Births, Node
-from tb_debugger_plugin.analysis.origins.feeds import Feeds
+from tb_debugger_plugin.analysis.origins.feeds import Feeds, feeds_of
 from tb_debugger_plugin.analysis.origins.lines import Lines
 from tb_debugger_plugin.analysis.origins.origin import RANKS, Category, Origin
 from tb_debugger_plugin.analysis.origins.ranking import Found, Ranking
@@ -85,7 +85,7 @@ def origins_generation(snapshot: Snapshot) -> int:
 
 
 def _find(snapshot: Snapshot) -> Answer:
-    feeds = Feeds(snapshot)
+    feeds = feeds_of(snapshot)
     sinks = Sinks(feeds)
     if not sinks.firsts and not sinks.eager_seeds():
         return Answer([], {})

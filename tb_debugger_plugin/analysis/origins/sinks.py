@@ -7,13 +7,16 @@ because each op that took it gave good values, is not among them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
+
+import numpy as np
 
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
 from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, ValueRef
+from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.dtypes import dtype_name
 from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.tensors import BAD, GOOD
@@ -23,6 +26,15 @@ _MAX_SEEDS: Final = 4_000
 #: First bad assignments that are looked at, and those of them that matter.
 _MAX_ASSIGNED: Final = 1_000
 _MAX_KEPT: Final = 96
+#: Executions that are read at once.
+_EXECUTIONS: Final = 1 << 20
+_BAD_OUTPUTS: Final = (
+    "SELECT e.op_type, e.stack, o.host, e.graph, o.slot, min(o.idx), max(o.idx),"
+    " min(o.idx) FILTER (o.nan > 0), min(o.idx) FILTER (o.pos_inf > 0 OR o.neg_inf > 0), count(*)"
+    f" FROM (SELECT * FROM execution_outputs WHERE health = {BAD} AND idx >= $begin AND idx < $end) o"
+    " JOIN (SELECT idx, op_type, stack, graph FROM executions WHERE idx >= $begin AND idx < $end) e"
+    " USING (idx) GROUP BY ALL"
+)
 
 SinkKind = Literal["output", "variable", "fetch", "stop", "weak", "divisor"]
 
@@ -45,6 +57,51 @@ class BadSink(NamedTuple):
 
 #: First traces of a site: with NaN, with infinities, bad of any kind.
 Firsts = dict[int, tuple[int | None, int | None, int]]
+
+
+class BadOutputs(NamedTuple):
+    """The bad outputs of what Python ran on one line.
+
+    Attributes:
+      op_type, stack, host: Of the executions.
+      graph: The graph that they ran; -1 for none.
+      slot: The output.
+      first, last: The first of the executions, and the last.
+      nan: The first with NaN; None if there is none.
+      inf: The first with infinities.
+      times: How many there are.
+    """
+
+    op_type: int
+    stack: int
+    host: int
+    graph: int
+    slot: int
+    first: int
+    last: int
+    nan: int | None
+    inf: int | None
+    times: int
+
+
+@remembered(Snapshot.remember)
+def bad_outputs(snapshot: Snapshot) -> list[BadOutputs]:
+    """Return the bad outputs of eager ops and of calls, in the order of the first of each."""
+    found: dict[tuple[int, ...], BadOutputs] = {}
+    # To join parts of two long tables takes half as long as to join them whole.
+    for begin in range(0, snapshot.num_executions, _EXECUTIONS):
+        for row in snapshot.rows(_BAD_OUTPUTS, {"begin": begin, "end": begin + _EXECUTIONS}):
+            one = BadOutputs(*row)
+            known = found.setdefault(one[:5], one)
+            if known is not one:
+                nan, inf = _least([known.nan, one.nan]), _least([known.inf, one.inf])
+                times = known.times + one.times
+                found[one[:5]] = known._replace(last=one.last, nan=nan, inf=inf, times=times)
+    return sorted(found.values(), key=lambda one: (one.first, one.slot))
+
+
+def _least(positions: Iterable[int | None]) -> int | None:
+    return min((each for each in positions if each is not None), default=None)
 
 
 class Sinks:
@@ -88,14 +145,18 @@ class Sinks:
 
     def eager_seeds(self) -> list[tuple[ValueRef, BadKind | None]]:
         """Return the first bad outputs of each eager op and line, by kind, the earliest first."""
-        rows = self._snapshot.rows(
-            "SELECT o.slot, min(o.idx) FILTER (o.nan > 0),"
-            " min(o.idx) FILTER (o.pos_inf > 0 OR o.neg_inf > 0), min(o.idx)"
-            f" FROM (SELECT * FROM execution_outputs WHERE health = {BAD}) o"
-            f" JOIN (SELECT idx, op_type, stack FROM executions WHERE health = {BAD}) e USING (idx)"
-            " GROUP BY e.op_type, e.stack, o.slot"
-        )
-        found = [(idx, slot, kind) for slot, *firsts in rows for idx, kind in _firsts(*firsts)]
+        of_line: dict[tuple[int, int, int], list[BadOutputs]] = defaultdict(list)
+        for one in bad_outputs(self._snapshot):
+            of_line[one.op_type, one.stack, one.slot].append(one)
+        found = [
+            (idx, slot, kind)
+            for (_, _, slot), several in of_line.items()
+            for idx, kind in _firsts(
+                _least(one.nan for one in several),
+                _least(one.inf for one in several),
+                min(one.first for one in several),
+            )
+        ]
         ordered = sorted(found, key=lambda each: each[:2])[:_MAX_SEEDS]
         return [(ValueRef(execution=idx, slot=slot), kind) for idx, slot, kind in ordered]
 
@@ -204,12 +265,8 @@ class Sinks:
         if health is not None:
             return health == BAD
         time = self._feeds.time(ValueRef(trace=trace))
-        later = [
-            touch
-            for touch in variables.touches(keys)
-            if touch.time > time and not touch.assigns and touch.health
-        ]
-        return not later or later[0].health == BAD
+        later = variables.touches(keys).between(time, np.inf).reads(GOOD, BAD).healths
+        return not len(later) or bool(later[0] == BAD)
 
     def _next_health(self, after: int, sites: list[int]) -> int | None:
         """Return the health of the first measured value of some sites after a position."""

@@ -69,6 +69,11 @@ class BirthSteps:
         self._feeds = feeds
         self._known: dict[tuple[ValueRef, BadKind | None], BirthStep] = {}
 
+    @classmethod
+    def of_feeds(cls, feeds: Feeds) -> BirthSteps:
+        """Return the steps that all searches of a snapshot share."""
+        return feeds.snapshot.share(f"{__name__}.{id(feeds)}", lambda: cls(feeds))
+
     def of(self, value: ValueRef, kind: BadKind | None) -> BirthStep:
         """Return the step from a value."""
         key = (value, kind)

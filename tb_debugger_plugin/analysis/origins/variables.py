@@ -8,32 +8,56 @@ followed, the variable's name on record is its key.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
 
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
 from tb_debugger_plugin.analysis.snapshot import Snapshot
+from tb_debugger_plugin.events.numbers import Array, Floats, Integers
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 
 Keys = frozenset[Hashable]
 _MAX_STEPS: Final = 64
 
 
-class Touch(NamedTuple):
-    """An execution that reads or assigns a variable.
+@dataclass(frozen=True)
+class Touches:
+    """The executions that read or assign a variable, in the order of time, as columns.
+
+    A training without functions has hundreds of thousands of them for each variable.
 
     Attributes:
-      execution: Its position.
-      time: When it ended.
-      assigns: Whether it assigns.
-      health: The worst health of its outputs.
+      executions: Their positions.
+      times: When each ended.
+      assigns: Which of them assign.
+      healths: The worst health of the outputs of each.
     """
 
-    execution: int
-    time: float
-    assigns: bool
-    health: int
+    executions: Integers
+    times: Floats
+    assigns: Array
+    healths: Array
+
+    def between(self, after: float, before: float) -> Touches:
+        """Return those that ended after a time and before another one."""
+        begin = int(np.searchsorted(self.times, after, side="right"))
+        return self._at(slice(begin, max(begin, int(np.searchsorted(self.times, before)))))
+
+    def reads(self, *healths: int) -> Touches:
+        """Return those that read a value of one of these healths."""
+        return self._at(np.flatnonzero(~self.assigns & np.isin(self.healths, healths)))
+
+    def assigning(self) -> Integers:
+        """Return the positions of those that assign."""
+        return self.executions[self.assigns]
+
+    def _at(self, rows: slice | Integers) -> Touches:
+        return Touches(self.executions[rows], self.times[rows], self.assigns[rows], self.healths[rows])
 
 
 class VariableKeys:
@@ -48,7 +72,7 @@ class VariableKeys:
         self._snapshot = snapshot
         self._structure = structure
         self._handles: dict[int, Keys] = {}
-        self._touches: dict[Hashable, list[Touch]] = {}
+        self._touches: dict[frozenset[int], Touches] = {}
         self._root_inputs = self._read_root_inputs()
         ops = [op for op in snapshot.catalog.ops if op.type]
         self.assigns = {op.number: self.keys(op) for op in ops if op_kinds.is_assignment(op.type)}
@@ -110,26 +134,35 @@ class VariableKeys:
             if own & keys and self._structure.op(op).type not in op_kinds.PARTIAL_READS
         ]
 
-    def touches(self, keys: Keys) -> list[Touch]:
+    def touches(self, keys: Keys) -> Touches:
         """Return the executions that read or assign a variable, in the order of time."""
-        ids = [key[1] for key in keys if isinstance(key, tuple) and key[0] == "id"]
-        return sorted((touch for one in ids for touch in self._of_id(one)), key=lambda each: each.time)
-
-    def _of_id(self, tensor_id: int) -> Iterable[Touch]:
-        known = self._touches.get(tensor_id)
+        ids = frozenset(key[1] for key in keys if isinstance(key, tuple) and key[0] == "id")
+        known = self._touches.get(ids)
         if known is None:
-            types = {
-                number: op_kinds.is_assignment(name)
-                for number, (name, is_function) in enumerate(self._snapshot.catalog.op_types)
-                if not is_function and (op_kinds.is_assignment(name) or name in op_kinds.READS)
-            }
-            rows = self._snapshot.rows(
-                "SELECT e.idx, e.wall_time, e.op_type, e.health FROM executions e"
-                " JOIN execution_inputs i USING (idx)"
-                " WHERE e.op_type IN (SELECT unnest(?)) AND i.tensor_id = ? AND i.slot = 0 ORDER BY e.idx",
-                [list(types), tensor_id],
-            )
-            known = self._touches[tensor_id] = [
-                Touch(index, time, types[op_type], health) for index, time, op_type, health in rows
-            ]
+            known = self._touches[ids] = self._of_ids(ids)
         return known
+
+    def _of_ids(self, ids: Iterable[int]) -> Touches:
+        every = self._all_touches
+        taking = self._snapshot.columns(
+            "SELECT idx FROM execution_inputs WHERE tensor_id IN (SELECT unnest(?::BIGINT[])) AND slot = 0",
+            [list(ids)],
+        )["idx"]
+        rows = np.flatnonzero(np.isin(every.executions, taking))
+        return every._at(rows[np.argsort(every.times[rows], kind="stable")])
+
+    @cached_property
+    def _all_touches(self) -> Touches:
+        """The executions that read or assign any variable, in the order of their positions."""
+        types = {
+            number: op_kinds.is_assignment(name)
+            for number, (name, is_function) in enumerate(self._snapshot.catalog.op_types)
+            if not is_function and (op_kinds.is_assignment(name) or name in op_kinds.READS)
+        }
+        rows = self._snapshot.columns(
+            "SELECT idx, wall_time, op_type, health FROM executions WHERE op_type IN"
+            " (SELECT unnest(?::INTEGER[])) ORDER BY idx",
+            [list(types)],
+        )
+        assigns = np.isin(rows["op_type"], [number for number, is_assigned in types.items() if is_assigned])
+        return Touches(rows["idx"], rows["wall_time"], assigns, rows["health"])

@@ -27,6 +27,7 @@ from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.lists.filters import NORM
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.origins.origins import origins
+from tb_debugger_plugin.analysis.origins.sinks import bad_outputs
 from tb_debugger_plugin.analysis.snapshot import Snapshot, SqlRow
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
 from tb_debugger_plugin.index.tensors import BAD
@@ -101,7 +102,7 @@ def _in_graphs(snapshot: Snapshot) -> list[RuleHit]:
     rows = snapshot.rows(
         f"SELECT site, min(idx), count(*), max(idx), arg_min(nan, idx), arg_min({_INFINITE}, idx),"
         f" arg_min({NORM}, idx) FROM graph_executions"
-        f" WHERE health = {BAD} AND idx IN (SELECT idx FROM bad_graph_executions) GROUP BY site"
+        f" WHERE health = {BAD} GROUP BY site"
     )
     sites = snapshot.catalog.sites
     first: dict[tuple[int, int], _First] = {}
@@ -130,22 +131,21 @@ def _severity(snapshot: Snapshot, site: Site, first: dict[tuple[int, int], _Firs
 
 def _eager(snapshot: Snapshot) -> list[RuleHit]:
     """Eager ops; a call of a function passes on what its ops computed."""
+    found = bad_outputs(snapshot)
+    # Of an input, only whether it was ever bad before is asked.
     rows = snapshot.rows(
-        "WITH bad AS (SELECT idx, slot, host, tensor_id FROM execution_outputs WHERE health = "
-        f"{BAD}), firsts AS (SELECT min(idx) AS idx, slot, count(*) AS count, max(idx) AS last, graph, host"
-        " FROM bad JOIN (SELECT idx, op_type, stack, graph FROM executions) USING (idx)"
-        " GROUP BY op_type, stack, slot, host, graph),"
-        # Of an input, only whether it was ever bad before is asked.
-        " spoiled AS (SELECT DISTINCT f.idx FROM firsts f JOIN execution_inputs i USING (idx)"
-        " JOIN bad b ON b.tensor_id = i.tensor_id AND b.host = f.host AND b.idx < f.idx)"
-        " SELECT idx, slot, count, last, graph >= 0, idx IN (SELECT idx FROM spoiled) FROM firsts"
+        "SELECT DISTINCT i.idx FROM (SELECT unnest(?::BIGINT[]) AS idx, unnest(?::INTEGER[]) AS host) f"
+        " JOIN execution_inputs i USING (idx) JOIN execution_outputs b"
+        f" ON b.tensor_id = i.tensor_id AND b.host = f.host AND b.idx < f.idx AND b.health = {BAD}",
+        [[one.first for one in found], [one.host for one in found]],
     )
+    spoiled = {index for (index,) in rows}
     return [
         RuleHit(
-            *(position, slot, times, last),
-            severity=Severity.MEDIUM if is_call or is_spoiled else Severity.CRITICAL,
+            *(one.first, one.slot, one.times, one.last),
+            severity=Severity.MEDIUM if one.graph >= 0 or one.first in spoiled else Severity.CRITICAL,
         )
-        for position, slot, times, last, is_call, is_spoiled in rows
+        for one in found
     ]
 
 
