@@ -202,7 +202,10 @@ class FollowedProgram:
         if self.ended is not None or not self._is_wanted:
             return
         with self._has_state:
-            before, self.state = self.state, state
+            before = self.state
+            if before is not None and state.version < before.version:
+                return  # the answer to a command has overtaken it
+            self.state = state
             self._has_state.notify_all()
         had_problem, self.problem = self.problem is not None, None
         self._on_change(before is None or had_problem or _is_urgent(before, state))

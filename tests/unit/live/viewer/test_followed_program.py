@@ -33,3 +33,23 @@ def test_the_state_of_an_answer_replaces_only_an_older_one(
     program.state = State(version=shown, phase=State.RUNNING)
     assert program.control(Command()) is answer
     assert program.state is not None and program.state.version == then
+
+
+class _Stream(list[object]):
+    """States that arrive."""
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_a_state_that_the_answer_of_a_command_has_overtaken_is_not_shown(
+    program: FollowedProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arriving = _Stream([State(version=4, phase=State.WAITING), State(version=6, phase=State.PAUSED)])
+    changes: list[bool] = []
+    monkeypatch.setattr(program.service, "follow", lambda follower: arriving)
+    monkeypatch.setattr(program, "_is_wanted", True)
+    monkeypatch.setattr(program, "_on_change", changes.append)
+    program.state = State(version=5, phase=State.RUNNING)
+    program._follow_once()
+    assert len(changes) == 1 and program.state.phase == State.PAUSED
