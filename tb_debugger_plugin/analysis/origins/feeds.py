@@ -143,13 +143,13 @@ class Feeds(Record):
             )
         if op.type in op_kinds.ELEMENTS:
             return self._of_pipeline(ValueRef(trace=trace), kind)
+        slot = self.slot_of(ValueRef(trace=trace))
         if self.structure.is_argument(op) or self.structure.called(op.number):
-            slot = self.slot_of(ValueRef(trace=trace))
             found = self._copied(self.structure.before(op.number, slot), trace, kind)
             return [feed for feed in found if op.type != "Const" or self._is_made(feed.value, kind)]
         own = [
             feed._replace(input_slot=number)
-            for number, source in self.structure.input_sources(op.number)
+            for number, source in self.structure.input_sources(op.number, slot)
             for feed in self._chosen(
                 [source._replace(is_loose=is_loose or source.is_loose)], op, trace, kind, trace
             )

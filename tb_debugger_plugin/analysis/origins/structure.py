@@ -242,11 +242,17 @@ class Structure:
         """Return the watched tensor itself, or those it is made from, and ends."""
         return list(self._expand(TensorSource(op, slot), set()))
 
-    def input_sources(self, op: int) -> list[tuple[int, TensorSource]]:
-        """Return the sources of each input of an op, with the number of the input."""
+    def input_sources(self, op: int, slot: int | None = None) -> list[tuple[int, TensorSource]]:
+        """Return the sources of each input of an op, with the number of the input.
+
+        Args:
+          op: The op.
+          slot: One of its outputs: only the inputs that it may be made from.
+        """
         return [
             (number, source)
             for number, tensor in enumerate(self.inputs(op))
+            if slot is None or number == slot or self.op(op).type != "IdentityN"
             for source in self.sources(*tensor)
         ]
 

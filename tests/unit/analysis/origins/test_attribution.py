@@ -10,7 +10,7 @@ from tb_debugger_plugin.analysis.alerts.groups import alert_groups
 from tb_debugger_plugin.analysis.alerts.settings import DEFAULTS
 from tb_debugger_plugin.analysis.origins import attribution as module
 from tb_debugger_plugin.analysis.origins.attribution import attribution
-from tests.support.events import snapshot_of
+from tests.support.events import full_health, snapshot_of
 from tests.unit.analysis.origins.test_origins import INF, NAN, Program
 
 _TWO = "x: Placeholder, log: Log(x), root: Sqrt(x), a: Neg(log), b: Neg(root), c: Abs(b), sum: AddV2(a, c)"
@@ -45,6 +45,20 @@ def test_each_tensor_has_its_own_origin_and_a_sum_of_both_the_first(program: Pro
     with snapshot_of(program.folder) as snapshot:
         first = attribution(snapshot).origins[0].op_name
     assert causes["sum"] == causes["the call"] == first
+
+
+def test_each_output_of_an_identity_of_several_has_the_origin_of_its_own_input(program: Program) -> None:
+    program.graph(
+        "x: Placeholder, log: Log(x), root: Sqrt(x), both: IdentityN(log, root), a: Neg(both:0),"
+        " b: Neg(both:1)",
+        more={"both": {"outputs": [(1, [-1]), (1, [-1])]}},
+    )
+    program.run(g_x=[0, -1], g_log=[NAN, 1], g_root=[0, NAN])
+    program.recording.trace("g", "both", full_health([NAN, 1]), slot=0)
+    program.recording.trace("g", "both", full_health([0, NAN]), slot=1)
+    program.run(g_a=[NAN, 1], g_b=[0, NAN])
+    causes = _causes(_ended(program))
+    assert (causes["a"], causes["b"]) == ("log", "root")
 
 
 def test_a_bad_variable_has_the_origin_of_an_earlier_step(program: Program) -> None:
