@@ -20,29 +20,29 @@ from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS, is_gradient, without_gradient_scopes
 
-# Names the type of op whose gradient an op is part of, by the function of TensorFlow's that made it.
-#
-# Takes a stack. Gradients are computed in functions that are named after the forward type: ``_QrGrad`` in
-# ``linalg_grad.py`` calls whatever it needs, and everything that it calls has it in its stack.
-
-_FUNCTION: Final = re.compile(r"_(\w+?)Grad(V\d+|WithNoAxis)?$")
-_FILE: Final = re.compile(r"(_grad|backprop)\.py$")
+#: Gradients are computed in functions that are named after the forward type: ``_QrGrad`` in
+#: ``linalg_grad.py`` calls whatever it needs, and everything that it calls has it in its stack.
+_FUNCTION: Final = r"^_(\w+?)Grad(?:V\d+|WithNoAxis)?$"
+_FILE: Final = r"(?:_grad|backprop)\.py$"
 
 
 def differentiated_type(snapshot: Snapshot, stack: int) -> str | None:
     """Return the forward type, such as ``Log`` for ``_LogGrad``; None where no such function is known."""
-    rows = snapshot.rows(
-        "SELECT r.function, f.path FROM stacks s"
-        " JOIN frames r ON (r.host, r.frame_id) = (s.host, s.frame_id)"
-        " JOIN sources f ON (f.host, f.file_index) = (r.host, r.file_index)"
-        " WHERE s.stack = ? ORDER BY s.depth DESC",
-        [stack],
+    return _differentiated_types(snapshot).get(stack)
+
+
+@remembered(Snapshot.remember_of_graphs)
+def _differentiated_types(snapshot: Snapshot) -> dict[int, str]:
+    """Return the type by the stack, from the innermost of the functions that are named after one."""
+    return dict(
+        snapshot.rows(
+            "SELECT s.stack, arg_max(regexp_extract(r.function, $function, 1), s.depth) FROM stacks s"
+            " JOIN frames r ON (r.host, r.frame_id) = (s.host, s.frame_id)"
+            " JOIN sources f ON (f.host, f.file_index) = (r.host, r.file_index)"
+            " WHERE regexp_matches(r.function, $function) AND regexp_matches(f.path, $file) GROUP BY s.stack",
+            {"function": _FUNCTION, "file": _FILE},
+        )
     )
-    for function, path in rows:
-        match = _FUNCTION.match(function or "")
-        if match and _FILE.search(path or ""):
-            return match[1]
-    return None
 
 
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
