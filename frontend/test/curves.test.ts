@@ -17,7 +17,7 @@ import {
   stepped,
   valueWords,
 } from "../src/model/chart";
-import { type DrawnCurve, lineOf, placeOf, recordedNumbers, spanOf } from "../src/model/curves";
+import { chosenNumber, type DrawnCurve, lineOf, placeOf, recordedNumbers, spanOf } from "../src/model/curves";
 import {
   cellOf,
   flowMap,
@@ -195,6 +195,18 @@ describe("a curve", () => {
   test("offers the numbers of any tensor in the order of the list", () => {
     const counted = curve({}, { numbers: ["bad", "norm", "element"] });
     expect(recordedNumbers([drawn(four), drawn(counted)])).toEqual(["norm", "mean", "bad"]);
+  });
+
+  test("begins with what is bad where only counts are on record and any is", () => {
+    const numbers = ["zero_share", "bad", "nan"];
+    const good = drawn(curve({ bad: [0, 0, 0, 0] }, { numbers }));
+    const bad = drawn(curve({ bad: [0, 94, 0, 0] }, { numbers }));
+    expect(chosenNumber([good], undefined)).toBe("zero_share");
+    expect(chosenNumber([good, bad], undefined)).toBe("bad");
+    expect(chosenNumber([bad], "nan")).toBe("nan");
+    expect(chosenNumber([drawn(curve({ bad: [9] }, { numbers: ["norm", ...numbers] }))], undefined)).toBe(
+      "norm",
+    );
   });
 });
 

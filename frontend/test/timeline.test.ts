@@ -124,6 +124,15 @@ describe("the picture", () => {
     ]);
   });
 
+  test("has higher lanes where there is room, within reason", () => {
+    const heights = [0, 150, 4000].map((room) => {
+      const { marks, height } = pictureOf(ANSWER, ANSWER, 1000, room);
+      expect(height).toBeLessThanOrEqual(Math.max(room, PICTURE.height));
+      return marks[0]?.[0]?.height;
+    });
+    expect(heights).toEqual([24, 58, 72]);
+  });
+
   test("finds what is at a point, the bad one first", () => {
     expect(markAt(PICTURE, 300, CALLS + 5)).toMatchObject({ kind: "row", position: 1 });
     const zoomedOut = pictureOf(ANSWER, ANSWER, 100);

@@ -127,7 +127,7 @@ def _change(change: ProgramChange) -> str:
 def _tensor(tensor: TensorDifference) -> str:
     size = "" if tensor.difference is None else f" ({tensor.difference:.2g} > {tensor.tolerance:.2g})"
     share = "" if tensor.inherited is None else f", {tensor.inherited:.0%} inherited"
-    return f"{_name(tensor.first)}, occurrence {tensor.occurrence}: {tensor.what}{size}{share}"
+    return f"{_name(tensor.first)}, occurrence {tensor.occurrence + 1}: {tensor.what}{size}{share}"
 
 
 def _listed(title: str, total: int, lines: Iterable[str]) -> list[str]:

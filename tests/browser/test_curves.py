@@ -228,6 +228,8 @@ def test_curves_fit_any_window_and_have_no_barriers(browser, address, scheme, wi
         expect(page.part("flow-map")).to_be_visible()
         chart.scroll_into_view_if_needed()
         assert chart.bounding_box()["width"] > 250
+        words = page.frame.get_by_role("region", name="The curves in words")
+        expect(words).to_have_attribute("tabindex", "0")
         assert page.frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.serious_violations() == []
 

@@ -10,6 +10,15 @@ from tests.support.debugger_page import quiet_page
 pytestmark = [pytest.mark.browser, pytest.mark.tensorflow]
 
 
+def test_the_list_of_what_is_found_scrolls_in_a_low_window(browser, example_address):
+    with quiet_page(browser, example_address, height=400) as page:
+        page.part("search").fill("log")
+        expect(page.part("search-found").first).to_be_visible()
+        found = page.frame.get_by_role("listbox", name="Found")
+        assert found.evaluate("found => found.scrollHeight > found.clientHeight")
+        assert page.serious_violations() == []
+
+
 def test_a_tensor_and_a_line_are_found_by_name_and_a_reload_comes_back_to_them(browser, example_address):
     with quiet_page(browser, example_address, scheme="dark") as page:
         keyboard, field, actual = page.page.keyboard, page.part("search"), page.part("search-found")

@@ -132,6 +132,40 @@ def test_nothing_is_wider_than_the_window(browser, example_address, width):
         assert page.frame.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "height"), [(400, 900), (720, 450)])  # 720: 1440 with text at 200 %
+def test_a_narrow_window_opens_at_its_top(browser, example_address, width, height):
+    with open_page(browser, example_address, width=width, height=height) as page:
+        page.await_first_cause()
+        expect(page.part("source-line-focused")).to_contain_text("tf.math.log(probs)")
+        expect(page.part("chain-strip")).to_be_visible()
+        assert page.frame.evaluate("document.querySelector('.app').scrollTop") == 0
+        expect(page.part("first-bad")).to_be_in_viewport()
+
+
+def test_the_parts_of_the_alerts_give_way_to_each_other(browser, example_address):
+    with open_page(browser, example_address) as page:
+        page.await_first_cause()
+        for name in ("alert-groups", "rules"):
+            page.part(name).locator("summary").click()
+            expect(page.part(name)).to_have_attribute("open", "")
+        page.part("rules").get_by_text("Exploding").scroll_into_view_if_needed()
+        panel = page.frame.get_by_role("region", name="Alerts")
+        expect(panel.get_by_role("heading", name="Alerts")).to_be_in_viewport()
+        assert panel.evaluate("panel => panel.scrollHeight - panel.clientHeight") <= 1
+
+
+def test_what_scrolls_in_a_card_without_a_link_takes_the_keyboard(browser, tmp_path):
+    with closing(small_program(tmp_path / "run", steps=0)) as recording:
+        recording.execution("Split", [full_health([1.0])] * 12, ids=list(range(100, 112)))
+    with page_on(browser, tmp_path) as page:
+        page.show_recording()
+        page.part("timeline-box").first.click()
+        tables = page.frame.get_by_role("region", name="Inputs and outputs")
+        assert tables.evaluate("tables => tables.scrollHeight > tables.clientHeight")
+        assert tables.get_by_role("button").count() == 0
+        assert page.serious_violations() == []
+
+
 _CELLS_OUTSIDE_THEIR_ROW = """rows => rows.flatMap(row => {
   const place = row.getBoundingClientRect();
   return [...row.children].filter(cell => {
@@ -148,6 +182,15 @@ def test_the_cells_of_a_tensor_stand_in_one_row(browser, example_address, width)
         rows = page.part("graph-executions-row")
         expect(rows.filter(has_text="Log:0").first).to_be_visible()
         assert rows.evaluate_all(_CELLS_OUTSIDE_THEIR_ROW) == []
+
+
+def test_the_list_of_executions_opens_at_the_call_in_focus(page):
+    page.await_first_cause()
+    page.click("list-tab-executions")
+    chosen = page.frame.locator("[role=row][aria-selected=true]").filter(has_text="cross_entropy")
+    expect(chosen).to_be_in_viewport()
+    index = page.part("execution-card").get_attribute("data-index")
+    assert chosen.get_attribute("id") == f"execution-{index}"
 
 
 def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_path):

@@ -89,7 +89,16 @@ export function chosenNumber(curves: readonly DrawnCurve[], wanted: string | und
     wanted?.startsWith("[") === true && curves.some(({ curve }) => curve.numbers.includes("element"));
   return wanted !== undefined && (isElement || known.includes(wanted))
     ? wanted
-    : (known[0] ?? curves[0]?.curve.number);
+    : (mostTelling(curves, known) ?? curves[0]?.curve.number);
+}
+
+/** The first of the numbers, but of counts only, those of what is bad, where anything is. */
+function mostTelling(
+  curves: readonly DrawnCurve[],
+  [first, ...others]: readonly string[],
+): string | undefined {
+  const hasBad = curves.some(({ curve }) => columnOf(curve, "bad").some((bad) => bad > 0));
+  return first === "zero_share" && hasBad && others.includes("bad") ? "bad" : first;
 }
 
 function columnOf(curve: Curve, name: string): readonly number[] {

@@ -13,7 +13,7 @@ import { AlertGroups } from "./alert_groups";
 import { Elements, Explanation } from "./cause_parts";
 import { GapList } from "./gap_list";
 import { ALERT_ROW } from "./geometry";
-import { HealthBar, TensorName } from "./numbers";
+import { HealthBar, Prose, TensorName } from "./numbers";
 import { ExpectedOrigins, OriginCard } from "./origin_card";
 import { Button, Failure, Hint, IconButton, Panel } from "./panel";
 import type { Takes, With } from "./props";
@@ -88,7 +88,9 @@ function VerdictBox({ store, isAlone }: VerdictBoxProps) {
         {verdict.headline}
       </b>
       {[...verdict.sentences, ...(isAlone ? verdict.doubts : [])].map((sentence) => (
-        <p key={sentence}>{sentence}</p>
+        <p key={sentence}>
+          <Prose text={sentence} />
+        </p>
       ))}
       {isAlone && <NotLookedAt store={store} />}
     </div>

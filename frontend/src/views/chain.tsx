@@ -63,8 +63,11 @@ export function ChainStrip({ store }: With<"chain" | "chainStep" | typeof StripS
   const steps = store.chain.value;
   const current = store.chainStep.value;
   const strip = useRef<HTMLDivElement>(null);
+  // Only the strip scrolls: in a narrow window the page would leave what it opens on.
   useEffect(() => {
-    strip.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    const step = strip.current?.querySelector<HTMLElement>("[aria-current]");
+    if (step)
+      strip.current?.scrollTo({ left: step.offsetLeft + (step.offsetWidth - strip.current.offsetWidth) / 2 });
   }, [current]);
   if (steps.length < 2) return null;
   return (

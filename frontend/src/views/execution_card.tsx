@@ -41,10 +41,11 @@ export function ExecutionCard({ store }: With<Uses>) {
   return (
     <div class="card short pile grow" data-testid="execution-card" data-index={index}>
       <CardHead store={store} index={index} data={data} />
-      <div class="card-tables scroll short grow">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and may have no link that takes the focus */}
+      <section class="card-tables scroll short grow" tabIndex={0} aria-label="Inputs and outputs">
         <Inputs store={store} data={data} />
         <Outputs store={store} index={index} data={data} />
-      </div>
+      </section>
     </div>
   );
 }

@@ -37,7 +37,7 @@ export function KeyHelp({ store }: With<"dock.showKeys">) {
   );
 }
 
-/** The words without the marks of code. */
+/** The words without the marks of code and of names. */
 function plain(words: string): string {
-  return words.replaceAll("`", "");
+  return words.replace(/[`*]/g, "");
 }

@@ -136,7 +136,7 @@ function NumberField(props: FieldProps) {
         min={low}
         max={high}
         step="any"
-        value={value}
+        value={fieldText(value)}
         title={parameter.unit}
         aria-label={`${rule.title}: ${parameter.name}, as a number`}
         data-testid={`number-${nameOf(props)}`}
@@ -144,6 +144,11 @@ function NumberField(props: FieldProps) {
       />
     </div>
   );
+}
+
+/** A number as a narrow field shows it: "1e10" for 10000000000. */
+function fieldText(value: string): string {
+  return Math.abs(Number(value)) < 1e6 ? value : Number(value).toExponential().replace("+", "");
 }
 
 function Findings({ store }: With<Uses>) {

@@ -119,7 +119,7 @@ function FoundOption({ index, match, isActive, choose }: OptionProps) {
     <div
       ref={element}
       id={`${ID}-${index}`}
-      class="found line ends"
+      class={`found line ends ${match.jump.kind === "line" ? "found-code" : ""}`}
       role="option"
       aria-selected={isActive}
       tabIndex={-1}

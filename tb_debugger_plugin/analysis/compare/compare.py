@@ -291,7 +291,11 @@ def _is_known(shape: list[int | None] | None) -> bool:
 
 
 #: What is compared of the summaries of two values: counts first, then the measure that differs most.
-_COUNTS: Final[tuple[Literal["nan", "pos_inf", "neg_inf"], ...]] = ("nan", "pos_inf", "neg_inf")
+_COUNTS: Final[dict[Literal["nan", "pos_inf", "neg_inf"], str]] = {
+    "nan": "NaN",
+    "pos_inf": "+∞",
+    "neg_inf": "−∞",
+}
 _Measure: TypeAlias = Literal["mean", "min", "max", "variance", "positive", "zero", "negative"]
 _MEASURES: Final[tuple[_Measure, ...]] = get_args(_Measure)
 
@@ -302,10 +306,10 @@ def _what(first: HealthJson | None, second: HealthJson | None) -> str:
         return "the values differ"
     if _is_known(first["shape"]) and _is_known(second["shape"]) and first["shape"] != second["shape"]:
         return f"shape {first['shape']} and {second['shape']}"
-    for count in _COUNTS:
+    for count, sign in _COUNTS.items():
         a, b = first[count], second[count]
         if a is not None and b is not None and a != b:
-            return f"{count} {a:.0f} and {b:.0f}"
+            return f"{a:.0f} {sign} and {b:.0f}"
     best = ("the values differ", 0.0)
     for name in _MEASURES:
         a, b = first[name], second[name]

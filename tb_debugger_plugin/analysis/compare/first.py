@@ -178,7 +178,7 @@ def headline(tensor: TensorDifference) -> str:
 def _compared(tensor: TensorDifference) -> str:
     size = "" if tensor.difference is None else f" by {tensor.difference:.2g} of its size"
     return (
-        f"Occurrence {tensor.occurrence} differs{size}: {tensor.what}."
+        f"Occurrence {tensor.occurrence + 1} of {tensor.compared} differs{size}: {tensor.what}."
         f" The tolerance from rounding and depth is {tensor.tolerance:.2g}."
     )
 

@@ -1,7 +1,8 @@
 """Sums up a whole graph as some parts, such as its layers, with their health and the tensors between them.
 
-Takes a graph, what a part is, and the parts that are open. Large parts that have parts inside them are opened
-while there is room. An open part stands for what is in it: parts and single ops.
+Takes a graph, what a part is, and the parts that are open. Large parts that have parts inside them, and the
+ops outside of any part, are opened while there is room. An open part stands for what is in it: parts and
+single ops.
 
 Invariant: each op of the graph is in one part, or counted as left out.
 """
@@ -24,6 +25,8 @@ from tb_debugger_plugin.events.tensorflow_names import is_gradient
 MAX_PARTS: Final = 400
 
 _Path = tuple[str, ...]
+#: The path of the ops outside of any part.
+_OUTSIDE: Final[_Path] = ("",)
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def overview(
 
 
 def _scope(op: Op) -> _Path:
-    return tuple(op.name.split("/")[:-1]) or ("",)
+    return tuple(op.name.split("/")[:-1]) or _OUTSIDE
 
 
 def _layer(op: Op) -> _Path:
@@ -153,7 +156,7 @@ def _unfolded(paths: Iterable[_Path], opened: Collection[str], most: int) -> set
     while front:
         _, path = heapq.heappop(front)
         after = shown - 1 + len(inside[path]) + direct[path]
-        if not path or path in chosen or (inside[path] and after <= most):
+        if not path or path in chosen or ((inside[path] or path == _OUTSIDE) and after <= most):
             unfolded.add(path)
             shown = after
             for part in inside[path]:

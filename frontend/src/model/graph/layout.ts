@@ -41,8 +41,8 @@ export interface Layout {
 
 export const EMPTY: Layout = { width: 0, height: 0, boxes: new Map(), routes: new Map() };
 
-/** The width of a letter of the words of boxes, and of links, and the height of a line. */
-const LETTER = { node: 6.6, link: 5.6 } as const;
+/** The width of a letter of titles and other words of boxes, and of links, and the height of a line. */
+const LETTER = { title: 7.6, node: 6.6, link: 5.6 } as const;
 export const LINE = 16;
 const LINK_LINE = 12;
 /** The space around the words of a box. */
@@ -70,24 +70,67 @@ export function moreWords({ before, after }: GraphNode): readonly [string, strin
   return [before > 0 ? `← +${before} more` : "", after > 0 ? `+${after} more →` : ""];
 }
 
-/** What is laid out; links without a tensor follow the boxes. */
+/** What is laid out; links without a tensor, and far ones of a large picture, follow the boxes. */
 export function unplaced({ nodes, links }: GraphPicture): Unplaced {
+  const withTensors = links.filter(({ kind }) => kind !== "control");
   return {
     nodes: nodes.map((node) => ({ key: node.key, ...nodeSize(node) })),
-    links: links.filter(({ kind }) => kind !== "control").map(sizedLink),
+    links: nearLinks(nodes, withTensors).map(sizedLink),
   };
+}
+
+/** The boxes that a link passes before it is far. */
+const FAR = 10;
+/** The boxes that all links of a picture may pass: each is a place to lay out, and a route to draw. */
+const MOST_PASSED = 4000;
+
+/**
+ * All links, or of a large picture those that do not go far: in a training step, each layer gives tensors to its
+ * gradient, which is hundreds of boxes later. To lay them out takes twenty times as long, and makes a picture
+ * three times as high.
+ */
+function nearLinks(nodes: readonly GraphNode[], links: readonly GraphLink[]): readonly GraphLink[] {
+  const ranks = ranksOf(nodes, links);
+  const passed = ({ from, to }: GraphLink) => Math.abs((ranks.get(to) ?? 0) - (ranks.get(from) ?? 0));
+  const all = links.reduce((sum, link) => sum + passed(link), 0);
+  return all <= MOST_PASSED ? links : links.filter((link) => passed(link) <= FAR);
+}
+
+/** The most links that lead from any box to each box; a link that closes a circle does not count. */
+function ranksOf(nodes: readonly GraphNode[], links: readonly GraphLink[]): ReadonlyMap<string, number> {
+  const takers = new Map(nodes.map(({ key }) => [key, [] as string[]]));
+  for (const { from, to } of links) takers.get(from)?.push(to);
+  const open = new Set<string>();
+  /** The boxes after those that they give to, with these. */
+  const done = new Map<string, readonly string[]>();
+  const visit = (key: string) => {
+    open.add(key);
+    const on = (takers.get(key) ?? []).filter((to) => !open.has(to));
+    for (const to of on) if (!done.has(to)) visit(to);
+    open.delete(key);
+    done.set(key, on);
+  };
+  for (const { key } of nodes) if (!done.has(key)) visit(key);
+  const ranks = new Map<string, number>();
+  for (const [key, on] of [...done].reverse())
+    for (const to of on) ranks.set(to, Math.max(ranks.get(to) ?? 0, (ranks.get(key) ?? 0) + 1));
+  return ranks;
 }
 
 function nodeSize(node: GraphNode): { readonly width: number; readonly height: number } {
   const lines = nodeLines(node);
   // The sign of the health stands beside the type.
-  const letters = Math.max(
-    ...lines.map((line, i) => line.length + (i === 1 ? node.mark.sign.length + 3 : 0)),
+  const longest = Math.max(
+    ...lines.map((line, i) =>
+      i === 0
+        ? line.length * LETTER.title
+        : (line.length + (i === 1 ? node.mark.sign.length + 3 : 0)) * LETTER.node,
+    ),
   );
   const more = hasMore(node) ? LINE : 0;
   const moreLetters = moreWords(node).join("   ").length;
   return {
-    width: Math.max(96, Math.ceil(letters * LETTER.node) + 2 * PADDING, Math.ceil(moreLetters * LETTER.node)),
+    width: Math.max(96, Math.ceil(longest) + 2 * PADDING, Math.ceil(moreLetters * LETTER.node)),
     height: lines.length * LINE + PADDING + more,
   };
 }

@@ -11,14 +11,16 @@ interface Frame {
   readonly height: number;
 }
 
-const SCALES = { least: 0.05, dense: 0.4, readable: 0.6, most: 3 } as const;
+const SCALES = { least: 0.02, dense: 0.4, readable: 0.6, most: 3 } as const;
+/** The width of a frame from which on a small picture is drawn larger than it is. */
+const WIDE = 1600;
 const MARGIN = 12;
 
-/** The whole picture, not larger than it is. */
+/** The whole picture, not larger than it is, or than twice that in a very wide frame. */
 export function fitted(picture: Frame, frame: Frame): Viewport {
   const across = (frame.width - 2 * MARGIN) / Math.max(1, picture.width);
   const down = (frame.height - 2 * MARGIN) / Math.max(1, picture.height);
-  const scale = within(Math.min(1, across, down));
+  const scale = within(Math.min(Math.max(1, Math.min(2, frame.width / WIDE)), across, down));
   return {
     scale,
     x: (frame.width - scale * picture.width) / 2,

@@ -57,13 +57,16 @@ export interface TimelinePicture {
 }
 
 const SIZES = { title: 20, lane: 24, gap: 2, below: 10 } as const;
+/** The height of lanes where there is room. */
+const TALLEST = 3 * SIZES.lane;
 /** The narrowest mark that can be seen. */
 const NARROWEST = 1.5;
 /** A bad mark is at least as wide as its triangle. */
 const REACH = 4;
 
-/** The picture of an answer, as a window of some width shows it. */
-export function pictureOf(answer: Timeline, window: Span, width: number): TimelinePicture {
+/** The picture of an answer, as a window of some width shows it; few lanes fill a high frame. */
+export function pictureOf(answer: Timeline, window: Span, width: number, room = 0): TimelinePicture {
+  const high = laneHeight(answer, room);
   const tracks: TrackPlace[] = [];
   const marks: Mark[][] = [];
   let y = 0;
@@ -71,14 +74,20 @@ export function pictureOf(answer: Timeline, window: Span, width: number): Timeli
     const top = y;
     y += SIZES.title;
     for (const lane of track.lanes) {
-      const place = { y, lane: marks.length, window, width };
+      const place = { y, height: high, lane: marks.length, window, width };
       marks.push([...binsOf(answer, lane, place), ...rowsOf(lane, place)]);
-      y += SIZES.lane + SIZES.gap;
+      y += high + SIZES.gap;
     }
     tracks.push({ title: titleOf(track), host: track.host, y: top, height: y - top });
     y += SIZES.below;
   }
   return { tracks, marks, height: y };
+}
+
+function laneHeight({ tracks }: Timeline, room: number): number {
+  const lanes = tracks.reduce((sum, track) => sum + track.lanes.length, 0);
+  const left = room - tracks.length * (SIZES.title + SIZES.below) - lanes * SIZES.gap;
+  return Math.max(SIZES.lane, Math.min(TALLEST, Math.floor(left / Math.max(1, lanes))));
 }
 
 function titleOf({ host, thread, device }: TimelineTrack): string {
@@ -87,14 +96,15 @@ function titleOf({ host, thread, device }: TimelineTrack): string {
 
 interface LanePlace {
   readonly y: number;
+  readonly height: number;
   readonly lane: number;
   readonly window: Span;
   readonly width: number;
 }
 
-function placed({ begin, end }: Span, { y, window, width }: LanePlace): Place {
+function placed({ begin, end }: Span, { y, height, window, width }: LanePlace): Place {
   const x = pixelOf(begin, window, width);
-  return { x, y, width: Math.max(NARROWEST, pixelOf(end, window, width) - x), height: SIZES.lane };
+  return { x, y, width: Math.max(NARROWEST, pixelOf(end, window, width) - x), height };
 }
 
 function rowsOf({ list, rows }: TimelineLane, place: LanePlace): readonly RowMark[] {

@@ -52,6 +52,8 @@ const DRAG = 4;
 const STEPS = Array.from({ length: 70 }, (_, i) =>
   [1, 2, 5].map((digit) => Number(`${digit}e${i - 31}`)),
 ).flat();
+/** Distances on the axis of occurrences and of steps: there is nothing between two of them. */
+const WHOLE = STEPS.filter((step) => step >= 1);
 const DISTRIBUTIONS = { linear: 1, log: 3, asinh: 4 } as const;
 
 export function createPlotter(parent: HTMLElement, events: PlotEvents): Plotter {
@@ -151,7 +153,7 @@ function scaleOf({ scale, lines }: PlotSpec): uPlot.Scale {
   return scale === "asinh" ? { distr, asinh: smallestOf(lines) } : { distr };
 }
 
-function axesOf({ inks, scale }: PlotSpec): uPlot.Axis[] {
+function axesOf({ inks, scale, isTime }: PlotSpec): uPlot.Axis[] {
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const common = {
     font,
@@ -161,7 +163,7 @@ function axesOf({ inks, scale }: PlotSpec): uPlot.Axis[] {
   };
   const words = (_: uPlot, values: readonly (number | null)[]) => [...axisWords(values)];
   return [
-    { ...common, size: 26, gap: 3 },
+    { ...common, size: 26, gap: 3, ...(!isTime && { incrs: WHOLE }) },
     {
       ...common,
       ...{ size: 58, gap: 4, values: words },

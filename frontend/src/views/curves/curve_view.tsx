@@ -229,7 +229,8 @@ interface LegendProps extends With<"besideCurves" | "dropCurve" | "goToPoint"> {
 function Legend({ store, curves, lines, at }: LegendProps) {
   const kept = store.besideCurves.value.map(sourceKey);
   return (
-    <div class="curve-legend fixed">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the keyboard
+    <section class="curve-legend fixed" aria-label="The curves in words" tabIndex={0}>
       <table data-testid="curve-table">
         <thead>
           <tr>
@@ -257,7 +258,7 @@ function Legend({ store, curves, lines, at }: LegendProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 

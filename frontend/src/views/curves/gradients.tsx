@@ -159,7 +159,7 @@ const BESIDE = [
 function FlowTable({ flow, map, measure, place, choose, open }: TableProps) {
   const inks = usePalette();
   return (
-    <table class="flow-table wide">
+    <table class="flow-table wide" style={{ "--rows": map.rows.length + 1 }}>
       <FlowHead flow={flow} place={place} />
       <tbody>
         {map.rows.map((row, at) => (

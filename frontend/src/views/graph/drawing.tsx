@@ -91,7 +91,13 @@ function Scene({ picture, layout, cursor, act, enter }: Omit<DrawingProps, "view
   return (
     <>
       {ordered.map((link) => (
-        <LinkShape key={link.key} link={link} boxes={boxes} route={layout.routes.get(link.key)} />
+        <LinkShape
+          key={link.key}
+          link={link}
+          boxes={boxes}
+          route={layout.routes.get(link.key)}
+          cursor={cursor}
+        />
       ))}
       {nodes.map((node) => {
         const box = boxes.get(node.key);
@@ -111,15 +117,20 @@ interface LinkProps {
   readonly link: GraphLink;
   readonly boxes: ReadonlyMap<string, Box>;
   readonly route: Route | undefined;
+  readonly cursor: string | undefined;
 }
 
-function LinkShape({ link, boxes, route }: LinkProps) {
+function LinkShape({ link, boxes, route, cursor }: LinkProps) {
   const [from, to] = [boxes.get(link.from), boxes.get(link.to)];
   if (from === undefined || to === undefined) return null;
   const head = link.isOnWay ? "way" : link.mark.level === "bad" ? "bad" : "plain";
   const lines = linkLines(link);
+  const isOfCursor = link.from === cursor || link.to === cursor;
+  // Of the many that go far, those of one box are seen.
+  const isFaint = route === undefined && link.kind !== "control" && !isOfCursor && head !== "way";
+  const look = isOfCursor ? "graph-link-touched" : isFaint ? "graph-link-faint" : "";
   return (
-    <g class={`graph-link graph-link-${head} graph-link-${link.kind}`} data-testid="graph-link">
+    <g class={`graph-link graph-link-${head} graph-link-${link.kind} ${look}`} data-testid="graph-link">
       <title>{linkWords(link)}</title>
       <path class="graph-line" d={pathOf(from, to, route)} marker-end={`url(#graph-head-${head})`} />
       {route !== undefined && lines.length > 0 && <LinkText link={link} lines={lines} {...route.label} />}

@@ -160,7 +160,7 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
   const { template, width } = grid(columns.shown, columns.choice, String(all).length);
   const places = usePlaces(store, list, (row) => pages?.at(row));
   const { filter, order } = store.tables.wish.value;
-  const isNew = useNewOrder(store, JSON.stringify([list, order]));
+  const isNew = useNewOrder(store, order && JSON.stringify([list, order]));
   return (
     <VirtualList
       key={list}
@@ -191,14 +191,14 @@ function List({ store, columns, jumps, onFirst }: ListProps) {
 }
 
 /** Whether nothing came into focus since the list was sorted: then it shows its first rows. */
-function useNewOrder(store: Of<"execution" | "graphExecution">, order: string): boolean {
+function useNewOrder(store: Of<"execution" | "graphExecution">, order: string | undefined): boolean {
   const at = `${store.execution.value} ${store.graphExecution.value}`;
-  const sorted = useRef<{ readonly order: string; readonly at: string | undefined }>({
+  const sorted = useRef<{ readonly order: string | undefined; readonly at: string | undefined }>({
     order,
     at: undefined,
   });
   if (sorted.current.order !== order) sorted.current = { order, at };
-  return sorted.current.at === at;
+  return order !== undefined && sorted.current.at === at;
 }
 
 type PageAt = (row: number) => ColumnPage | undefined;

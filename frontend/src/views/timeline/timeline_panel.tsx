@@ -112,14 +112,14 @@ interface Pointed {
 function Plot({ store }: With<Uses>) {
   const { timeline } = store;
   const frame = useRef<HTMLDivElement>(null);
-  const { width } = useSize(frame);
+  const { width, height } = useSize(frame);
   const [pointed, point] = useState<Pointed>();
   const [drawn, setRange] = useState<Span>();
   const answer = timeline.seen.value;
   const window = timeline.window.value;
   const picture = useMemo(
-    () => answer && window && pictureOf(answer, window, width),
-    [answer, window, width],
+    () => answer && window && pictureOf(answer, window, width, height),
+    [answer, window, width, height],
   );
   useChange(() => timeline.setWidth(width), [width]);
   // What was pointed at may be elsewhere now.

@@ -4,7 +4,7 @@ import { npyAddress } from "../../api/values";
 import { shown } from "../../base/loaded";
 import { bytes, counted, significant } from "../../base/text";
 import { recordOf } from "../../model/changed_values";
-import { fromWire } from "../../model/health";
+import { fromWire, type Numerics } from "../../model/health";
 import { displayName, shapeText } from "../../model/names";
 import { scaleOf } from "../../model/values/colours";
 import { NAN, NEG_INF, POS_INF } from "../../model/values/grid";
@@ -72,7 +72,7 @@ function useFocus(frame: { readonly current: HTMLElement | null }, isOpen: boole
     if (!isOpen) return;
     const before = document.activeElement;
     frame.current?.focus({ preventScroll: true });
-    frame.current?.scrollIntoView({ block: "nearest" });
+    frame.current?.scrollIntoView({ block: "start" });
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
@@ -197,11 +197,7 @@ function NotKept({ store, view }: BodyProps) {
       {summary !== undefined && (
         <div class="value-summary">
           <Kinds size={summary.size} counts={summary.counts} />
-          {summary.numerics !== undefined && (
-            <Moments
-              numbers={{ ...summary.numerics, std: Math.sqrt(summary.numerics.variance ?? Number.NaN) }}
-            />
-          )}
+          {summary.numerics !== undefined && <Moments numbers={momentsOf(summary.numerics)} />}
         </div>
       )}
       {view.info.element !== undefined && <p data-testid="bad-element-words">{view.info.element.words}</p>}
@@ -209,6 +205,10 @@ function NotKept({ store, view }: BodyProps) {
       {view.ref.kind === "live" && <LiveHistory store={store} />}
     </div>
   );
+}
+
+function momentsOf({ variance, ...others }: Numerics) {
+  return variance === undefined ? others : { ...others, std: Math.sqrt(variance) };
 }
 
 /** Which time of the tensor is shown. */

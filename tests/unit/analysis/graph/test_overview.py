@@ -69,6 +69,20 @@ def test_layers_have_what_is_bad_in_them_and_their_gradients_are_apart(snapshot)
     assert (top.op_name, top.op_type, top.tensors, top.bad) == ("net/top/Log", "Log", 3, 2)
 
 
+def test_ops_outside_of_any_part_are_drawn_each_while_there_is_room(tmp_path):
+    recording = Recording(tmp_path)
+    recording.graph("g", "loss")
+    for number, name in enumerate(("x", "log", "mean")):
+        recording.op("g", name, "Log", ids=[number + 1])
+    recording.op("g", "scope/neg", "Neg", ["log:0"], ids=[4])
+    recording.op("g", "scope/abs", "Abs", ["scope/neg:0"], ids=[5])
+    with snapshot_of(recording.close()) as snapshot:
+        some = overview(snapshot, "g", by="layer", opened=(), most=4)
+        few = overview(snapshot, "g", by="layer", opened=(), most=3)
+    assert list(_parts(some)) == ["x", "log", "mean", "scope"]
+    assert list(_parts(few)) == ["", "scope"]
+
+
 def test_parts_are_opened_while_there_is_room_and_when_they_are_named(snapshot):
     few = overview(snapshot, "g", by="scope", opened=(), most=3)
     assert list(_parts(few)) == ["x", "net", "gradient_tape/net/top/Inv"]
