@@ -187,7 +187,7 @@ def test_the_cells_of_a_tensor_stand_in_one_row(browser, example_address, width)
 def test_the_list_of_executions_opens_at_the_call_in_focus(page):
     page.await_first_cause()
     page.click("list-tab-executions")
-    chosen = page.frame.locator("[role=row][aria-selected=true]").filter(has_text="cross_entropy")
+    chosen = page.frame.locator("[data-testid=executions-row][aria-selected=true]")
     expect(chosen).to_be_in_viewport()
     index = page.part("execution-card").get_attribute("data-index")
     assert chosen.get_attribute("id") == f"execution-{index}"
