@@ -1,4 +1,4 @@
-"""`analysis/origins/sinks.py` and `variables.py`: bad outputs and uses of variables, read as columns."""
+"""`analysis/origins/sinks.py`: bad outputs, and the uses of variables, are read as columns."""
 
 from __future__ import annotations
 
