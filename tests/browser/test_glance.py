@@ -11,12 +11,12 @@ from tests.support.events import Recording, full_health
 pytestmark = pytest.mark.browser
 
 
-def _training(logdir, values, *, then=(), host="worker0"):
+def _training(logdir, values, *, then=(), host="worker0", layer="dense"):
     """Writes a training whose layer computes `values` in each of twelve steps, and then `then`."""
     with Recording(logdir, host=host) as recording:
         recording.graph("g1", "train_step")
         recording.op("g1", "x", "Placeholder", ids=[10])
-        recording.op("g1", "dense/Relu", "Relu", ["x:0"], ids=[11], layer="dense")
+        recording.op("g1", "dense/Relu", "Relu", ["x:0"], ids=[11], layer=layer)
         for step, computed in enumerate([*[values] * 12, *then]):
             recording.step = step
             recording.now += 9.0 if step == 7 else 1.0
@@ -54,6 +54,20 @@ def test_silent_trouble_is_named_and_in_focus_without_a_click(browser, tmp_path)
         expect(found).not_to_contain_text("worker0")
         expect(page.part("graph-structure-op")).to_contain_text("layer dense")
         assert page.serious_violations() == []
+
+
+def test_a_long_name_of_a_layer_is_cut_before_what_stands_after_it(browser, tmp_path):
+    _training(tmp_path / "logdir", [0.0, 0.0], layer="encoder/" * 20 + "dense")
+    with page_on(browser, tmp_path / "logdir") as page:
+        found = page.part("glance-finding").first
+        name = found.get_by_role("button")
+        is_whole = name.evaluate(
+            "one => one.scrollWidth <= one.clientWidth || getComputedStyle(one).overflow"
+        )
+        after = found.get_by_text("from step 0")
+        assert is_whole == "hidden"
+        box, following = name.bounding_box(), after.bounding_box()
+        assert box["x"] + box["width"] <= following["x"]
 
 
 def test_of_two_processes_the_one_in_trouble_is_named(browser, tmp_path):

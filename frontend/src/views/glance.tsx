@@ -155,11 +155,11 @@ function FoundItem({ store, finding, title }: With<Uses, { finding: Finding; tit
       </span>
       <span class="line glance-where">
         <Button
-          class="link slim"
+          class="link slim ellipsis"
           title={`Show the first value of ${name}`}
           act={() => store.focusFinding(finding)}
         >
-          {role === undefined ? <TensorName name={name} /> : <span class="ellipsis">{role}</span>}
+          {role ?? <TensorName name={name} />}
         </Button>
         <span class="dim nowrap">
           {[more, place, `from step ${grouped(step)}`, process].filter(Boolean).join(" · ")}
