@@ -11,12 +11,12 @@ from tb_debugger_plugin.analysis.lists import rising
 from tb_debugger_plugin.analysis.lists.rising import Rising
 
 _STEPS = st.sampled_from([1, 1, 1, 2, 7, 300, 70_000, 5_000_000_000])
-_INTEGERS = st.tuples(st.integers(0, 10**12), st.lists(_STEPS, max_size=30)).map(
+_INTEGERS = st.tuples(st.integers(-(10**12), 10**12), st.lists(_STEPS, max_size=30)).map(
     lambda drawn: np.cumsum([drawn[0], *drawn[1]])
 )
 #: From clocks that stand still to those that jump by a day; of this century, and as damaged files have them.
 _PASSED = st.sampled_from([0.0, 2.0**-22, 1e-6, 0.1, 7.0, 1100.0, 86_400.0])
-_FIRST = st.sampled_from([0.0, 1000.0, 2.0**30 - 0.5, 1.7e9 + 0.123456, 2.0**31 - 1, 1e12])
+_FIRST = st.sampled_from([-1e300, 0.0, 1000.0, 2.0**30 - 0.5, 1.7e9 + 0.123456, 2.0**31 - 1, 1e12])
 _TIMES = st.tuples(_FIRST, st.lists(_PASSED, max_size=30)).map(lambda drawn: np.cumsum([drawn[0], *drawn[1]]))
 
 
@@ -36,11 +36,13 @@ def _column(numbers: np.ndarray, cuts: list[int]) -> Rising:
 
 
 def _around(numbers: np.ndarray) -> np.ndarray:
-    """The numbers, and others that are right beside them."""
+    """The numbers, others that are right beside them, and some that are as far away as can be."""
     if numbers.dtype.kind == "i":
-        return np.concatenate([numbers - 1, numbers, numbers + 1])
+        limits = np.iinfo(np.int64)
+        return np.concatenate([numbers - 1, numbers, numbers + 1, [limits.min, limits.max]])
     beside = [np.nextafter(numbers, way) for way in (-np.inf, np.inf)]
-    return np.concatenate([*beside, numbers, numbers - 0.3, numbers + 0.3, [-np.inf, np.inf, np.nan]])
+    far = [-np.inf, -1.7e308, 1.7e308, np.inf, np.nan]
+    return np.concatenate([*beside, numbers, numbers - 0.3, numbers + 0.3, far])
 
 
 @given(numbers=st.one_of(_INTEGERS, _TIMES), cuts=st.lists(st.integers(0, 30), max_size=3))

@@ -46,6 +46,11 @@ class _Part:
     distances: Array | None
     units: float | int
 
+    @property
+    def is_as_it_came(self) -> bool:
+        """Whether the distances are the numbers themselves."""
+        return self.distances is not None and self.distances.dtype.itemsize == 8
+
     def at(self, rows: Array) -> Array:
         """Return the numbers of rows, which count from the first one of the part."""
         distances = rows if self.distances is None else self.distances[rows]
@@ -55,13 +60,15 @@ class _Part:
 
     def find(self, wanted: Array, side: Side) -> Array:
         """Return where numbers belong; none of them is above the last number."""
-        above = (wanted - self.base) * self.units
+        if self.is_as_it_came:
+            return np.searchsorted(self.distances, wanted, side)  # type: ignore[arg-type]
+        # Of what lies far below, the distance would not be a number.
+        above = (np.maximum(wanted, self.base) - self.base) * self.units
         if self.distances is None:
-            return np.clip(above + (side == "right"), 0, self.count)
-        if self.distances.dtype.kind == "f":
-            return np.searchsorted(self.distances, above, side)
-        found = np.searchsorted(self.distances, np.maximum(above, 0).astype(self.distances.dtype), side)
-        return np.where(above < 0, 0, found)
+            found = np.minimum(above + (side == "right"), self.count)
+        else:
+            found = np.searchsorted(self.distances, above.astype(self.distances.dtype), side)
+        return np.where(wanted < self.base, 0, found)
 
 
 class Rising:
