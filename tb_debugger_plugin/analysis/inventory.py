@@ -516,6 +516,9 @@ def _session_runs(snapshot: Snapshot, row_filter: Filter) -> Things:
     ends = np.array([run.end_time for run in runs], np.float64)
     # Filters leave out the end of a range of time.
     until = np.nextafter(ends, np.inf)
+    # Damaged files have times that are far apart.
+    with np.errstate(over="ignore"):
+        seconds = ends - begins
     hosts = {name: number for number, name in enumerate(snapshot.catalog.host_names)}
     of_runs = np.array([hosts.get(run.host_name, -1) for run in runs], np.int64)
     numbers = {
@@ -523,7 +526,7 @@ def _session_runs(snapshot: Snapshot, row_filter: Filter) -> Things:
         "run": np.array([run.run for run in runs], np.float64),
         "begin_time": begins,
         "until": until,
-        "seconds": ends - begins,
+        "seconds": seconds,
         **_within(snapshot, row_filter, of_runs, begins, until),
     }
     texts: dict[str, list[str | None]] = {
