@@ -36,6 +36,7 @@ from tb_debugger_plugin.events.fileset import SUFFIXES, WITH_TAIL, FileSet
 from tb_debugger_plugin.events.locations import Location
 from tb_debugger_plugin.index.cache import (
     Database,
+    database_path,
     explained,
     give_back_memory,
     keep_cache_small,
@@ -230,6 +231,8 @@ class RunLoader:
         self.run = run
         #: What ``analysis`` keeps with the run; emptied when the database is closed.
         self.memory = RunMemory()
+        #: What is true of the tables, also while the database is closed; emptied when they are not the same.
+        self.memory_of_tables = RunMemory()
         self._commit_bytes = commit_bytes
         self._folders = folders
         usual = _POLL_SECONDS if isinstance(run.folder, Path) else _POLL_REMOTE_SECONDS
@@ -252,7 +255,9 @@ class RunLoader:
         self._closed = False
         self._looks_wanted = self._looks_done = 0  # numbers of looks at the files for `catch_up`
         self._thread: threading.Thread | None = None
-        self._logged = ""  # used by the thread only
+        # Used by the thread only.
+        self._logged = ""
+        self._left = (0, 0, 0)
 
     def start(self) -> None:
         """Start reading unless the thread is running; counts as a query."""
@@ -482,7 +487,10 @@ class RunLoader:
             self._changed.wait_for(lambda: self._looks_wanted > self._looks_done or self._may_stop(), seconds)
 
     def _read_until_idle(self) -> None:
+        found = stat_signature(database_path(self.run))
         database = open_database(self.run, self._folders)
+        if database.private or found != self._left:
+            self.memory_of_tables.clear()
         try:
             with self._changed:
                 self._database = database
@@ -504,6 +512,7 @@ class RunLoader:
             self._withdraw()
         database.close()
         self.memory.clear()
+        self._left = stat_signature(database_path(self.run))
         if remove and not database.private:
             with contextlib.suppress(OSError):
                 remove_database(database.path)

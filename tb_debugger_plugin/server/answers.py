@@ -6,12 +6,13 @@ with spaces), and the columns as little-endian blocks, each beginning at a multi
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from tb_debugger_plugin.analysis.snapshot import JsonObject
 Answer: TypeAlias = "Encoded | Columnar | Download | JsonObject | Mapping[str, object] | Sequence[object]"
 CONTENT_TYPE: Final = "application/octet-stream"
 _ALIGNMENT: Final = 8
+#: As TensorBoard packs what it sends.
+_GZIP_LEVEL: Final = 3
 _TYPES: Final = {"f8": "f64", "f4": "f32", "i4": "i32", "u1": "u8"}
 
 
@@ -67,10 +70,12 @@ class Encoded:
     Attributes:
       content: The body.
       content_type: The MIME type.
+      encoding: The `Content-Encoding` of the body; None if it is as it is.
     """
 
     content: bytes
     content_type: str
+    encoding: Literal["gzip"] | None = None
 
 
 def encoded(answer: Answer) -> Encoded:
@@ -80,6 +85,13 @@ def encoded(answer: Answer) -> Encoded:
     if isinstance(answer, Columnar):
         return Encoded(encode(answer), CONTENT_TYPE)
     return Encoded(json_text(answer).encode(), "application/json")
+
+
+def packed(answer: Encoded) -> Encoded:
+    """Return an answer as it is sent to who takes gzip, if it is text that TensorBoard sends so."""
+    if answer.content_type != "application/json":
+        return answer
+    return Encoded(gzip.compress(answer.content, _GZIP_LEVEL, mtime=0), answer.content_type, "gzip")
 
 
 def of_page(page: ColumnPage) -> Columnar:

@@ -197,7 +197,7 @@ class DebuggerPlugin(base_plugin.TBPlugin):
             if isinstance(value, Download):
                 return _send(value)
             ready = encoded(value)
-            return _respond(request, ready.content, ready.content_type)
+            return _respond(request, ready.content, ready.content_type, encoding=ready.encoding)
 
         return _wsgi(answer)
 
@@ -308,10 +308,16 @@ def _send(download: Download) -> wrappers.Response:
 
 
 def _respond(
-    request: wrappers.Request, content: str | bytes, content_type: str, *, code: int = 200, expires: int = 0
+    request: wrappers.Request,
+    content: str | bytes,
+    content_type: str,
+    *,
+    code: int = 200,
+    expires: int = 0,
+    encoding: str | None = None,
 ) -> wrappers.Response:
     response: wrappers.Response = http_util.Respond(
-        request, content, content_type, code=code, expires=expires
+        request, content, content_type, code=code, expires=expires, content_encoding=encoding
     )
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

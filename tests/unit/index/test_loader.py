@@ -215,11 +215,13 @@ def test_a_run_that_nobody_asks_about_is_closed_and_opened_again_with_the_tables
     assert not loader.is_at_rest and _num_graph_executions(loader) == 4
     clock.now = 118.0
     assert not loader.is_at_rest and loader.memory
+    loader.memory_of_tables.keep("answer", generation, 42)
     clock.now = 119.0
     _until(lambda: loader.is_at_rest)
     assert loader.progress is None and not loader.memory
     with open_snapshot(loader) as snapshot:
         assert (snapshot.generation, snapshot.num_graph_executions) == (generation, 4)
+        assert loader.memory_of_tables.recall("answer", int) == 42
     assert not loader.is_at_rest
 
 

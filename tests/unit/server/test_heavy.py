@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 from tb_debugger_plugin.analysis.precision.precision import Precision
 from tb_debugger_plugin.errors import BadQueryError
 from tb_debugger_plugin.server import heavy, routes
+from tb_debugger_plugin.server.answers import Encoded, packed
 from tests.support.asking import Asker
 from tests.support.events import PATIENCE_S, Recording, full_health, small_program
 from tests.support.processes import wait_until
@@ -71,6 +73,17 @@ class _Page:
     def precision(self, dtype: str = "float16") -> int:
         return self.asker.get(_PRECISION, run=".", dtype=dtype).status_code
 
+    def size_of_precision(self, dtype: str) -> int:
+        """The bytes of the answer as it is kept."""
+        answer = self.asker.get(_PRECISION, run=".", dtype=dtype)
+        return len(packed(Encoded(answer.data, answer.content_type)).content)
+
+    def leave(self) -> None:
+        """Close the database, as after a while without questions."""
+        loader = self.asker.plugin._viewer.run_library.loader(".")
+        loader.rest()
+        assert wait_until(lambda: loader.is_at_rest, PATIENCE_S)
+
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Page]:
@@ -114,6 +127,36 @@ def test_an_answer_from_memory_is_the_answer(page: _Page) -> None:
         assert (first.data, first.headers["Content-Type"]) == (second.data, second.headers["Content-Type"])
 
 
+def test_an_answer_outlasts_the_time_in_which_nobody_has_the_run_open(page: _Page) -> None:
+    before = page.asker.get(_PRECISION, run=".", dtype="float16").data
+    page.leave()
+    assert page.asker.get(_PRECISION, run=".", dtype="float16").data == before
+    assert page.slow.calls == 1
+    page.leave()
+    page.recording.trace("g1", "Log", full_health([math.nan]))
+    assert wait_until(lambda: page.precision() == 200 and page.slow.calls == 2, PATIENCE_S)
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_an_answer_does_not_outlast_its_tables(page: _Page, harm: Callable[[Path], object]) -> None:
+    page.precision()
+    path = page.asker.plugin._viewer.run_library.loader(".").database_path
+    assert path is not None
+    page.leave()
+    harm(path)
+    page.precision()
+    assert page.slow.calls == 2
+
+
+def test_an_answer_is_sent_packed_to_who_takes_that(page: _Page) -> None:
+    plain = page.asker.get(_PRECISION, run=".")
+    with_gzip = page.asker.get(_PRECISION, headers={"Accept-Encoding": "gzip"}, run=".")
+    assert "Content-Encoding" not in plain.headers
+    assert with_gzip.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(with_gzip.data) == plain.data
+    assert int(plain.headers["Content-Length"]) == len(plain.data)
+
+
 def test_a_failure_is_not_kept(page: _Page) -> None:
     page.slow.fails = True
     assert page.precision() == 400
@@ -140,7 +183,7 @@ def test_only_so_many_are_computed_at_once(page: _Page, monkeypatch: pytest.Monk
 
 
 def test_what_is_kept_has_a_bound(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = max(len(page.asker.get(_PRECISION, run=".", dtype=name).data) for name in ("float16", "bfloat16"))
+    size = max(page.size_of_precision(dtype) for dtype in ("float16", "bfloat16"))
     page.grow()
     page.slow.calls = 0
     monkeypatch.setattr(heavy, "KEPT_BYTES", int(size * 1.5))
