@@ -219,6 +219,7 @@ function flow(columns: Readonly<Record<string, readonly number[]>>, steps = 3): 
       variable,
       layer: undefined,
       steps,
+      host: undefined,
     })),
     steps,
     num_columns: 3,
@@ -233,6 +234,12 @@ describe("the flow of gradients", () => {
     update_norm: [1, 1, 1, 0.5, 0.5, 0.5],
     gradient_index: [4, 14, 24, 3, 13, HOLE],
     gradient_bad: [0, 0, 0, 0, 0, 0],
+  });
+
+  test("names the process of a variable where there are several", () => {
+    const both = { ...vanishing, variables: vanishing.variables.map((one) => ({ ...one, host: "chief" })) };
+    const [first] = flowMap(both, "gradient_norm").rows;
+    expect([first?.variable, first?.title]).toEqual(["net/low/kernel · chief", "chief · low/kernel"]);
   });
 
   test("has a row for each variable, without the scopes that all begin with", () => {

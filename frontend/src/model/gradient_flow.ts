@@ -45,9 +45,9 @@ export function flowMap(flow: GradientFlow, measure: Measure): FlowMap {
   const { of, isShare } = MEASURES[measure];
   const columns = flow.num_columns;
   const start = commonStart(flow.variables.map(({ variable }) => variable));
-  const rows = flow.variables.map(({ variable, layer }, row) => ({
-    variable,
-    title: variable.slice(start),
+  const rows = flow.variables.map(({ variable, layer, host }, row) => ({
+    variable: host === undefined ? variable : `${variable} · ${host}`,
+    title: host === undefined ? variable.slice(start) : `${host} · ${variable.slice(start)}`,
     layer,
     cells: Array.from({ length: columns }, (_, column) => cellOf(flow, measure, row, column)),
     bad: Array.from({ length: columns }, (_, column) => cellOf(flow, `${of}_bad`, row, column) > 0),

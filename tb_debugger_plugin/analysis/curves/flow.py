@@ -1,8 +1,8 @@
 """Gradients, weights and updates of each variable over the steps of a training.
 
-Takes a run. Returns tables of numbers: a row for each variable in the order of the model, a column for each
-stretch of steps. A call from Python that computes gradients is a step, or several: as many as the gradient
-that it computes least often. The gradient of a step is the last one: in a loop, such as that of an RNN, a
+Takes a run. Returns tables of numbers: a row for each variable of each process in the order of the model, a
+column for each stretch of steps. A call from Python that computes gradients is a step of its process, or
+several: as many as the gradient that it computes least often. The gradient of a step is the last one: in a loop, such as that of an RNN, a
 gradient is a sum that grows with each turn.
 
 Invariant: memory and the answer depend on the number of variables and columns, not on the length of a run.
@@ -31,7 +31,7 @@ WITH members AS (
     unnest($hosts::INTEGER[]) AS host, unnest($steppers::BOOLEAN[]) AS is_stepper),
 calls AS (SELECT idx AS call, host, wall_time AS ended FROM ({CALLS})),
 found AS (
-  SELECT member, is_stepper, g.idx, health = {BAD} AS is_bad, coalesce(call, $after) AS call,
+  SELECT member, members.host, is_stepper, g.idx, health = {BAD} AS is_bad, coalesce(call, $after) AS call,
     {", ".join(f"{NUMBERS[name]} AS {name}" for name in _NUMBERS)}
   FROM graph_executions g JOIN members USING (site)
     ASOF LEFT JOIN calls ON members.host = calls.host AND g.wall_time <= calls.ended),
@@ -39,13 +39,13 @@ counted AS (
   SELECT *, count(*) OVER (PARTITION BY member, call) AS total,
     row_number() OVER (PARTITION BY member, call ORDER BY idx) - 1 AS n FROM found),
 steps AS (
-  SELECT call, steps, sum(steps) OVER (ORDER BY call) - steps AS begin
-  FROM (SELECT call, min(total) AS steps FROM counted WHERE is_stepper GROUP BY call)),
+  SELECT host, call, steps, sum(steps) OVER (PARTITION BY host ORDER BY call) - steps AS begin
+  FROM (SELECT host, call, min(total) AS steps FROM counted WHERE is_stepper GROUP BY host, call)),
 stepped AS (
   SELECT member, begin + n * steps // total AS step,
     {", ".join(f"arg_max({name}, idx) AS {name}" for name in _NUMBERS)},
     bool_or(is_bad) AS is_bad, coalesce(min(idx) FILTER (is_bad), max(idx)) AS idx
-  FROM counted JOIN steps USING (call) GROUP BY member, step),
+  FROM counted JOIN steps USING (host, call) GROUP BY member, step),
 length AS (SELECT coalesce(max(step) + 1, 0)::BIGINT AS length FROM stepped)
 SELECT member, (step * least(length, $most) // length)::INTEGER AS part, length, count(*), min(idx),
   avg(norm) FILTER (isfinite(norm)), max(largest) FILTER (isfinite(largest)), avg(zero_share),
@@ -54,8 +54,10 @@ FROM stepped, length GROUP BY member, part, length
 """
 #: What the last columns are.
 _OF_CELL: Final = (*_NUMBERS, "bad", "index")
+#: The variable with the number of its process.
+_Name: TypeAlias = tuple[str, int]
 #: The variable and what of it.
-_Member: TypeAlias = tuple[str, str]
+_Member: TypeAlias = tuple[_Name, str]
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,13 @@ class FlowVariable(JsonObject):
       variable: Its name.
       layer: Its layer; None when it is not known.
       steps: In how many steps its gradient was computed; without one, what else is on record of it.
+      host: Its process; None in a run of one process.
     """
 
     variable: str
     layer: str | None
     steps: int
+    host: str | None
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def gradient_flow(snapshot: Snapshot, most: int = 100) -> GradientFlow:
                 for column, number in zip(_OF_CELL, numbers, strict=True):
                     columns[f"{kind}_{column}"][row, part] = np.nan if number is None else number
     return GradientFlow(
-        [FlowVariable(name, known.layers.get(name), _num_steps(cells, name)) for name in names],
+        [_variable(snapshot, known, cells, name) for name in names],
         length,
         num_columns,
         {name: table.reshape(-1) for name, table in columns.items()},
@@ -140,7 +144,9 @@ def gradient_flow(snapshot: Snapshot, most: int = 100) -> GradientFlow:
 def _cells(snapshot: Snapshot, known: RoleTensors, most: int) -> list[SqlRow]:
     """Return the cells that are not empty, each with its member in place of a number."""
     of_site = {
-        site: (known.variables[site], kind) for kind, role in OF_VARIABLE.items() for site in known.of(role)
+        site: ((known.variables[site], snapshot.catalog.sites[site].host), kind)
+        for kind, role in OF_VARIABLE.items()
+        for site in known.of(role)
     }
     if not of_site:
         return []
@@ -162,19 +168,27 @@ def _cells(snapshot: Snapshot, known: RoleTensors, most: int) -> list[SqlRow]:
     return [(members[member], *others) for member, *others in rows]
 
 
-def _num_steps(cells: Mapping[_Member, list[SqlRow]], name: str) -> int:
-    """Return in how many steps the gradient of a variable was computed, or else its value or update."""
+def _variable(
+    snapshot: Snapshot, known: RoleTensors, cells: Mapping[_Member, list[SqlRow]], name: _Name
+) -> FlowVariable:
     counts = {kind: sum(int(row[1]) for row in cells.get((name, kind), ())) for kind in OF_VARIABLE}
-    return counts["gradient"] or max(counts.values())
+    variable, host = name
+    hosts = snapshot.catalog.host_names
+    return FlowVariable(
+        variable,
+        known.layers.get(variable),
+        counts["gradient"] or max(counts.values()),
+        hosts[host] if len(hosts) > 1 else None,
+    )
 
 
-def _in_order(snapshot: Snapshot, known: RoleTensors, cells: Mapping[_Member, list[SqlRow]]) -> list[str]:
+def _in_order(snapshot: Snapshot, known: RoleTensors, cells: Mapping[_Member, list[SqlRow]]) -> list[_Name]:
     """Return the variables in the order of the model: as the ops of their layers were made.
 
     The order is that of the graph with the most layers. Variables without a layer there are last.
     """
     names = {name for name, _ in cells}
-    layers = {name: known.layers.get(name, name) for name in names}
+    layers = {name: known.layers.get(name[0], name[0]) for name in names}
     inner = defaultdict(set)  # a layer, and the layers in it that have variables
     for layer in layers.values():
         scopes = layer.split("/")

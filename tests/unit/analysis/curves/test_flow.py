@@ -123,3 +123,18 @@ def test_a_run_without_variables_has_no_rows(tmp_path: Path) -> None:
     flow = _flow(tmp_path)
     assert (flow.variables, flow.steps, flow.num_columns) == ([], 0, 0)
     assert all(len(values) == 0 for values in flow.columns.values())
+
+
+def test_each_process_has_rows_and_steps_of_its_own(tmp_path: Path) -> None:
+    for number, host in enumerate(("chief", "worker")):
+        values = [np.full(4, 10.0 ** (step + 3 * number)) for step in range(3)]
+        steps = [{"read": value, "gradient_tape/MatMul": value / 10} for value in values]
+        training(tmp_path, steps, host=host).close()
+    flow = _flow(tmp_path)
+    names = [("dense/kernel", "chief"), ("dense/kernel", "worker")]
+    assert [(one.variable, one.host) for one in flow.variables] == names
+    assert [(one.layer, one.steps) for one in flow.variables] == [("dense", 3)] * 2
+    assert flow.steps == 3
+    expected = [[2.0, 20.0, 200.0], [2e3, 2e4, 2e5]]
+    assert flow.table("value_norm").tolist() == pytest.approx(np.array(expected))
+    assert flow.table("gradient_norm").tolist() == pytest.approx(np.array(expected) / 10)
