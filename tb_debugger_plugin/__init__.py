@@ -15,6 +15,7 @@ The names are looked up when they are first used, because the viewer imports thi
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
@@ -71,6 +72,9 @@ _MODULES = {
 }
 __all__ = list(_MODULES)
 
+#: The folder for the recording of a program that imports this package, which is then guarded: mode GUARD.
+GUARD_VARIABLE = "TB_DEBUGGER_GUARD"
+
 #: The modules of the table that need no TensorFlow.
 _WITHOUT_TENSORFLOW = ("errors", "events.", "reading.")
 
@@ -116,3 +120,7 @@ def _raises_import_error(name: str, error: ImportError) -> Callable[..., NoRetur
     missing.__module__, _, missing.__name__ = name.rpartition(".")
     missing.__qualname__, missing.__doc__ = missing.__name__, sentence
     return missing
+
+
+if os.environ.get(GUARD_VARIABLE):
+    importlib.import_module(f"{__name__}.tfdbg.run_program").guard_this_process(os.environ[GUARD_VARIABLE])

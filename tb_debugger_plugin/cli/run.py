@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Final
 
+from tb_debugger_plugin import GUARD_VARIABLE
 from tb_debugger_plugin.errors import NotFoundError, UsageError
 
 #: The module that runs the program: in its process, because only there TensorFlow is imported.
@@ -21,18 +22,22 @@ _RUNNER: Final = "tb_debugger_plugin.tfdbg.run_program"
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb `run`."""
     parser.usage = (
-        "tbdbg run [--shell | --interactive] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) [ARGUMENT ...]"
+        "tbdbg run [--shell | --interactive | --guard] [--logdir DIR] [--mode MODE] (SCRIPT | -m MODULE) "
+        "[ARGUMENT ...]"
     )
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--shell", action="store_true", help="stop before and after each call of a function")
     way.add_argument(
         "--interactive", action="store_true", help="let the debugger's page in TensorBoard stop the program"
     )
+    way.add_argument(
+        "--guard", action="store_true", help="record calls with a bad value only, as mode GUARD does"
+    )
     parser.add_argument(
         "--logdir",
         metavar="DIR",
-        help="the folder for the recording; needed without --shell and --interactive (default of the latter: "
-        "tb_debugger_logs)",
+        help="the folder for the recording; needed without --shell, --interactive and --guard (default of "
+        "the latter two: tb_debugger_logs)",
     )
     parser.add_argument(
         "--mode",
@@ -66,8 +71,10 @@ def run(args: argparse.Namespace) -> int:
     program = ["-m", *args.module] if args.module else args.script
     if not program:
         raise UsageError("tbdbg run needs a program: a script, or -m and a module.")
-    if not (args.shell or args.interactive) and args.logdir is None:
-        raise UsageError("Give --logdir, the folder for the recording; or --shell, or --interactive.")
+    if not (args.shell or args.interactive or args.guard) and args.logdir is None:
+        raise UsageError("Give --logdir, the folder for the recording; or --shell, --interactive or --guard.")
+    if args.guard and args.mode is not None:
+        raise UsageError("--guard is a mode; leave out --mode.")
     times = (args.wait, args.when_alone)
     if not all(one is None or 0 <= one < 1e9 for one in times):
         raise UsageError("--wait and --when-alone take a number of seconds from 0 on.")
@@ -80,12 +87,13 @@ def run(args: argparse.Namespace) -> int:
     settings = {
         "shell": args.shell,
         "logdir": args.logdir,
-        "mode": args.mode,
+        "mode": "GUARD" if args.guard else args.mode,
         "ui": args.ui,
         "interactive": args.interactive,
         "wait": not args.no_wait if args.wait is None else args.wait,
         "when_alone": args.when_alone,
         "may_change_values": args.may_change_values,
     }
+    os.environ.pop(GUARD_VARIABLE, None)  # what is asked for here counts
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", _RUNNER, json.dumps(settings), *program])

@@ -4,6 +4,8 @@
 with the fields of :class:`Settings`, and PROGRAM is a script, or ``-m`` and a module. The program finds
 `sys.argv`, `sys.path` and `__main__` as if Python ran it, and its exit status is that of the process.
 
+A program that nobody ran so, but that imports this package, is guarded if its environment asks for it.
+
 TensorFlow is imported by the program, not before: the program may choose environment variables first.
 """
 
@@ -19,12 +21,15 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_debugger_plugin.errors import DebuggerError
 
 if TYPE_CHECKING:
     from tb_debugger_plugin.tfdbg.function_shell import FunctionShell
+
+#: What a process has imported that shows recordings.
+_VIEWER: Final = "tensorboard.program"
 
 
 class Settings(NamedTuple):
@@ -32,8 +37,7 @@ class Settings(NamedTuple):
 
     Attributes:
       shell: Whether the shell opens around its calls.
-      logdir: Folder for the recording; None for a temporary one with the shell, and for a usual one with
-        breakpoints.
+      logdir: Folder for the recording; None for a temporary one with the shell, and else for a usual one.
       mode: What to record of each tensor, without the shell; None for what is usual.
       ui: The user interface of the shell; None to choose.
       interactive: Whether the page of the debugger can stop the program.
@@ -80,16 +84,41 @@ def _begin(settings: Settings) -> Callable[[], None]:
             opened = shell(settings.logdir, ui=settings.ui)
             opened.start()
             return lambda: _end_shell(opened)
-        from tb_debugger_plugin.capture import api
-
         if settings.interactive:
             return _enable_breakpoints(settings)
-        mode = settings.mode or "FULL_HEALTH"
-        api.enable_dump_debug_info(settings.logdir, mode, circular_buffer_size=-1)
-        return api.disable_dump_debug_info
+        return _record(settings.logdir, settings.mode or "FULL_HEALTH")
     except DebuggerError as error:
         print(f"tbdbg: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _record(logdir: str | None, mode: str) -> Callable[[], None]:
+    from tb_debugger_plugin.capture import api
+    from tb_debugger_plugin.live.program.api import DEFAULT_LOGDIR
+
+    api.enable_dump_debug_info(logdir or DEFAULT_LOGDIR, mode, circular_buffer_size=-1)
+    return api.disable_dump_debug_info
+
+
+def guard_this_process(logdir: str) -> None:
+    """Record this process in mode GUARD from when it has imported TensorFlow; a viewer is left alone.
+
+    Args:
+      logdir: The folder for the recording.
+    """
+    if "tensorflow" in sys.modules:
+        _guard(logdir)
+    else:
+        _after_import("tensorflow", lambda: _guard(logdir))
+
+
+def _guard(logdir: str) -> None:
+    if _VIEWER in sys.modules:
+        return
+    try:
+        _record(logdir, "GUARD")
+    except Exception as error:  # whatever it is, the program goes on
+        print(f"tb_debugger_plugin: This program is not guarded: {error}", file=sys.stderr)
 
 
 def _end_shell(shell: FunctionShell) -> None:
@@ -125,6 +154,7 @@ def _run_script(program: list[str]) -> None:
         runpy.run_path(path, run_name="__main__")
         return
     sys.argv, sys.path[0] = program, os.path.dirname(os.path.realpath(path))
+    path = os.path.abspath(path)  # as in the program that Python runs
     module = ModuleType("__main__")
     vars(module).update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = module

@@ -2,8 +2,8 @@
 
 Takes a run. Returns tables of numbers: a row for each variable of each process in the order of the model, a
 column for each stretch of steps. A call from Python that computes gradients is a step of its process, or
-several: as many as the gradient that it computes least often. The gradient of a step is the last one: in a loop, such as that of an RNN, a
-gradient is a sum that grows with each turn.
+several: as many as the gradient that it computes least often. The gradient of a step is the last one: in a
+loop, such as that of an RNN, a gradient is a sum that grows with each turn.
 
 Invariant: memory and the answer depend on the number of variables and columns, not on the length of a run.
 """

@@ -37,6 +37,7 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
         ["run", "--logdir", "log", "--mode", "SHAPE", "-m", "package", "--shell"],
         ["run", "--interactive", "--no-wait", "--may-change-values", str(script), "--interactive"],
         ["run", "--interactive", "--wait", "60", "--when-alone", "1.5", str(script)],
+        ["run", "--guard", str(script)],
     ):
         with pytest.raises(SystemExit):
             main(line)
@@ -51,11 +52,13 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
         {**usual, "logdir": "log", "mode": "SHAPE"},
         {**usual, "interactive": True, "wait": False, "may_change_values": True},
         {**usual, "interactive": True, "wait": 60.0, "when_alone": 1.5},
+        {**usual, "mode": "GUARD"},
     ]
     assert [line[4:] for line in started] == [
         [str(script), "--logdir", "its own", "-m"],
         ["-m", "package", "--shell"],
         [str(script), "--interactive"],
+        [str(script)],
         [str(script)],
     ]
 
@@ -67,8 +70,9 @@ def test_options_before_the_program_are_ours_and_the_others_are_its_own(
         (["run", "--shell", "no/such.py"], "There is no program no/such.py."),
         (
             ["run", "-m", "package"],
-            "Give --logdir, the folder for the recording; or --shell, or --interactive.",
+            "Give --logdir, the folder for the recording; or --shell, --interactive or --guard.",
         ),
+        (["run", "--guard", "--mode", "SHAPE", "x.py"], "--guard is a mode; leave out --mode."),
         (["run", "--shell", "--no-wait", "x.py"], "are only for --interactive."),
         (["run", "--shell", "--wait", "3", "x.py"], "are only for --interactive."),
         (["run", "--interactive", "--wait", "-1", "x.py"], "a number of seconds from 0 on."),
