@@ -58,7 +58,12 @@ class _Place(Generic[T]):
 
 
 def lasting(
-    snapshot: Snapshot, name: str, make: Callable[[], T], clock: Callable[[], float] = time.monotonic
+    snapshot: Snapshot,
+    name: str,
+    make: Callable[[], T],
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    is_small: bool = False,
 ) -> Lasting[T]:
     """Return an answer that holds, or computes it.
 
@@ -67,14 +72,21 @@ def lasting(
       name: Under which name the answer is kept with the run.
       make: Computes the answer from the snapshot.
       clock: Returns monotonic seconds.
+      is_small: Whether the answer is kept while nobody has the run open, too.
     """
-    found = _found(snapshot, name, make, clock)
+    found = _found(snapshot, _place(snapshot, name, is_small=is_small), make, clock)
     snapshot.answered.add(found.generation)
     return found
 
 
-def _found(snapshot: Snapshot, name: str, make: Callable[[], T], clock: Callable[[], float]) -> Lasting[T]:
-    place: _Place[T] = snapshot.kept_with_run(name, _Place)
+def _place(snapshot: Snapshot, name: str, *, is_small: bool) -> _Place[T]:
+    memory = snapshot.loader.memory_of_tables if is_small else snapshot.loader.memory
+    return memory.kept(name, _Place)
+
+
+def _found(
+    snapshot: Snapshot, place: _Place[T], make: Callable[[], T], clock: Callable[[], float]
+) -> Lasting[T]:
     with place.lock:
         kept = place.kept
         if kept is not None and _holds(snapshot, kept, clock):
@@ -97,15 +109,22 @@ def _make(snapshot: Snapshot, make: Callable[[], T], clock: Callable[[], float])
     return Lasting(value, snapshot.oldest, _recording(snapshot), end + _TIMES * (end - begin))
 
 
-def lasting_generation(snapshot: Snapshot, name: str, clock: Callable[[], float] = time.monotonic) -> int:
+def lasting_generation(
+    snapshot: Snapshot,
+    name: str,
+    clock: Callable[[], float] = time.monotonic,
+    *,
+    is_small: bool = False,
+) -> int:
     """Return of which commit the answer would be now, without computing it or waiting for it.
 
     Args:
       snapshot: The run.
       name: Under which name the answer is kept with the run.
       clock: Returns monotonic seconds.
+      is_small: As for :func:`lasting`.
     """
-    place: _Place[object] = snapshot.kept_with_run(name, _Place)
+    place: _Place[object] = _place(snapshot, name, is_small=is_small)
     kept, computing = place.kept, place.computing
     if kept is not None and _holds(snapshot, kept, clock):
         return kept.generation

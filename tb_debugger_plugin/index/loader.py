@@ -204,6 +204,9 @@ _MAX_DOUBLINGS: Final = 10
 #: A page that shows a run sends queries more often than this. A private database stays longer, because making
 #: it again takes as long as reading all files.
 _IDLE_SECONDS: Final = 60.0
+#: A run is in use when the last query came so many seconds ago at most, and so many after the first one.
+_LAST_USE_SECONDS: Final = 1.0
+_USE_SECONDS: Final = 0.5
 _IDLE_PRIVATE_SECONDS: Final = 600.0
 
 
@@ -248,7 +251,7 @@ class RunLoader:
         self._failure = ""
         self._failures = 0
         self._started = 0.0
-        self._last_query = 0.0
+        self._first_query = self._last_query = 0.0
         self._num_queries = 0
         self._is_needed = False
         self._must_rest = False
@@ -267,6 +270,7 @@ class RunLoader:
                 return
             self._is_needed, self._must_rest = True, False
             if self._thread is None:
+                self._first_query = self._last_query
                 self._thread = threading.Thread(target=self._work, name="tb-debugger-loader", daemon=True)
                 self._started = time.monotonic()
                 self._thread.start()
@@ -291,6 +295,13 @@ class RunLoader:
         """Whether this loader has no thread and no open database."""
         with self._changed:
             return self._thread is None
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether queries have come for a while, and until a moment ago."""
+        with self._changed:
+            is_used = self._last_query - self._first_query >= _USE_SECONDS
+            return is_used and self._clock() - self._last_query < _LAST_USE_SECONDS
 
     def close(self) -> None:
         """Stop reading and close the database. Queries that are being answered fail as not ready."""

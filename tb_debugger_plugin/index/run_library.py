@@ -1,9 +1,9 @@
 """The library of runs: all runs of a logdir, each with a loader once it was queried.
 
 Few databases are open at a time. Loaders without queries are at rest; when opening one more would be too
-many, the least recently used ones are put to rest. The folders are searched at most once a second, and in the
-background for :meth:`Library.is_active`, because TensorBoard calls that of every plugin whenever it lists
-them.
+many, the least recently used ones are put to rest, unless somebody is using them. The folders are searched at
+most once a second, and in the background for :meth:`Library.is_active`, because TensorBoard calls that of
+every plugin whenever it lists them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _FIRST_WAIT_SECONDS: Final = 0.25
 _LATER_WAIT_SECONDS: Final = 0.002
 #: Open databases. Each takes three threads and some megabytes, and that of a long run up to its memory limit.
 _MAX_OPEN: Final = 8
+#: The same with those that are in use: to close one of them would be to open it again at once.
+_MAX_IN_USE: Final = 18
 #: Seconds that a query waits until each surplus database is closed; a remote file may keep a loader busy.
 _MAKE_ROOM_SECONDS: Final = 1.0
 
@@ -197,7 +199,8 @@ class Library:
 
     def _surplus(self) -> list[RunLoader]:
         is_open = [loader for loader in self._loaders.values() if not loader.is_at_rest]
-        return is_open[:-_MAX_OPEN]
+        unused = [loader for loader in is_open[:-_MAX_OPEN] if not loader.is_in_use]
+        return [*is_open[:-_MAX_IN_USE], *(loader for loader in unused if loader in is_open[-_MAX_IN_USE:])]
 
     def close(self) -> None:
         """Stop all loaders."""

@@ -76,12 +76,12 @@ def wrong_origins(snapshot: Snapshot) -> list[Origin]:
 
 def origins_with_births(snapshot: Snapshot) -> Lasting[Answer]:
     """Return the same with what was born in each, and with the commit that it is true of."""
-    return lasting(snapshot, _NAME, lambda: _find(snapshot))
+    return lasting(snapshot, _NAME, lambda: _find(snapshot), is_small=True)
 
 
 def origins_generation(snapshot: Snapshot) -> int:
     """Return of which commit the origins are that would be answered now; computes none."""
-    return lasting_generation(snapshot, _NAME)
+    return lasting_generation(snapshot, _NAME, is_small=True)
 
 
 def _find(snapshot: Snapshot) -> Answer:

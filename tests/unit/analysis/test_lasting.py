@@ -87,6 +87,17 @@ def test_an_answer_is_given_again_for_ten_times_as_long_as_it_took(run: _Run) ->
     assert run.ask() == second
 
 
+def test_only_a_small_answer_is_kept_while_nobody_has_the_run_open(run: _Run) -> None:
+    calls: list[str] = []
+    for _ in range(2):
+        for name, is_small in (("small", True), ("large", False)):
+            with open_snapshot(run.loader) as snapshot:
+                lasting(snapshot, name, lambda name=name: calls.append(name), is_small=is_small)
+        run.loader.rest()
+        assert wait_until(lambda: run.loader.is_at_rest, PATIENCE_S)
+    assert calls == ["small", "large", "large"]
+
+
 def test_who_must_not_lag_gets_the_answer_of_the_last_commit(run: _Run) -> None:
     first = run.ask()
     second = run.grow()

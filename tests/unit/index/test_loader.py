@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import duckdb
 import pytest
@@ -513,3 +514,39 @@ def test_runs_come_and_go(tmp_path):
     with pytest.raises(NotFoundError):
         library.loader("a")
     library.close()
+
+
+def test_a_run_is_in_use_while_queries_keep_coming(recording, load):
+    clock = _Clock()
+    loader = load(poll_seconds=0.01, clock=clock)
+    assert not loader.is_in_use
+    clock.now = 0.6
+    _num_graph_executions(loader)
+    assert loader.is_in_use
+    clock.now = 1.7
+    assert not loader.is_in_use
+
+
+def test_more_runs_stay_open_while_they_are_in_use(tmp_path):
+    class Loader(RunLoader):
+        used: ClassVar[set[str]] = set()
+
+        @property
+        def is_in_use(self) -> bool:
+            return self.run.name in self.used
+
+    names = [f"run{number:02}" for number in range(20)]
+    for name in names:
+        small_program(tmp_path / name, run_id=name).close()
+    with contextlib.closing(Library(tmp_path, make_loader=Loader)) as library:
+
+        def are_open() -> list[str]:
+            for name in names:
+                assert library.loader(name).wait(PATIENCE_S)
+            return [name for name in names if not library.opened(name).is_at_rest]
+
+        assert are_open() == names[-8:]
+        Loader.used = {*names[:3], *names[-8:]}
+        assert are_open() == [*names[:3], *names[-8:]]
+        Loader.used = {*names}
+        assert are_open() == names[-18:]
