@@ -193,8 +193,7 @@ class FollowedProgram:
           QueryError: The program does not answer.
         """
         outcome = self.service.control(command)
-        is_newer = self.state is not None and outcome.state.version > self.state.version
-        if outcome.HasField("state") and is_newer and _is_understood(outcome.state):
+        if outcome.HasField("state") and self.state is not None and _is_understood(outcome.state):
             self._take(outcome.state)
         return outcome
 
@@ -204,7 +203,7 @@ class FollowedProgram:
         with self._has_state:
             before = self.state
             if before is not None and state.version < before.version:
-                return  # the answer to a command has overtaken it
+                return  # the answer to a command has overtaken it, or the other way round
             self.state = state
             self._has_state.notify_all()
         had_problem, self.problem = self.problem is not None, None
