@@ -38,7 +38,7 @@ from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import AroundRun, SessionRan, SessionRunHooks, Sessions
-from tb_debugger_plugin.capture.hooks.threads import EveryThread, NoThread
+from tb_debugger_plugin.capture.hooks.threads import EveryThread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import NamesOfOps
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, bound_reached, left_out, other_backend
@@ -169,18 +169,22 @@ class Recording:
         self._tensors = WatchedTensors(self._sink, self._graphs, self._frames, self._on_new_tensors)
         self._functions: Instrumentation | GuardedFunctions
         if options.is_guard:
-            self._functions = GuardedFunctions(
+            self._functions = guarded = GuardedFunctions(
                 options,
                 self._sink,
                 self._graphs,
                 self._not_recorded,
                 self._on_replayed,
                 self._steps,
+                self._frames,
+                self._eager,
             )
+            self._check_op, on_op = guarded.on_op, self._on_guarded_op
         else:
             self._functions = Instrumentation(
                 options, self._sink, self._graphs, self._not_recorded, self._tensors
             )
+            on_op = self._on_op
         self._lock = threading.RLock()  # guards _on, and the end of the recording
         self._on = True
         self._failure = self.does_not_stop = ""
@@ -192,9 +196,8 @@ class Recording:
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
         self._rules: RuleWatch | None = None
-        hook_threads = NoThread if options.is_guard else EveryThread
-        self._threads = hook_threads(
-            self._on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
+        self._threads = EveryThread(
+            on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
         runs = SessionRunHooks(self._on_session_run, self._around_session_runs)
         self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
@@ -580,6 +583,29 @@ class Recording:
             others = observer.after_eager_op(op_type, inputs, outputs, sys._getframe(1))
             if others is not None:
                 self._threads.change(outputs, others)
+        return self._threads.callback_result(outputs)
+
+    def _on_guarded_op(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[tf.Tensor],
+        attrs: object,
+        outputs: Sequence[tf.Tensor],
+        op_name: str | None = None,
+        graph: TfGraph | None = None,
+    ) -> object:
+        """Do the same in GUARD, where only eager ops are looked at."""
+        if not self._on:
+            self._threads.leave_this_thread()
+            return outputs
+        if graph is None and outputs and self._steps.is_recorded:
+            rang = 0
+            try:
+                rang = self._check_op(op_type, inputs, outputs, sys._getframe(1))
+            except Exception as error:  # the program must not see any error
+                self._fail(error)
+            if rang:
+                self._handle(rang)
         return self._threads.callback_result(outputs)
 
     def _on_replayed(self, call: ReplayedCall) -> None:

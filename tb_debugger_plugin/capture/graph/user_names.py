@@ -37,7 +37,7 @@ def name_of_python_function(function: Any) -> str | None:
     code = function.__code__
     if is_library(code.co_filename):
         return None
-    return f"{function.__name__} ({_line(code.co_filename, code.co_firstlineno)})"
+    return f"{function.__name__} ({line_name(code.co_filename, code.co_firstlineno)})"
 
 
 def name_of(function: Function) -> str:
@@ -59,12 +59,13 @@ def _location(graph: TfGraph, name: str) -> str:
         traceback = op.traceback
         for frame in reversed(traceback.get_user_frames() if traceback else ()):
             if not is_library(frame.filename):
-                location = _line(frame.filename, frame.lineno)
+                location = line_name(frame.filename, frame.lineno)
                 if frame.name == name:
                     return location
                 first = first or location
     return first
 
 
-def _line(filename: str, number: int) -> str:
+def line_name(filename: str, number: int) -> str:
+    """Return a line as messages name it."""
     return f"{CELLS.path_of(filename) or os.path.basename(filename)}:{number}"

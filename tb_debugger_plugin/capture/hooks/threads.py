@@ -153,43 +153,6 @@ class EveryThread:
             raise other from None
 
 
-class NoThread:
-    """Keeps no callback: in the place of `EveryThread` for a recording that sees no eager ops.
-
-    Args:
-      callback: Not used.
-      around_calls: Not used.
-      translated: Not used.
-
-    Attributes:
-      around_calls: Not used.
-    """
-
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        around_calls: Callable[..., object],
-        translated: Callable[[Exception], BaseException] | None = None,
-    ) -> None:
-        self.around_calls = around_calls
-
-    def remove(self) -> None:
-        """Do nothing."""
-
-    def leave_this_thread(self) -> None:
-        """Do nothing."""
-
-    def call_before_next_op(self, call: BeforeOp) -> None:
-        """Do nothing."""
-
-    def callback_result(self, outputs: object) -> object:
-        """Return the outputs."""
-        return outputs
-
-    def change(self, outputs: Sequence[object], others: Sequence[object]) -> None:
-        """Do nothing."""
-
-
 def _with_changes(result: object, changes: list[tuple[object, object]]) -> object:
     """Return what an op returns, a tensor or lists of them, with other tensors."""
     if isinstance(result, (list, tuple)):

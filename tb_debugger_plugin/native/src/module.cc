@@ -34,6 +34,8 @@ PyMethodDef methods[] = {
     {"add_guard_site", PyAddGuardSite, METH_VARARGS,
      "add_guard_site(num_checked, dtypes, max_held_bytes): the number of what the guard of a function takes."},
     {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
+    {"has_bad", PyHasBad, METH_O,
+     "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
     {"num_bad_calls", PyNumBadCalls, METH_NOARGS, "num_bad_calls(): how many bad calls wait to be taken."},
     {"take_bad_call", PyTakeBadCall, METH_O, "take_bad_call(site): the first BadCall of a site, or None."},
     {"release_bad_call", PyReleaseBadCall, METH_O,

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "eager_tensor.h"
 #include "guard_op.h"
 #include "py_values.h"
 
@@ -33,6 +34,22 @@ PyObject* PyGuardWasMade(PyObject*, PyObject* site) {
 }
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
+
+PyObject* PyHasBad(PyObject*, PyObject* tensors) {
+  const Owned sequence(PySequence_Fast(tensors, "tensors must be a sequence"));
+  if (sequence == nullptr) return nullptr;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    const EagerTensor tensor(PySequence_Fast_GET_ITEM(sequence.get(), i));
+    if (!tensor.ok()) continue;
+    const TensorView& view = tensor.view();
+    bool is_bad;
+    Py_BEGIN_ALLOW_THREADS
+    is_bad = HasInfOrNan(view.data, view.num_elements, view.dtype);
+    Py_END_ALLOW_THREADS
+    if (is_bad) Py_RETURN_TRUE;
+  }
+  Py_RETURN_FALSE;
+}
 
 PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
   const long long number = PyLong_AsLongLong(site);

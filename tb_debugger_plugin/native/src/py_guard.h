@@ -16,6 +16,10 @@ PyObject* PyGuardWasMade(PyObject* module, PyObject* site);
 // num_bad_calls(): how many bad calls wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);
 
+// has_bad(tensors): whether one of some eager tensors has an infinity or NaN. Those that are not floating, or
+// not in the memory of this host, have none.
+PyObject* PyHasBad(PyObject* module, PyObject* tensors);
+
 // take_bad_call(site): the first of them of a site, as a BadCall (native/structs.py); None if none waits.
 PyObject* PyTakeBadCall(PyObject* module, PyObject* site);
 

@@ -172,7 +172,7 @@ def test_a_call_that_would_hold_too_much_is_not_replayed(
         weight.assign_sub(x)
 
     with tb_debugger_plugin.record(tmp_path, mode="GUARD", max_held_bytes=100):
-        step(tf.fill([100], np.inf))
+        step(tf.constant(np.full([100], np.inf, np.float32)))
     assert "above max_held_bytes" in caplog.text
     assert not read(tmp_path).executions
 

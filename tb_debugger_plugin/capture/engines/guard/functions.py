@@ -23,9 +23,12 @@ from typing import Protocol
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import gen_resource_variable_ops
 
+from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
+from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
 from tb_debugger_plugin.capture.engines.guard.taken import Label
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions
@@ -39,6 +42,7 @@ from tb_debugger_plugin.capture.hooks.hook import CALL_IN_RUNTIME, Hook, hidden
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.not_recorded import NotRecordedReason
@@ -57,13 +61,9 @@ _LIBRARY_MISSING = (
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
 )
 _ON_GPU = "GUARD guards nothing: it has only been made for CPUs, and TensorFlow uses a GPU. Use FULL_HEALTH."
-_EAGER = (
-    "GUARD checks calls of tf.functions. Ops that Python runs one by one are not checked: record those in "
-    "FULL_HEALTH."
-)
 _COMPILED = (
-    "GUARD does not check calls of the function {}, which XLA compiles. Leave out jit_compile=True, or "
-    "record it in FULL_HEALTH."
+    "GUARD checks only the results of the function {}, which XLA compiles, and does not replay its calls. "
+    "Leave out jit_compile=True, or record it in FULL_HEALTH."
 )
 _SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
 
@@ -131,6 +131,8 @@ class GuardedFunctions:
       not_recorded: Takes what is not guarded.
       on_replayed: Records a call that was replayed, and acts on what is bad, which may raise.
       steps: The steps of the program.
+      frames: Identifies stacks.
+      eager: Records ops that Python runs.
     """
 
     def __init__(
@@ -141,6 +143,8 @@ class GuardedFunctions:
         not_recorded: NotRecorded,
         on_replayed: Callable[[ReplayedCall], None],
         steps: Steps,
+        frames: StackFrames,
+        eager: EagerOps,
     ) -> None:
         self._sink = sink
         self._graphs = graphs
@@ -155,10 +159,11 @@ class GuardedFunctions:
         self._is_on = True
         self._module = module = sink.library
         self._hook: Hook | None = None
+        self._ops: GuardedOps | None = None
         if module is None:
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _LIBRARY_MISSING)
             return
-        self._report(NotRecordedReason.FILTERED, _EAGER, level=logging.INFO)
+        self._ops = GuardedOps(module, sink, frames, eager, self._title)
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         plain = PlainFunctions(options, sink, self._functions)
@@ -193,11 +198,35 @@ class GuardedFunctions:
         """Run a function."""
         return call(*args, **kwargs)
 
+    def on_op(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
+    ) -> int:
+        """Check an op that Python has run: see `GuardedOps.on_op`."""
+        return 0 if self._ops is None else self._ops.on_op(op_type, inputs, outputs, frame)
+
+    def _title(self, name: str) -> str:
+        """Return what an op or function is in messages; empty if it is one of ours, or guarded itself."""
+        if op_def_registry.get(name) is not None:
+            return f"An op {name}"
+        function = self._functions.all.get(name)
+        graph = None if function is None else function.graph_of()
+        site = self._sites.get(name) or self._sites.get(name.encode())
+        if function is None or graph is None or (site is not None and site.copy):
+            return ""
+        self._graphs.announce(name, graph)
+        return f"A call of {name_of(function)}"
+
     def remove_hooks(self) -> None:
-        """Give TensorFlow its own method again, and say how many calls were bad."""
+        """Give TensorFlow its own method again, and say how many calls and ops were bad."""
         self._unhook()
         if os.getpid() != self._process:
             return  # a forked child, whose locks may be held for ever
+        if self._ops is not None:
+            self._ops.say_count()
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()
@@ -306,11 +335,12 @@ class GuardedFunctions:
 
     def _take(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
         """Handle the bad calls of a function. This may raise what the user wants."""
-        guarded, module = site.guarded, self._module
-        assert guarded is not None and module is not None, "only guarded functions have bad calls"
+        guarded, module, ops = site.guarded, self._module, self._ops
+        assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
         while (call := module.take_bad_call(guarded.site)) is not None:
             try:
-                replayed = self._replayed(site, guarded, call, inputs, frame)
+                with ops.ignored():
+                    replayed = self._replayed(site, guarded, call, inputs, frame)
             finally:
                 module.release_bad_call(call.number)
             if replayed is not None:

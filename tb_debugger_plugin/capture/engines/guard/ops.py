@@ -1,0 +1,131 @@
+"""Checks the ops that Python runs one by one, as they finish.
+
+An op that makes a bad value of good inputs is recorded as FULL_HEALTH records it, once for each stack that
+runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it brought the value in. All
+others are counted. The results of functions that are not guarded are looked at in the same way.
+
+Invariant: what the guard itself runs is not looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType, ModuleType
+
+import tensorflow as tf
+
+from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
+from tb_debugger_plugin.capture.graph.user_names import line_name
+from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.stacks.frames import StackFrames, is_library
+from tb_debugger_plugin.capture.tf_types import EagerTensor
+
+_log = logging.getLogger("tb_debugger_plugin")
+#: Most stacks whose ops are recorded.
+_MOST_SITES = 1000
+#: How the names of ops begin that are ours, or that unpack what a call is checked for.
+_LEFT_OUT = ("TbDebugger", "Optional")
+#: What these hold was not made by the op that reads it.
+_HOLDERS = (tf.resource, tf.variant)
+
+
+class GuardedOps:
+    """Checks the eager ops of one recording. Thread-safe.
+
+    Args:
+      module: The native library.
+      sink: Knows how many bad values are on record.
+      frames: Identifies stacks.
+      eager: Records an op.
+      title: Returns what an op or function is in messages, by its name in the runtime; empty if it is not
+        to be looked at.
+    """
+
+    def __init__(
+        self,
+        module: ModuleType,
+        sink: Sink,
+        frames: StackFrames,
+        eager: EagerOps,
+        title: Callable[[str], str],
+    ) -> None:
+        self._has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
+        self._sink = sink
+        self._frames = frames
+        self._eager = eager
+        self._title = title
+        self._thread = threading.local()
+        self._lock = threading.Lock()  # guards the two fields below
+        self._seen: set[tuple[str, Hashable]] = set()
+        self._num_bad = 0
+
+    @contextmanager
+    def ignored(self) -> Iterator[None]:
+        """Look at nothing that this thread runs inside."""
+        self._thread.is_ignored = True
+        try:
+            yield
+        finally:
+            self._thread.is_ignored = False
+
+    def on_op(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
+    ) -> int:
+        """Look at an op that has just finished.
+
+        Args:
+          op_type: The op's type, or a function's name.
+          inputs: Its inputs.
+          outputs: Its outputs.
+          frame: The innermost frame that belongs to its stack.
+
+        Returns:
+          The number of a ring of the alarm, or 0.
+        """
+        if not self._has_bad(outputs) or getattr(self._thread, "is_ignored", False):
+            return 0
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        title = "" if name in INTERNAL_OPS or name.startswith(_LEFT_OUT) else self._title(name)
+        if not title:
+            return 0
+        came_in = any(one.dtype in _HOLDERS for one in inputs) or self._has_bad(inputs)
+        if not self._is_news(name, self._frames.key(frame), came_in=came_in):
+            return 0
+        _log.warning(
+            "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
+            *(title, _line_of(frame)),
+        )
+        return self._eager.on_op(op_type, inputs, outputs, frame)
+
+    def _is_news(self, name: str, stack: Hashable, *, came_in: bool) -> bool:
+        site = name, stack
+        with self._lock:
+            self._num_bad += 1
+            if site in self._seen or len(self._seen) >= _MOST_SITES or (came_in and self._sink.num_bad()):
+                return False
+            self._seen.add(site)
+            return True
+
+    def say_count(self) -> None:
+        """Say how many ops were bad, if any was."""
+        with self._lock:
+            num_bad, num_recorded = self._num_bad, len(self._seen)
+        if num_bad:
+            ops = "1 op" if num_bad == 1 else f"{num_bad:,} ops"
+            _log.warning(
+                "GUARD saw an infinity or NaN in %s that Python ran; %d on record.", ops, num_recorded
+            )
+
+
+def _line_of(frame: FrameType | None) -> str:
+    """Return the line of the program that a frame was called from, in words; empty if there is none."""
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f" at {line_name(frame.f_code.co_filename, frame.f_lineno)}"

@@ -1,0 +1,99 @@
+"""`capture/engines/guard/ops.py`: ops that Python runs are checked, and recorded where they go bad."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin import open_run
+from tests.support.recorded import read
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(120)]
+
+
+def _loss(x: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.math.log(x) * 2.0)
+
+
+def _op_types(folder: Path) -> list[str]:
+    return [one.op_type for one in read(folder).executions]
+
+
+def test_the_op_that_makes_a_bad_value_is_recorded_once_and_what_follows_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for step in range(5):
+            result = _loss(tf.constant([1.0, 0.0 if step in (2, 3) else 1.0]))
+            tb_debugger_plugin.step()
+    assert float(result) == 0.0
+    assert _op_types(tmp_path) == ["Log"]
+    said = str(open_run(tmp_path).why())
+    assert "Log (run eagerly) produced 1 −∞ out of 2 values. Its first bad element is [1] of [2]." in said
+    assert "This was in step 2." in said
+    assert "An op Log at test_ops.py:" in caplog.text
+    # Of each bad step: the logarithm, its product and its sum.
+    assert "an infinity or NaN in 6 ops that Python ran; 1 on record." in caplog.text
+
+
+def test_while_all_is_finite_nothing_is_recorded(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.ones([2]))
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                loss = _loss(weight)
+            weight.assign_sub(0.1 * tape.gradient(loss, weight))
+    assert not _op_types(tmp_path)
+
+
+def test_what_brings_a_value_in_is_recorded_only_if_it_is_the_first(tmp_path: Path) -> None:
+    missing = tf.constant(np.array([np.nan, 1.0], np.float32))
+    with tb_debugger_plugin.record(tmp_path / "first", mode="GUARD"):
+        _ = missing + 1.0
+        _ = missing * 2.0
+    with tb_debugger_plugin.record(tmp_path / "later", mode="GUARD"):
+        _ = tf.math.log(tf.zeros([2]))
+        _ = missing + 1.0
+    assert _op_types(tmp_path / "first") == ["AddV2"]
+    assert _op_types(tmp_path / "later") == ["Log"]
+
+
+def test_the_result_of_a_compiled_function_is_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tf.function(jit_compile=True)
+    def root(x: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for x in (1.0, -1.0, -1.0):
+            root(tf.constant(x))
+    assert "A call of root (test_ops.py:" in caplog.text
+    (run,) = read(tmp_path).executions
+    assert run.op_type.startswith("__inference_root_") and run.graph_id
+    assert "root (run eagerly) produced NaN" in str(open_run(tmp_path).why())
+
+
+def test_a_bad_call_of_a_guarded_function_is_recorded_once(tmp_path: Path) -> None:
+    weight = tf.Variable([1.0, 0.0])
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x)
+        return tf.math.log(weight)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step(tf.zeros([2]))
+    # The guard reads and assigns variables for the replay.
+    assert [name.startswith("__inference_step_") for name in _op_types(tmp_path)] == [True]
+
+
+def test_an_alert_is_raised_where_the_op_ran(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD", on_alert="raise"):
+        _loss(tf.constant([1.0]))
+        with pytest.raises(tb_debugger_plugin.NumericsError, match="Log"):
+            _loss(tf.constant([0.0]))
