@@ -179,7 +179,8 @@ class Recording:
                 self._frames,
                 self._eager,
             )
-            self._check_op, on_op = guarded.on_op, self._on_guarded_op
+            self._on_bad_op, self._has_bad = guarded.on_op, guarded.has_bad
+            on_op = self._on_guarded_op
         else:
             self._functions = Instrumentation(
                 options, self._sink, self._graphs, self._not_recorded, self._tensors
@@ -598,10 +599,10 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
-        if graph is None and outputs and self._steps.is_recorded:
+        if graph is None and outputs and self._has_bad(outputs) and self._steps.is_recorded:
             rang = 0
             try:
-                rang = self._check_op(op_type, inputs, outputs, sys._getframe(1))
+                rang = self._on_bad_op(op_type, inputs, outputs, sys._getframe(1))
             except Exception as error:  # the program must not see any error
                 self._fail(error)
             if rang:

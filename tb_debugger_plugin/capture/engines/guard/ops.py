@@ -78,7 +78,7 @@ class GuardedOps:
         outputs: Sequence[EagerTensor],
         frame: FrameType,
     ) -> int:
-        """Look at an op that has just finished.
+        """Record or count an op that has just finished, and of whose outputs one is bad.
 
         Args:
           op_type: The op's type, or a function's name.
@@ -89,7 +89,7 @@ class GuardedOps:
         Returns:
           The number of a ring of the alarm, or 0.
         """
-        if not self._has_bad(outputs) or getattr(self._thread, "is_ignored", False):
+        if getattr(self._thread, "is_ignored", False):
             return 0
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
         title = "" if name in INTERNAL_OPS or name.startswith(_LEFT_OUT) else self._title(name)
