@@ -179,7 +179,7 @@ class Recording:
                 self._frames,
                 self._eager,
             )
-            self._on_bad_op, self._has_bad = guarded.on_op, guarded.has_bad
+            self._guarded_ops = guarded.ops
             on_op = self._on_guarded_op
         else:
             self._functions = Instrumentation(
@@ -599,10 +599,11 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
-        if graph is None and outputs and self._has_bad(outputs) and self._steps.is_recorded:
-            rang = 0
+        ops, rang = self._guarded_ops, 0
+        if graph is None and outputs and ops is not None and self._steps.is_recorded:
             try:
-                rang = self._on_bad_op(op_type, inputs, outputs, sys._getframe(1))
+                if ops.has_bad(outputs) or ops.num_following:
+                    rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
             except Exception as error:  # the program must not see any error
                 self._fail(error)
             if rang:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import open_run
+from tb_debugger_plugin.capture.engines.guard import ops
 from tests.support.recorded import read
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(120)]
@@ -23,21 +25,22 @@ def _op_types(folder: Path) -> list[str]:
     return [one.op_type for one in read(folder).executions]
 
 
-def test_the_op_that_makes_a_bad_value_is_recorded_once_and_what_follows_is_not(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_the_op_that_makes_a_bad_value_is_recorded_with_what_follows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ops, "_MOST_FOLLOWING", 4)
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         for step in range(5):
             result = _loss(tf.constant([1.0, 0.0 if step in (2, 3) else 1.0]))
             tb_debugger_plugin.step()
     assert float(result) == 0.0
-    assert _op_types(tmp_path) == ["Log"]
+    # Its product and its sum, and two ops of the next step.
+    assert _op_types(tmp_path) == ["Log", "Mul", "Sum", "Log", "Mul"]
     said = str(open_run(tmp_path).why())
     assert "Log (run eagerly) produced 1 −∞ out of 2 values. Its first bad element is [1] of [2]." in said
     assert "This was in step 2." in said
     assert "An op Log at test_ops.py:" in caplog.text
-    # Of each bad step: the logarithm, its product and its sum.
-    assert "an infinity or NaN in 6 ops that Python ran; 1 on record." in caplog.text
+    assert "an infinity or NaN in 6 ops that Python ran; the first is on record" in caplog.text
 
 
 def test_while_all_is_finite_nothing_is_recorded(tmp_path: Path) -> None:
@@ -50,6 +53,37 @@ def test_while_all_is_finite_nothing_is_recorded(tmp_path: Path) -> None:
     assert not _op_types(tmp_path)
 
 
+def test_what_only_follows_in_other_threads_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ops, "_MOST_FOLLOWING", 1)
+    missing = tf.constant(np.array([np.nan, 1.0], np.float32))
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        _ = tf.math.log(tf.zeros([2]))
+        thread = threading.Thread(target=lambda: missing + 1.0)
+        thread.start()
+        thread.join()
+        _ = missing * 2.0
+        _ = missing * 3.0
+    assert _op_types(tmp_path) == ["Log", "Mul"]
+
+
+def test_what_is_made_harmless_at_once_is_expected(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        mean = tf.exp(tf.reduce_mean(tf.math.log(tf.constant([0.0, 2.0]))))
+    assert float(mean) == 0.0
+    assert open_run(tmp_path).verdict().kind == "expected"
+
+
+def test_a_value_that_is_only_held_or_handed_out_is_not_recorded(tmp_path: Path) -> None:
+    holder = tf.Variable([np.nan, 1.0])
+    elements = tf.data.Dataset.from_tensors([np.nan, 1.0])
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for value in (*elements, holder.read_value()):
+            tf.where(tf.math.is_nan(value), 0.0, 1.0)
+    assert not _op_types(tmp_path)
+
+
 def test_what_brings_a_value_in_is_recorded_only_if_it_is_the_first(tmp_path: Path) -> None:
     missing = tf.constant(np.array([np.nan, 1.0], np.float32))
     with tb_debugger_plugin.record(tmp_path / "first", mode="GUARD"):
@@ -58,8 +92,8 @@ def test_what_brings_a_value_in_is_recorded_only_if_it_is_the_first(tmp_path: Pa
     with tb_debugger_plugin.record(tmp_path / "later", mode="GUARD"):
         _ = tf.math.log(tf.zeros([2]))
         _ = missing + 1.0
-    assert _op_types(tmp_path / "first") == ["AddV2"]
-    assert _op_types(tmp_path / "later") == ["Log"]
+    assert _op_types(tmp_path / "first") == ["AddV2", "Mul"]
+    assert _op_types(tmp_path / "later") == ["Log", "AddV2"]
 
 
 def test_the_result_of_a_compiled_function_is_looked_at(
@@ -73,7 +107,7 @@ def test_the_result_of_a_compiled_function_is_looked_at(
         for x in (1.0, -1.0, -1.0):
             root(tf.constant(x))
     assert "A call of root (test_ops.py:" in caplog.text
-    (run,) = read(tmp_path).executions
+    run = read(tmp_path).executions[0]
     assert run.op_type.startswith("__inference_root_") and run.graph_id
     assert "root (run eagerly) produced NaN" in str(open_run(tmp_path).why())
 

@@ -199,19 +199,9 @@ class GuardedFunctions:
         return call(*args, **kwargs)
 
     @property
-    def has_bad(self) -> Callable[[Sequence[EagerTensor]], bool]:
-        """Tells whether one of some tensors is bad, in C: every op that Python runs is asked."""
-        return self._module.has_bad if self._module is not None else _is_never_bad
-
-    def on_op(
-        self,
-        op_type: str | bytes,
-        inputs: Sequence[EagerTensor],
-        outputs: Sequence[EagerTensor],
-        frame: FrameType,
-    ) -> int:
-        """Handle an op that Python has run, and that is bad: see `GuardedOps.on_op`."""
-        return 0 if self._ops is None else self._ops.on_op(op_type, inputs, outputs, frame)
+    def ops(self) -> GuardedOps | None:
+        """Checks the ops that Python runs; None if nothing is checked."""
+        return self._ops
 
     def _title(self, name: str) -> str:
         """Return what an op or function is in messages; empty if it is one of ours, or guarded itself."""
@@ -431,10 +421,6 @@ class GuardedFunctions:
         level: int = logging.WARNING,
     ) -> None:
         self._not_recorded.report(Missing(reason, message, names, level=level))
-
-
-def _is_never_bad(tensors: Sequence[EagerTensor]) -> bool:
-    return False
 
 
 def _free_memory() -> int:

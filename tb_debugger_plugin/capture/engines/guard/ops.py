@@ -1,8 +1,9 @@
 """Checks the ops that Python runs one by one, as they finish.
 
 An op that makes a bad value of good inputs is recorded as FULL_HEALTH records it, once for each stack that
-runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it brought the value in. All
-others are counted. The results of functions that are not guarded are looked at in the same way.
+runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it shows that the value came
+in. So are the ops that the thread runs next, which say what becomes of the value. All others are counted. The
+results of functions that are not guarded are looked at in the same way.
 
 Invariant: what the guard itself runs is not looked at.
 """
@@ -26,8 +27,11 @@ from tb_debugger_plugin.capture.tf_types import EagerTensor
 _log = logging.getLogger("tb_debugger_plugin")
 #: Most stacks whose ops are recorded.
 _MOST_SITES = 1000
-#: How the names of ops begin that are ours, or that unpack what a call is checked for.
-_LEFT_OUT = ("TbDebugger", "Optional")
+#: How many ops are recorded after one that is bad.
+_MOST_FOLLOWING = 200
+#: How the names of our ops begin, and those of ops that only hand out what is harmless until an op takes it.
+_OURS = "TbDebugger"
+_HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: What these hold was not made by the op that reads it.
 _HOLDERS = (tf.resource, tf.variant)
 
@@ -42,6 +46,10 @@ class GuardedOps:
       eager: Records an op.
       title: Returns what an op or function is in messages, by its name in the runtime; empty if it is not
         to be looked at.
+
+    Attributes:
+      has_bad: Returns whether one of some tensors is bad.
+      num_following: How many threads run what follows a bad op.
     """
 
     def __init__(
@@ -52,13 +60,14 @@ class GuardedOps:
         eager: EagerOps,
         title: Callable[[str], str],
     ) -> None:
-        self._has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
+        self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
         self._sink = sink
         self._frames = frames
         self._eager = eager
         self._title = title
         self._thread = threading.local()
-        self._lock = threading.Lock()  # guards the two fields below
+        self.num_following = 0
+        self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
 
@@ -78,7 +87,7 @@ class GuardedOps:
         outputs: Sequence[EagerTensor],
         frame: FrameType,
     ) -> int:
-        """Record or count an op that has just finished, and of whose outputs one is bad.
+        """Record or count an op that has just finished, and that is bad or follows one.
 
         Args:
           op_type: The op's type, or a function's name.
@@ -92,20 +101,43 @@ class GuardedOps:
         if getattr(self._thread, "is_ignored", False):
             return 0
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        title = "" if name in INTERNAL_OPS or name.startswith(_LEFT_OUT) else self._title(name)
+        title = "" if name in INTERNAL_OPS or name.startswith(_OURS) else self._title(name)
         if not title:
             return 0
-        came_in = any(one.dtype in _HOLDERS for one in inputs) or self._has_bad(inputs)
-        if not self._is_news(name, self._frames.key(frame), came_in=came_in):
-            return 0
-        _log.warning(
-            "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
-            *(title, _line_of(frame)),
-        )
+        if self._follows():
+            self._num_bad += self.has_bad(outputs)
+        else:
+            if name.startswith(_HANDS_OUT) or not self._is_news(name, inputs, outputs, frame):
+                return 0
+            _log.warning(
+                "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
+                *(title, _line_of(frame)),
+            )
+            self._begin_to_follow()
         return self._eager.on_op(op_type, inputs, outputs, frame)
 
-    def _is_news(self, name: str, stack: Hashable, *, came_in: bool) -> bool:
-        site = name, stack
+    def _begin_to_follow(self) -> None:
+        self._thread.num_left = _MOST_FOLLOWING
+        with self._lock:
+            self.num_following += 1
+
+    def _follows(self) -> bool:
+        left = getattr(self._thread, "num_left", 0)
+        if left:
+            self._thread.num_left = left - 1
+            if left == 1:
+                with self._lock:
+                    self.num_following -= 1
+        return left > 0
+
+    def _is_news(
+        self, name: str, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor], frame: FrameType
+    ) -> bool:
+        """Whether an op is to be recorded; if not, it is counted if it is bad."""
+        if not self.has_bad(outputs):
+            return False  # another thread follows a bad op
+        came_in = any(one.dtype in _HOLDERS for one in inputs) or self.has_bad(inputs)
+        site = name, self._frames.key(frame)
         with self._lock:
             self._num_bad += 1
             if site in self._seen or len(self._seen) >= _MOST_SITES or (came_in and self._sink.num_bad()):
@@ -120,7 +152,8 @@ class GuardedOps:
         if num_bad:
             ops = "1 op" if num_bad == 1 else f"{num_bad:,} ops"
             _log.warning(
-                "GUARD saw an infinity or NaN in %s that Python ran; %d on record.", ops, num_recorded
+                "GUARD saw an infinity or NaN in %s that Python ran; %s on record, with what followed.",
+                *(ops, f"the first of {num_recorded} stacks are" if num_recorded > 1 else "the first is"),
             )
 
 
