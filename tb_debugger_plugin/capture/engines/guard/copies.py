@@ -112,7 +112,7 @@ class GuardedCopies:
         size = sum(taken.variables[name].size for name in taken.old)
         if taken.cannot_repeat or size <= self._max_held_bytes:
             return taken
-        why = f"{size / 1e6:,.0f} MB of variables, above max_held_bytes"
+        why = f"{size / 1e6:,.3g} MB of variables, above max_held_bytes"
         return replace(taken, cannot_repeat=why)
 
     def _node(self, taken: Taken, held: list[Source]) -> NodeDef:
