@@ -104,7 +104,7 @@ def test_a_script_is_the_main_program_and_its_exit_status_is_kept(tmp_path: Path
     assert ran.returncode == 7, ran.stderr
     assert ran.stdout.splitlines() == [
         "TensorFlow is there: False",
-        f"__main__ ['scripts/program.py', '--rate', '3'] {script.parent} scripts/program.py True",
+        f"__main__ ['scripts/program.py', '--rate', '3'] {script.parent} {script} True",
         "result -inf",
     ]
     # The shell needs a terminal.

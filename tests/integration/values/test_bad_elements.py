@@ -116,7 +116,7 @@ import numpy as np
 import tensorflow as tf
 import tb_debugger_plugin
 
-step = tf.function(lambda x: tf.math.log(x, name="log") * 0.0)
+step = tf.function(lambda x: tf.math.log(x, name="log") * 0.5)
 tb_debugger_plugin.enable_dump_debug_info(sys.argv[1], "FULL_HEALTH", circular_buffer_size=20)
 x = np.ones((32, 10), np.float32)
 x[5, 3] = -1
