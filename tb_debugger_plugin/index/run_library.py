@@ -199,8 +199,8 @@ class Library:
 
     def _surplus(self) -> list[RunLoader]:
         is_open = [loader for loader in self._loaders.values() if not loader.is_at_rest]
-        unused = [loader for loader in is_open[:-_MAX_OPEN] if not loader.is_in_use]
-        return [*is_open[:-_MAX_IN_USE], *(loader for loader in unused if loader in is_open[-_MAX_IN_USE:])]
+        between = is_open[-_MAX_IN_USE:-_MAX_OPEN]
+        return [*is_open[:-_MAX_IN_USE], *(loader for loader in between if not loader.is_in_use)]
 
     def close(self) -> None:
         """Stop all loaders."""

@@ -171,6 +171,7 @@ def _cells(snapshot: Snapshot, known: RoleTensors, most: int) -> list[SqlRow]:
 def _variable(
     snapshot: Snapshot, known: RoleTensors, cells: Mapping[_Member, list[SqlRow]], name: _Name
 ) -> FlowVariable:
+    """Return a row, with the steps of its gradient, or else of its value or update."""
     counts = {kind: sum(int(row[1]) for row in cells.get((name, kind), ())) for kind in OF_VARIABLE}
     variable, host = name
     hosts = snapshot.catalog.host_names

@@ -79,7 +79,7 @@ class NativeSink:
     def __init__(self, options: Options, host: str, run_id: str, module: ModuleType) -> None:
         second = _claim_file_set(options.dump_root, host)
         self._mode = int(options.mode)
-        self.library: ModuleType | None = module
+        self.native: ModuleType | None = module
         self._module = module
         max_tensor_bytes = -1 if options.max_tensor_bytes is None else options.max_tensor_bytes
         suffixes = (SOURCE_FILES, STACK_FRAMES, GRAPHS)

@@ -159,7 +159,7 @@ class Sink(Protocol):
     #: This sink, if it can record functions that XLA compiles; else None.
     for_compiled: CompiledSink | None = None
     #: The native library, if the sink writes through it.
-    library: ModuleType | None = None
+    native: ModuleType | None = None
     #: Size of the event files from which on they are circular buffers; 0 for no limit.
     byte_limit: int = 0
     #: Where threads that compute tensors of graphs are held; None if they cannot be.

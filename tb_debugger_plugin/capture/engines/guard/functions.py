@@ -133,6 +133,9 @@ class GuardedFunctions:
       steps: The steps of the program.
       frames: Identifies stacks.
       eager: Records ops that Python runs.
+
+    Attributes:
+      ops: Checks the ops that Python runs; None if nothing is checked.
     """
 
     def __init__(
@@ -157,13 +160,13 @@ class GuardedFunctions:
         self._has_replayed = False
         self._process = os.getpid()
         self._is_on = True
-        self._module = module = sink.library
+        self._module = module = sink.native
         self._hook: Hook | None = None
-        self._ops: GuardedOps | None = None
+        self.ops: GuardedOps | None = None
         if module is None:
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _LIBRARY_MISSING)
             return
-        self._ops = GuardedOps(module, sink, frames, eager, self._title)
+        self.ops = GuardedOps(module, sink, frames, eager, self._title)
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         plain = PlainFunctions(options, sink, self._functions)
@@ -198,11 +201,6 @@ class GuardedFunctions:
         """Run a function."""
         return call(*args, **kwargs)
 
-    @property
-    def ops(self) -> GuardedOps | None:
-        """Checks the ops that Python runs; None if nothing is checked."""
-        return self._ops
-
     def _title(self, name: str) -> str:
         """Return what an op or function is in messages; empty if it is one of ours, or guarded itself."""
         if op_def_registry.get(name) is not None:
@@ -220,8 +218,8 @@ class GuardedFunctions:
         self._unhook()
         if os.getpid() != self._process:
             return  # a forked child, whose locks may be held for ever
-        if self._ops is not None:
-            self._ops.say_count()
+        if self.ops is not None:
+            self.ops.say_count()
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()
@@ -330,7 +328,7 @@ class GuardedFunctions:
 
     def _take(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
         """Handle the bad calls of a function. This may raise what the user wants."""
-        guarded, module, ops = site.guarded, self._module, self._ops
+        guarded, module, ops = site.guarded, self._module, self.ops
         assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
         while (call := module.take_bad_call(guarded.site)) is not None:
             try:

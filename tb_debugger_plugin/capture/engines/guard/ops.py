@@ -105,7 +105,8 @@ class GuardedOps:
         if not title:
             return 0
         if self._follows():
-            self._num_bad += self.has_bad(outputs)
+            with self._lock:
+                self._num_bad += self.has_bad(outputs)
         else:
             if name.startswith(_HANDS_OUT) or not self._is_news(name, inputs, outputs, frame):
                 return 0
