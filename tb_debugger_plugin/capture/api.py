@@ -20,7 +20,7 @@ from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlertArgument, make_on_alert
-from tb_debugger_plugin.capture.options import DTypeFilter, MaxBytes, Options, as_given, make_options
+from tb_debugger_plugin.capture.options import DTypeFilter, KeepReplay, MaxBytes, Options, as_given, make_options
 from tb_debugger_plugin.capture.own_recording import check_rules
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError
@@ -59,6 +59,7 @@ def enable_dump_debug_info(
     alert_rules: Iterable[str] | str | None = None,
     rules_file: str | os.PathLike[str] | None = None,
     max_held_bytes: int | None = None,
+    keep_replay: KeepReplay = None,
 ) -> Recording:
     """Record what the program computes from now on, for the debugger's page in TensorBoard.
 
@@ -159,6 +160,11 @@ def enable_dump_debug_info(
         more: the old values of the variables that it changes, its arguments, and the results of ops that
         cannot run twice. A call that needs more is checked and not recorded. None (the default): a tenth of
         the free memory.
+      keep_replay: In `"GUARD"`, whether each call that is recorded is also kept as a bundle, a file that
+        `tbdbg replay` runs again without the program: its function, its arguments, the values of its
+        variables. A number is the most bytes of all bundles of the recording, which do not count towards
+        `max_bytes`; beyond it, the largest values are left out, and the log says so. None (the default) and
+        True: 256 MB. False: none.
 
     Returns:
       The recording. Its `FlushNonExecutionFiles()` and `FlushExecutionFiles()` write buffered records to the
@@ -186,6 +192,7 @@ def enable_dump_debug_info(
         keep_values=keep_values,
         on_alert=make_on_alert(on_alert, alert_kinds, ignore_alerts, alert_rules, rules_file),
         max_held_bytes=max_held_bytes,
+        keep_replay=keep_replay,
     )
     check_rules(options)
     return begin(options)

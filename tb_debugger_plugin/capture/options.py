@@ -34,6 +34,8 @@ DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] 
 
 #: The largest size of the event files: bytes, None for no limit, or the default.
 MaxBytes: TypeAlias = 'int | Literal["auto"] | None'
+#: Whether bad calls are kept as bundles, or the most bytes of them; None for the default.
+KeepReplay: TypeAlias = "bool | int | None"
 #: The mode that records only the calls that go bad, as `FULL_HEALTH` would have.
 GUARD: Final = "GUARD"
 #: The modes that a user may choose, and what each records of a tensor.
@@ -44,6 +46,8 @@ MODE_NAMES: Final = {
 #: The smallest limit: the journals of the event files need some of it.
 LEAST_BYTES = 4 << 20
 _MOST_BYTES = 10_000_000_000
+#: The most bytes of all bundles of a recording.
+_BUNDLE_BYTES = 256_000_000
 
 #: Dtypes with a health. TensorFlow's own debug ops only measure the first group.
 STOCK_DTYPES = frozenset((tf.float16, tf.bfloat16, tf.float32, tf.float64))
@@ -104,6 +108,7 @@ class Options:
       is_interactive: Whether a debugger may stop the program at tensors of graphs.
       is_guard: Whether only calls that go bad are recorded, by running them again.
       max_held_bytes: In GUARD, the most that a call may hold for that; None for the default.
+      keep_replay: In GUARD, the most bytes of all bundles; 0 for none.
     """
 
     dump_root: str
@@ -125,6 +130,7 @@ class Options:
     is_interactive: bool = False
     is_guard: bool = False
     max_held_bytes: int | None = None
+    keep_replay: int = 0
 
     @property
     def mode_name(self) -> str:
@@ -239,7 +245,7 @@ def dtypes_of(options: Options) -> tuple[str, ...]:
 #: The arguments that are attributes of `Options` by the same name, and equal if those are.
 _GIVEN_AS_THEY_ARE = (
     *("circular_buffer_size", "op_regex", "function_regex", "name_regex", "every_n_steps", "step_range"),
-    *("max_tensor_bytes", "max_bytes", "keep_graph_optimizations", "max_held_bytes"),
+    *("max_tensor_bytes", "max_bytes", "keep_graph_optimizations", "max_held_bytes", "keep_replay"),
 )
 
 
@@ -287,6 +293,7 @@ def make_options(
     on_alert: OnAlert | None = None,
     is_temporary: bool = False,
     max_held_bytes: int | None = None,
+    keep_replay: KeepReplay = None,
 ) -> Options:
     """Check the user's arguments.
 
@@ -313,13 +320,25 @@ def make_options(
         max_held_bytes=number_of_bytes("max_held_bytes", max_held_bytes),
     )
     if tensor_debug_mode == GUARD:
-        return _guarding(options)
+        return _guarding(replace(options, keep_replay=_keep_replay(keep_replay)))
+    if keep_replay:
+        raise UsageError(
+            "keep_replay keeps the calls that GUARD runs again: leave it out, or give "
+            "tensor_debug_mode='GUARD'."
+        )
     if max_held_bytes is not None:
         raise UsageError(
             "max_held_bytes is for a recording in GUARD, or with breakpoints: leave it out, or give "
             "tensor_debug_mode='GUARD'."
         )
     return options
+
+
+def _keep_replay(keep_replay: KeepReplay) -> int:
+    """Return the most bytes of all bundles."""
+    if keep_replay is None or keep_replay is True:
+        return _BUNDLE_BYTES
+    return 0 if keep_replay is False else number_of_bytes("keep_replay", keep_replay) or 0
 
 
 def _guarding(options: Options) -> Options:

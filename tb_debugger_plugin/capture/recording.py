@@ -104,9 +104,11 @@ class StepCounter:
         """Let what is recorded inside have the step `calls`, if the program marks no steps."""
         if self._number == 0:
             self._sink.set_step(calls)
-        yield
-        if self._number == 0:
-            self._sink.set_step(0)
+        try:
+            yield
+        finally:
+            if self._number == 0:
+                self._sink.set_step(0)
 
     def _decide(self) -> None:
         self.is_recorded = not self._is_paused and self._options.records_step(self._number)

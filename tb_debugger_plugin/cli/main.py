@@ -28,6 +28,7 @@ VERBS: Final = {
     "info": "runs, hosts, counts, modes, first and last time, what fills the files",
     "why": "which op made the first bad value, where and why",
     "origins": "where NaN and infinities come from, and by which way",
+    "replay": "run a bad call again that GUARD has kept, as it was or with changes",
     "report": "one file with the origins of a run, to send or to paste",
     "alerts": "which tensors break a rule (docs/guide/rules.md)",
     "compare": "where two recordings of a program part",

@@ -32,11 +32,11 @@ def a_location(text: str) -> Location:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_logdir(parser: argparse.ArgumentParser) -> None:
-    """Add LOGDIR."""
-    parser.add_argument(
-        "logdir", type=a_location, metavar="LOGDIR", help="a dump root, or any folder above some"
-    )
+def add_logdir(
+    parser: argparse.ArgumentParser, what: str = "a dump root, or any folder above some"
+) -> None:
+    """Add LOGDIR, which is `what`."""
+    parser.add_argument("logdir", type=a_location, metavar="LOGDIR", help=what)
 
 
 def line_words(source: UserLine | None) -> str:
@@ -44,15 +44,18 @@ def line_words(source: UserLine | None) -> str:
     return "" if source is None else f", {source.name}"
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False) -> None:
+def add_arguments(
+    parser: argparse.ArgumentParser, *, single: bool = False, **logdir: str
+) -> None:
     """Add LOGDIR, --run and --json.
 
     Args:
       parser: The verb's parser.
       single: Whether the verb takes a single run.
+      **logdir: What LOGDIR is, for :func:`add_logdir`.
     """
     default = "needed if there are several" if single else "default: all"
-    add_logdir(parser)
+    add_logdir(parser, **logdir)
     parser.add_argument("--run", dest="name", metavar="NAME", help=f"only this run ({default})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

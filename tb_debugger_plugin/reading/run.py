@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +51,8 @@ from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, 
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.values.recorded_value import find_value, value_named, values_named
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
-from tb_debugger_plugin.errors import NotReadyError, UsageError
+from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UsageError
+from tb_debugger_plugin.events.bundle import find_bundles
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import write_tables
@@ -68,6 +69,7 @@ from tb_debugger_plugin.reading.program import (
     ops_of,
     sources_of,
 )
+from tb_debugger_plugin.reading.replay import Replay, Wanted, replay
 from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows, counts_of, order_of, page_of
 from tb_debugger_plugin.reading.value import Value
 
@@ -684,6 +686,85 @@ class Run:
           ``is_good`` and ``num_alerts``.
         """
         return self._ask(verdict)
+
+    def bundles(self) -> list[Path]:
+        """Return the files of the calls that GUARD has kept, which :meth:`replay` runs again.
+
+        Use::
+
+            len(run.bundles())
+        """
+        return [
+            Path(str(path)) for files in self._found.file_sets for path in find_bundles(files)
+        ]
+
+    def bundle(self, number: int) -> Path:
+        """Return one of :meth:`bundles`, by its number from 1.
+
+        Use::
+
+            run.bundle(1).stat().st_size
+
+        Raises:
+          NotFoundError: There is none. It is a ``LookupError``.
+        """
+        found = self.bundles()
+        if not found:
+            raise NotFoundError(
+                f"The run {self.name} has no calls that can run again. GUARD keeps those that go bad."
+            )
+        if not 1 <= number <= len(found):
+            raise NotFoundError(f"The run {self.name} has {len(found)} kept calls, and no number {number}.")
+        return found[number - 1]
+
+    def replay(
+        self,
+        call: int = 1,
+        *,
+        dtype: str | None = None,
+        tensors: Mapping[str, str] | None = None,
+        until: str | None = None,
+        device: str | None = None,
+        record: str | os.PathLike[str] | None = None,
+        mode: str = "FULL_HEALTH",
+        script: str | os.PathLike[str] | None = None,
+        timeout: float = 600.0,
+    ) -> Replay:
+        """Run a bad call again that GUARD has kept, without the program, its data or its checkpoint.
+
+        Use::
+
+            print(run.replay())
+            run.replay(tensors={"loss/Log": "np.log(np.maximum(x0, 1e-7))"}).tried[-1].is_finite
+
+        It runs in a process of its own, which needs TensorFlow, and may only compute: files, networks and
+        Python are out of its reach. Without `dtype` and `tensors`, the call runs as it was, in float64, and
+        with the input of the first bad op kept in the range where the op is finite, if that is known.
+
+        Args:
+          call: Number of the call, from 1, in the order of :meth:`bundles`.
+          dtype: Compute in this dtype instead: ``"float64"``, ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+            Ops that have no kernel for it keep theirs.
+          tensors: Expressions by the names of tensors that get their values. In an expression, backticks name
+            tensors of the same function, ``x0``, ``x1`` … are the inputs of the op, and functions are those of
+            NumPy, such as ``np.maximum``.
+          until: End the call with this op, whose outputs become the results.
+          device: Run on this device, such as ``"CPU:0"``; None (the default): where TensorFlow places it.
+          record: A folder for the recording of the call, with the changes if there are any; None (the
+            default): none is kept.
+          mode: The mode of that recording.
+          script: A file for a program that runs the call with TensorFlow alone; None (the default): none.
+          timeout: Seconds that it may take.
+
+        Raises:
+          NotFoundError: There is no such call. It is a ``LookupError``.
+          FormatError: The bundle is damaged, or refused. It is a ``ValueError``.
+          UsageError: An argument cannot be used. It is a ``ValueError``.
+          NotReadyError: The process has failed, or TensorFlow is not installed.
+        """
+        paths = (record and os.fspath(record), script and os.fspath(script))
+        wanted = Wanted(dtype, tensors, until, device, paths[0], mode, paths[1], timeout)
+        return replay(self.bundle(call), wanted, self)
 
     def why(self, alert: int | None = None) -> Explanation | None:
         """Explain a bad value: which op made it, from which inputs, why, and on which line.

@@ -27,6 +27,7 @@ from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.eager import EagerOps
+from tb_debugger_plugin.capture.engines.guard.bundles import Bundles, Call
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
@@ -116,6 +117,7 @@ class Steps(Protocol):
     """The steps of the program."""
 
     is_recorded: bool
+    num_ended: int
 
     def counted_by(self, calls: int) -> AbstractContextManager[None]:
         """Let what is recorded inside have the step `calls`, if the program marks no steps."""
@@ -173,6 +175,12 @@ class GuardedFunctions:
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
         )
+        self._bundles: Bundles | None = None
+        if options.keep_replay:
+            prefix = os.path.join(options.dump_root, sink.files)
+            self._bundles = Bundles(
+                prefix, self._functions, self._copies.taken, options.keep_replay, graphs.variables
+            )
         self._hook = Hook(CALL_IN_RUNTIME, self._hooked(module))
         self._hook.install()
 
@@ -252,7 +260,7 @@ class GuardedFunctions:
                     return run(name, tensor_inputs, num_outputs)
                 raise
             if num_bad_calls():
-                self._take(site, tensor_inputs, sys._getframe(1))
+                self._take(site, tensor_inputs, outputs, sys._getframe(1))
             return outputs
 
         return call_function
@@ -326,24 +334,37 @@ class GuardedFunctions:
                 return True
         return False
 
-    def _take(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
+    def _take(
+        self,
+        site: _Site,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
+    ) -> None:
         """Handle the bad calls of a function. This may raise what the user wants."""
         guarded, module, ops = site.guarded, self._module, self.ops
         assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
         while (call := module.take_bad_call(guarded.site)) is not None:
             try:
                 with ops.ignored():
-                    replayed = self._replayed(site, guarded, call, inputs, frame)
+                    replayed = self._replayed(site, guarded, call, inputs, outputs, frame)
             finally:
                 module.release_bad_call(call.number)
             if replayed is not None:
-                self._on_replayed(replayed)
+                with self._steps.counted_by(site.num_calls - 1):
+                    self._on_replayed(replayed)
                 if replayed.error is not None:
                     site.num_replayed -= 1
                     self._report_failed(replayed.name, replayed.error)
 
     def _replayed(
-        self, site: _Site, guarded: Guarded, call: BadCall, inputs: Sequence[EagerTensor], frame: FrameType
+        self,
+        site: _Site,
+        guarded: Guarded,
+        call: BadCall,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
     ) -> ReplayedCall | None:
         """Replay a bad call, unless it is only counted."""
         with self._lock:
@@ -374,14 +395,26 @@ class GuardedFunctions:
                 replayed = self._replay(guarded, call, inputs, frame)
             if replayed.error is None:
                 vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
+                step = self._steps.num_ended or None
+                kept = self._keep(Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what]))
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
-                    "Further calls with the same bad results are counted.",
-                    *(name, what, vanished),
+                    "Further calls with the same bad results are counted.%s",
+                    *(name, what, vanished, kept),
                 )
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _keep(self, call: Call) -> str:
+        """Write the bundle of a call; return what the log says of it, after a space."""
+        if self._bundles is None:
+            return ""
+        try:
+            return f" {self._bundles.write(call)}"
+        except Exception as error:  # the program must not see any error
+            _log.debug("A call of %s cannot be kept for `tbdbg replay`:", call.title, exc_info=error)
+            return f" `tbdbg replay` cannot run it again: {user_message(error)}."
 
     def _in_words(self, labels: list[Label]) -> str:
         names = []

@@ -1,0 +1,285 @@
+"""Runs bad calls again that GUARD has kept, and says what came of it.
+
+The calls run in a process of their own (`tb_debugger_plugin.replay.program`), which needs TensorFlow. Their
+recordings are read here as any other.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
+from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UsageError
+from tb_debugger_plugin.events.bundle import Bundle, Header, read_bundle
+from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.reading import choose
+
+if TYPE_CHECKING:
+    from tb_debugger_plugin.reading.rows import GraphExecution
+    from tb_debugger_plugin.reading.run import Run
+
+_PROGRAM: Final = "tb_debugger_plugin.replay.program"
+#: Bad tensors of a call: op and slot, with the numbers of -inf, +inf and NaN, and how often.
+BadTensors = Counter[tuple[str, int, int, int, int]]
+
+
+@dataclass(frozen=True)
+class Tried(JsonObject):
+    """A way in which a call was run.
+
+    Attributes:
+      way: The way in words: ``as it was``, ``in float64``, ``with …``.
+      is_finite: Whether nothing bad was computed; None if the call failed, or was not recorded.
+      first: The first bad value, such as "Log:0 (loss/Log), train.py:25"; None if there was none.
+      num_bad: How many bad tensors were computed.
+      same_tensors: Whether the same tensors had the same numbers of bad elements as in the recording; None
+        where they were not compared.
+      same_bits: Whether all results have the bits that the call had; None where they were not compared.
+      results: dtype, shape, numbers of -inf, +inf and NaN (``bad``), min, max and mean of each result.
+      seconds: How long it ran.
+      error: Why it failed; empty if it did not.
+    """
+
+    way: str
+    is_finite: bool | None
+    first: str | None
+    num_bad: int
+    same_tensors: bool | None
+    same_bits: bool | None
+    results: list[dict[str, Any]]
+    seconds: float
+    error: str
+
+    @property
+    def words(self) -> str:
+        """What came of it, in one sentence."""
+        if self.error:
+            return f"{self.way}: failed: {self.error}"
+        if self.is_finite:
+            return f"{self.way}: nothing is bad."
+        tensors = "1 tensor is" if self.num_bad == 1 else f"{self.num_bad:,} tensors are"
+        recorded = {None: "", True: ", the same as on record", False: ", not the same as on record"}
+        bits = {None: "", True: ", and the results have the same bits", False: ", and the results differ"}
+        first = "" if self.first is None else f" First: {self.first}."
+        return f"{self.way}: {tensors} bad{recorded[self.same_tensors]}{bits[self.same_bits]}.{first}"
+
+
+@dataclass(frozen=True)
+class Replay(JsonObject):
+    """What came of running a call again.
+
+    Attributes:
+      title: The function of the call, in the program.
+      call: Number of the call, among those of the function in its process, from 0.
+      step: The step of the program; None where it is not known.
+      versions: Versions of the packages with which it was recorded.
+      tried: The ways in which it was run.
+    """
+
+    title: str
+    call: int
+    step: int | None
+    versions: Mapping[str, str]
+    tried: Sequence[Tried]
+
+    def __str__(self) -> str:
+        """Return the sentences."""
+        head = f"Call {self.call:,} of {self.title}, TensorFlow {self.versions.get('tensorflow', '?')}"
+        return "\n".join([head, *(f"  {_capital(one.words)}" for one in self.tried)])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a call is run.
+
+    Attributes:
+      dtype: The dtype to compute in; None for float64, besides the own.
+      tensors: Expressions by the names of the tensors that get their values.
+      until: The op with which the call ends; None for all of it.
+      device: Where it runs; None for where TensorFlow places it.
+      record: The folder for the recording of the last way; None for none.
+      mode: The mode of that recording.
+      script: The file for a program that runs the call with TensorFlow alone; None for none.
+      timeout: Seconds that it may take.
+    """
+
+    dtype: str | None = None
+    tensors: Mapping[str, str] | None = None
+    until: str | None = None
+    device: str | None = None
+    record: str | None = None
+    mode: str = "FULL_HEALTH"
+    script: str | None = None
+    timeout: float = 600.0
+
+
+def replay(path: Path, wanted: Wanted, run: Run | None = None) -> Replay:
+    """Run a call that GUARD has kept.
+
+    Args:
+      path: Its bundle.
+      wanted: How it is run.
+      run: The recording, which knows lines of the program; None if it is not known.
+
+    Raises:
+      FormatError: It is no bundle, or is refused.
+      NotReadyError: The process has failed.
+      UsageError: A change cannot be made, or TensorFlow is not installed.
+      OSError: A file cannot be read or written.
+    """
+    bundle = read_bundle(path)
+    origin = None if run is None else _first_origin(run, bundle.header)
+    variants = _variants(wanted, origin)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tbdbg-replay-")))
+        for number, variant in enumerate(variants):
+            variant["record"] = variant["record"] or str(folder / f"run_{number}")
+        outcomes = _run({"bundle": str(path), "variants": variants, "script": wanted.script}, folder, wanted)
+        known = None if run is None or wanted.until else _bad_in_call(run, bundle.header)
+        lines = {} if run is None else _lines(run)
+        tried = [
+            _tried(variant, outcome, bundle, known, lines)
+            for variant, outcome in zip(variants, outcomes, strict=True)
+        ]
+    header = bundle.header
+    return Replay(header.title, header.call, header.step, header.versions, tried)
+
+
+def _variants(wanted: Wanted, origin: str | None) -> list[dict[str, Any]]:
+    """Return the ways in which a call is run: as it was first, and what was asked for or may tell more."""
+    common = {"until": wanted.until or "", "device": wanted.device or "", "mode": wanted.mode, "record": ""}
+    tensors = list((wanted.tensors or {}).items())
+    ways: list[dict[str, Any]] = [{}]
+    if tensors or wanted.dtype:
+        ways.append({"dtype": wanted.dtype or "", "tensors": tensors})
+    elif wanted.until is None and wanted.record is None:
+        ways.append({"dtype": "float64"})
+        ways += [] if origin is None else [{"trial": origin}]
+    variants = [{**common, **way} for way in ways]
+    variants[-1]["record"] = wanted.record or ""
+    return variants
+
+
+def _run(task: Json, folder: Path, wanted: Wanted) -> list[Json]:
+    asked, answer = folder / "task.json", folder / "answer.json"
+    asked.write_text(json.dumps(task), "utf-8")
+    command = [sys.executable, "-m", _PROGRAM, str(asked), str(answer)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=wanted.timeout, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotReadyError(f"The call has not ended after {wanted.timeout:,.0f} seconds.") from None
+    if done.returncode or not answer.exists():
+        raise NotReadyError(_why(done))
+    found: list[Json] = json.loads(answer.read_text("utf-8"))
+    return found
+
+
+def _why(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return a sentence on a process that has failed."""
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    last = lines[-1] if lines else ""
+    if "No module named 'tensorflow'" in last:
+        return "TensorFlow is needed to run a call again: install it, or look at the bundle where it is."
+    how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    return f"The process that runs the call has ended with {how}: {last[:500]}"
+
+
+def _tried(
+    variant: Json,
+    outcome: Json,
+    bundle: Bundle,
+    known: BadTensors | None,
+    lines: Mapping[str, str],
+) -> Tried:
+    is_changed = bool(variant.get("dtype") or variant.get("tensors") or variant.get("trial"))
+    way = _way(variant, outcome)
+    bad, first = BadTensors(), None
+    if not outcome["error"]:
+        bad, first = _bad_in(variant["record"], lines)
+    expected = bundle.header.results
+    digests = [one["digest"] for one in outcome["results"]]
+    compares_bits = not (is_changed or variant["until"] or outcome["error"])
+    return Tried(
+        way,
+        None if outcome["error"] else not bad,
+        first,
+        bad.total(),
+        None if known is None or is_changed or outcome["error"] else bad == known,
+        digests == [one.digest for one in expected] if compares_bits else None,
+        outcome["results"],
+        outcome["seconds"],
+        outcome["error"],
+    )
+
+
+def _way(variant: Json, outcome: Json) -> str:
+    parts = [f"{name} = {text}" for name, text in variant.get("tensors", ())]
+    parts += [outcome["changed"]] if outcome["changed"] else []
+    parts += [f"a change of {variant['trial']}"] if variant.get("trial") and not outcome["changed"] else []
+    words = f"with {' and '.join(parts)}" if parts else ""
+    dtype = f"in {variant['dtype']}" if variant.get("dtype") else ""
+    until = f"until {variant['until']}" if variant["until"] else ""
+    return ", ".join(one for one in (words, dtype, until) if one) or "as it was"
+
+
+def _bad_in(folder: str, lines: Mapping[str, str]) -> tuple[BadTensors, str | None]:
+    """Return the bad tensors of a recording, and the first in words."""
+    from tb_debugger_plugin.reading.run import Run
+
+    with Run(choose.only(location(folder), None, "")) as run:
+        rows = run.graph_executions(health="bad")
+        bad = _counted(rows)
+        if not bad:
+            return bad, None
+        origins = [one for one in run.origins() if one.op_name is not None]
+        name, slot, kind = (
+            (origins[0].op_name, origins[0].output_slot, origins[0].op_type)
+            if origins
+            else (rows[0].op_name, rows[0].slot, rows[0].op_type)
+        )
+    line = lines.get(name or "", "")
+    return bad, f"{name}:{slot} ({kind})" + (f", {line}" if line else "")
+
+
+def _counted(rows: Sequence[GraphExecution]) -> BadTensors:
+    bad = BadTensors()
+    for row in rows:
+        bad[row.op_name, row.slot, row.neg_inf or 0, row.pos_inf or 0, row.nan or 0] += 1
+    return bad
+
+
+def _bad_in_call(run: Run, header: Header) -> BadTensors | None:
+    """Return the bad tensors of the call on record; None if it is not found."""
+    step = header.call if header.step is None else header.step
+    calls = [
+        one.index for one in run.executions(step=step) if one.op_type == header.original
+    ]
+    if len(calls) != 1:
+        return None
+    return _counted(run.graph_executions(health="bad", call=calls[0]))
+
+
+def _lines(run: Run) -> dict[str, str]:
+    return {
+        one.op_name: one.source.name
+        for one in run.origins()
+        if one.op_name is not None and one.source is not None
+    }
+
+
+def _first_origin(run: Run, header: Header) -> str | None:
+    """Return the op that made the first bad value of the recording."""
+    return next((one.op_name for one in run.origins() if one.op_name is not None), None)

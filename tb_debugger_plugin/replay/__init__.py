@@ -1,0 +1,1 @@
+"""Runs bundles: calls of functions, without the program that made them."""

@@ -1,0 +1,213 @@
+"""Runs the call of a bundle, once or with changes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.eager.polymorphic_function import attributes
+from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
+from tensorflow.python.saved_model import function_deserialization
+
+from tb_debugger_plugin.capture.api import disable_dump_debug_info, enable_dump_debug_info
+from tb_debugger_plugin.capture.engines.guard.bundles import digest_of
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
+from tb_debugger_plugin.capture.tf_types import EagerTensor
+from tb_debugger_plugin.errors import FormatError, UsageError
+from tb_debugger_plugin.events.bundle import Argument, Bundle
+from tb_debugger_plugin.replay.allowed import check_ops
+from tb_debugger_plugin.replay.changes import DTYPES, until, with_dtype, with_tensor, with_trial
+from tb_debugger_plugin.replay.library import Library
+
+#: Attributes of nodes that name what a bundle does not have; XLA cannot compile what is recorded.
+_STRIPPED: Final = ("_class", "_gradient_op_type", "_output_shapes", attributes.XLA_COMPILE)
+_MB: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a call runs.
+
+    Attributes:
+      dtype: The dtype to compute in; empty for its own.
+      tensors: Tensors and the expressions that they become.
+      trial: The op that gets an input in its range, as `trials` says; empty for none.
+      until: The op with which the call ends; empty for all of it.
+      device: Where it runs; empty for where TensorFlow places it.
+      record: The folder of its recording; empty for none.
+      mode: The mode of the recording.
+    """
+
+    dtype: str = ""
+    tensors: Sequence[tuple[str, str]] = ()
+    trial: str = ""
+    until: str = ""
+    device: str = ""
+    record: str = ""
+    mode: str = "FULL_HEALTH"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave.
+
+    Attributes:
+      results: dtype, shape, digest, counts of bad elements, and numbers of each result.
+      seconds: How long it ran.
+      changed: What was changed for a trial: a tensor and its expression; empty if nothing was.
+      error: Why it failed; empty if it did not.
+    """
+
+    results: list[dict[str, Any]] = field(default_factory=list)
+    changed: str = ""
+    seconds: float = 0.0
+    error: str = ""
+
+
+def run(bundle: Bundle, variant: Variant) -> Outcome:
+    """Run the call of a bundle.
+
+    Args:
+      bundle: The bundle.
+      variant: How it runs.
+
+    Raises:
+      FormatError: The bundle is refused, or damaged.
+      UsageError: A change cannot be made.
+    """
+    header = bundle.header
+    library = Library(bundle.library, header.function)
+    check_ops(library)
+    if len(library.main.signature.input_arg) != len(header.arguments):
+        raise FormatError("The bundle has another number of arguments than its function.")
+    changed, kept = _change(library, variant)
+    with _recorded(variant), tf.device(variant.device or None):
+        arguments = [_argument(bundle, one, variant.dtype) for one in header.arguments]
+        functions = function_deserialization.load_function_def_library(library.message())
+        name = functions[header.function].name
+        begin = time.perf_counter()
+        try:
+            results = context.context().call_function(
+                name, arguments, len(library.main.signature.output_arg)
+            )
+        except (tf.errors.OpError, ValueError) as error:
+            return Outcome(changed=changed, error=str(error).strip().splitlines()[0][:500])
+        seconds = time.perf_counter() - begin
+    del kept  # expressions live as long as the call
+    return Outcome([_facts(one) for one in results], changed, seconds)
+
+
+def _change(library: Library, variant: Variant) -> tuple[str, list[object]]:
+    """Change the functions; return what a trial changes, and what has to live as long as the call."""
+    for function in library.functions.values():
+        function.attr.pop(attributes.XLA_COMPILE, None)
+    for _, node in library.nodes():
+        node.device = ""
+        for name in _STRIPPED:
+            node.attr.pop(name, None)
+    if variant.until:
+        until(library, variant.until)
+    changed, kept = "", [with_tensor(library, name, text) for name, text in variant.tensors]
+    if variant.trial:
+        tried = with_trial(library, variant.trial)
+        if tried is None:
+            raise UsageError(f"Nothing is known to try for the op {variant.trial}.")
+        changed = tried[0]
+        kept.append(tried[1])
+    if variant.dtype:
+        with_dtype(library, variant.dtype)
+    return changed, kept
+
+
+@contextlib.contextmanager
+def _recorded(variant: Variant) -> Iterator[None]:
+    if not variant.record:
+        yield
+        return
+    enable_dump_debug_info(variant.record, variant.mode, -1)
+    try:
+        yield
+    finally:
+        disable_dump_debug_info()
+
+
+def _argument(bundle: Bundle, argument: Argument, wanted: str) -> EagerTensor:
+    """Return an argument of the call.
+
+    Args:
+      bundle: The bundle.
+      argument: The argument.
+      wanted: The dtype to compute in; empty for its own.
+    """
+    values = [_cast(_value(bundle, argument, number), wanted) for number in argument.values]
+    if argument.kind == "value":
+        if len(values) != 1:
+            raise FormatError(f"The bundle has {len(values)} values of the argument {argument.name}.")
+        return values[0]
+    dtype = _other(_dtype(argument), wanted)
+    if argument.kind == "list":
+        made = gen_list_ops.empty_tensor_list(-1, -1, dtype)
+        for value in values:
+            made = gen_list_ops.tensor_list_push_back(made, value)
+        return made
+    shape = None if argument.shape is None else [None if size < 0 else size for size in argument.shape]
+    handle = gen_resource_variable_ops.var_handle_op(
+        dtype=tf.float32 if argument.kind == "unused" else dtype,
+        shape=tf.TensorShape(shape),
+        shared_name=context.anonymous_name(),
+    )
+    for value in values[:1]:
+        gen_resource_variable_ops.assign_variable_op(handle, value)
+    return handle
+
+
+def _cast(value: EagerTensor, wanted: str) -> EagerTensor:
+    dtype = _other(value.dtype, wanted)
+    return value if dtype == value.dtype else tf.cast(value, dtype)
+
+
+def _other(dtype: tf.DType, wanted: str) -> tf.DType:
+    return tf.as_dtype(wanted) if wanted and dtype.name in DTYPES else dtype
+
+
+def _dtype(argument: Argument) -> tf.DType:
+    try:
+        return tf.as_dtype(argument.dtype)
+    except TypeError:
+        raise FormatError(f"The bundle has an argument of the dtype {argument.dtype!r}.") from None
+
+
+def _value(bundle: Bundle, argument: Argument, number: int) -> EagerTensor:
+    size = bundle.header.left_out.get(number)
+    if size is not None:
+        name = argument.title or argument.name
+        raise UsageError(
+            f"The call cannot run: the value of {name} ({size / _MB:,.3g} MB) was left out of the bundle. "
+            "Give keep_replay more bytes when the program records."
+        )
+    try:
+        return tf.io.parse_tensor(bundle.values[number], _dtype(argument))
+    except (tf.errors.OpError, ValueError) as error:
+        raise FormatError(f"The value of {argument.name} is damaged: {str(error)[:200]}") from None
+
+
+def _facts(result: EagerTensor) -> dict[str, Any]:
+    """Return what is said of a result."""
+    dtype = result.dtype
+    facts: dict[str, Any] = {"dtype": dtype.name, "shape": [], "digest": "", "bad": [0, 0, 0]}
+    if dtype in (tf.resource, tf.variant):
+        return facts
+    facts |= {"shape": result.shape.as_list(), "digest": digest_of(result)}
+    if dtype in MEASURED_DTYPES and not dtype.is_complex:
+        array = result.numpy().astype(np.float64)
+        finite = array[np.isfinite(array)]
+        facts["bad"] = [int(np.isneginf(array).sum()), int(np.isposinf(array).sum()), int(np.isnan(array).sum())]
+        if finite.size:
+            facts |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+    return facts

@@ -1,0 +1,168 @@
+"""Reads and edits the functions of a bundle.
+
+In a `FunctionDef`, a tensor is the name of an argument, or ``op:output:index``, where ``output`` is an output
+of the definition of the op. This module knows which tensors ops take and give, and of which dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from google.protobuf.message import DecodeError, Message
+from tensorflow.core.framework import function_pb2
+from tensorflow.python.framework import op_def_registry
+
+from tb_debugger_plugin.capture.graph.copies import functions_named
+from tb_debugger_plugin.capture.tf_types import FunctionDef, FunctionDefLibrary, NodeDef, OpDef
+from tb_debugger_plugin.errors import FormatError, UsageError
+
+#: Ops that call one function, whose results are theirs.
+CALLS: Final = ("PartitionedCall", "StatefulPartitionedCall")
+
+
+class Node(NamedTuple):
+    """A node of a function.
+
+    Attributes:
+      function: The function.
+      node: The node.
+    """
+
+    function: FunctionDef
+    node: NodeDef
+
+
+class Library:
+    """The functions of a bundle.
+
+    Args:
+      serialized: A serialised ``FunctionDefLibrary``.
+      main: Name of the function that is called.
+
+    Attributes:
+      functions: The functions by name.
+      main: The function that is called.
+
+    Raises:
+      FormatError: It is no library, or has no such function.
+    """
+
+    def __init__(self, serialized: bytes, main: str) -> None:
+        try:
+            library = function_pb2.FunctionDefLibrary.FromString(serialized)
+        except DecodeError:
+            raise FormatError("The functions of the bundle are damaged.") from None
+        self.functions: dict[str, FunctionDef] = {one.signature.name: one for one in library.function}
+        if main not in self.functions:
+            raise FormatError("The bundle does not have the function that it calls.")
+        self.main = self.functions[main]
+
+    def message(self) -> FunctionDefLibrary:
+        """Return the functions as one message."""
+        return function_pb2.FunctionDefLibrary(function=self.functions.values())
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the nodes of all functions."""
+        for function in self.functions.values():
+            for node in function.node_def:
+                yield Node(function, node)
+
+    def find(self, name: str) -> Node:
+        """Return the node of a name.
+
+        Args:
+          name: Name of an op, or of its tensor: ``loss/Log`` or ``loss/Log:0``.
+
+        Raises:
+          UsageError: There is none, or there are several.
+        """
+        op = name.rpartition(":")[0] if name.rpartition(":")[2].isdecimal() else name
+        exact = [one for one in self.nodes() if one.node.name == op]
+        found = exact or [one for one in self.nodes() if one.node.name.endswith(f"/{op}")]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(sorted({one.node.name for one in found})[:5])
+            raise UsageError(f"Several ops are called {op!r} in the functions of the call: {names}.")
+        raise UsageError(f"The call has no op {op!r}.")
+
+    def callers(self, name: str) -> list[Node]:
+        """Return the nodes that name a function."""
+        return [one for one in self.nodes() if any(f.name == name for f in functions_named(one.node))]
+
+    def outputs(self, node: NodeDef) -> list[tuple[str, int]]:
+        """Return the tensors that a node gives, as ``op:output:index``, with their dtypes."""
+        given = []
+        for argument in self.definition(node).output_arg:
+            for index, dtype in enumerate(dtypes_of(argument, node)):
+                given.append((f"{node.name}:{argument.name}:{index}", dtype))
+        return given
+
+    def dtypes(self, function: FunctionDef) -> dict[str, int]:
+        """Return the dtypes of all tensors of a function, by their names in it."""
+        given = {argument.name: argument.type for argument in function.signature.input_arg}
+        for node in function.node_def:
+            given.update(self.outputs(node))
+        return given
+
+    def plain_name(self, function: FunctionDef, tensor: str) -> str:
+        """Return the name of a tensor of a function as users know it: ``op:slot``, or that of an argument."""
+        op = tensor.partition(":")[0]
+        for node in function.node_def:
+            if node.name == op:
+                names = [name for name, _ in self.outputs(node)]
+                return f"{op}:{names.index(tensor)}" if tensor in names else f"{op}:0"
+        return op
+
+    def inputs(self, node: NodeDef) -> list[int]:
+        """Return the dtypes of what a node takes."""
+        return [
+            dtype
+            for argument in self.definition(node).input_arg
+            for dtype in dtypes_of(argument, node)
+        ]
+
+    def definition(self, node: NodeDef) -> OpDef:
+        """Return the definition of the op of a node.
+
+        Raises:
+          UsageError: TensorFlow does not know it.
+        """
+        if node.op in self.functions:
+            return self.functions[node.op].signature
+        found = op_def_registry.get(node.op)
+        if found is None:
+            raise UsageError(f"This TensorFlow does not know the op {node.op}, which the call runs.")
+        return found
+
+    def prune(self, function: FunctionDef) -> None:
+        """Delete the nodes of a function that neither a result nor a control output needs."""
+        nodes = {node.name: node for node in function.node_def}
+        waiting = [*function.ret.values(), *(f"^{name}" for name in function.control_ret.values())]
+        needed: set[str] = set()
+        while waiting:
+            name = waiting.pop().removeprefix("^").partition(":")[0]
+            if name in nodes and name not in needed:
+                needed.add(name)
+                waiting += nodes[name].input
+        kept = [node for node in function.node_def if node.name in needed]
+        del function.node_def[:]
+        function.node_def.extend(kept)
+
+
+def dtypes_of(argument: Message, node: NodeDef) -> list[int]:
+    """Return the dtypes of an argument of an op: several where it is a list."""
+    if argument.type_list_attr:
+        return list(node.attr[argument.type_list_attr].list.type)
+    dtype = node.attr[argument.type_attr].type if argument.type_attr else argument.type
+    return [dtype] * (node.attr[argument.number_attr].i if argument.number_attr else 1)
+
+
+def replace_tensors(function: FunctionDef, new: Mapping[str, str]) -> None:
+    """Let the nodes and results of a function take other tensors: the new ones by the old ones."""
+    for node in function.node_def:
+        for position, name in enumerate(node.input):
+            node.input[position] = new.get(name, name)
+    for output, name in function.ret.items():
+        function.ret[output] = new.get(name, name)

@@ -1,0 +1,50 @@
+"""Says what to try at an op that makes bad values: its input, kept inside the range where the op is finite.
+
+A trial is no repair. It answers whether the call has no other cause, and whether keeping this input in range
+would be enough: all that takes the input, gradients too, gets the changed one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Trial(NamedTuple):
+    """What to try at an op.
+
+    Attributes:
+      input: Number of the input that is changed.
+      expression: Its value, in which `{x}` is its own.
+    """
+
+    input: int
+    expression: str
+
+
+_POSITIVE: Final = Trial(0, "np.maximum({x}, 1e-7)")
+_ABOVE_ZERO: Final = Trial(0, "np.maximum({x}, 1e-12)")
+_BOUNDED: Final = Trial(0, "np.minimum({x}, 80)")
+_INSIDE: Final = Trial(0, "np.clip({x}, -0.999999, 0.999999)")
+_NOT_ZERO: Final = "np.where({x} == 0, 1e-7, {x})"
+#: By type of the op.
+TRIALS: Final[dict[str, Trial]] = {
+    **dict.fromkeys(("Log", "Pow", "Digamma", "Lgamma", "BesselK0", "BesselK1"), _POSITIVE),
+    **dict.fromkeys(("Sqrt", "Rsqrt", "SqrtGrad"), _ABOVE_ZERO),
+    **dict.fromkeys(("Reciprocal", "Inv"), Trial(0, _NOT_ZERO)),
+    **dict.fromkeys(
+        ("RealDiv", "Div", "FloorDiv", "FloorMod", "Mod", "Xdivy", "TruncateDiv"), Trial(1, _NOT_ZERO)
+    ),
+    **dict.fromkeys(("Xlogy",), Trial(1, "np.maximum({x}, 1e-7)")),
+    **dict.fromkeys(("Log1p", "Xlog1py"), Trial(0, "np.maximum({x}, -0.9999999)")),
+    **dict.fromkeys(("Exp", "Expm1", "Cosh"), _BOUNDED),
+    **dict.fromkeys(("Sinh",), Trial(0, "np.clip({x}, -80, 80)")),
+    **dict.fromkeys(("Acos", "Asin", "Atanh", "Erfinv"), _INSIDE),
+    **dict.fromkeys(("Ndtri",), Trial(0, "np.clip({x}, 1e-7, 1 - 1e-7)")),
+    **dict.fromkeys(("Acosh",), Trial(0, "np.maximum({x}, 1.000001)")),
+    **dict.fromkeys(("Square",), Trial(0, "np.clip({x}, -1e18, 1e18)")),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), Trial(0, "np.clip({x}, -1e9, 1e9)")),
+    **dict.fromkeys(
+        ("Cholesky", "MatrixInverse", "MatrixSolve", "SelfAdjointEigV2"),
+        Trial(0, "{x} + 1e-6 * np.eye({x}.shape[-1])"),
+    ),
+}
