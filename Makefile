@@ -60,7 +60,7 @@ check-page: $(VENV)/.node frontend ## formatting, types and tests of the front e
 	$(NPM) test
 
 test-long: $(VENV)/.dev frontend test-sanitize ## the tests that take minutes: programs killed 300 times, viewers 100 times, random inputs, sanitizers
-	$(PY) -m pytest -m long $(ARGS)
+	$(PYTEST) -m long $(ARGS)
 	$(PY) -m pytest --hypothesis-profile thorough tests/property $(ARGS)
 
 test-faults: $(VENV)/.dev frontend ## break the product in one line at a time; the tests that are named for it must fail (ARGS="ring gate")

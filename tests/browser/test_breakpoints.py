@@ -120,6 +120,7 @@ def _keep_pictures(browser, address: str, page: DebuggerPage, keep_screenshot) -
         keep_screenshot(other.page, "live-dark")
 
 
+@pytest.mark.long
 def test_a_session_that_has_run_its_initialiser_stops_at_an_op_of_the_tree(browser, tmp_path):
     with _paused("two towers", tmp_path, browser) as (program, page, _):
         page.part("dock-tab-ops").click()
@@ -136,6 +137,7 @@ def test_a_session_that_has_run_its_initialiser_stops_at_an_op_of_the_tree(brows
         assert "loss" in _detach(program, page)
 
 
+@pytest.mark.long
 def test_a_value_is_changed_where_the_program_is_paused_and_the_bad_one_does_not_come(browser, tmp_path):
     with _paused("loop", tmp_path, browser) as (program, page, _):
         page.part("dock-tab-breakpoints").click()

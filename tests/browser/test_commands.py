@@ -20,6 +20,7 @@ def logdir(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_commands_are_found_by_their_words_and_lead_to_steps_alerts_and_tabs(browser, logdir):
     with page_on(browser, logdir) as page:
         body, field = page.frame.locator("body"), page.part("search")
@@ -40,6 +41,7 @@ def test_commands_are_found_by_their_words_and_lead_to_steps_alerts_and_tabs(bro
         expect(page.part("search-found")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_question_mark_lists_all_keys(browser, logdir):
     with page_on(browser, logdir, scheme="dark") as page:
         page.frame.locator("body").press("?")

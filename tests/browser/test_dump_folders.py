@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 (_FOLDER,) = (Path(__file__).parents[1] / "golden").glob("dumps-tensorflow-*")
 
 
+@pytest.mark.long
 def test_a_dump_folder_is_shown_with_its_first_bad_value(browser, tmp_path, keep_screenshot):
     with page_on(browser, _FOLDER / "session", scheme="light") as page:
         page.await_first_cause()

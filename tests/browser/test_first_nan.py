@@ -76,6 +76,7 @@ def test_tensorboard_opened_before_the_program_shows_the_tab_and_then_the_progra
             expect(page.part("live-headline")).to_contain_text("Waiting for you", timeout=_LIVE_MS)
 
 
+@pytest.mark.long
 def test_what_in_the_logdir_cannot_be_looked_at_is_said_with_runs_and_without(browser, tmp_path):
     folder = tmp_path / "<b>logs"
     folder.mkdir()
@@ -94,6 +95,7 @@ def test_what_in_the_logdir_cannot_be_looked_at_is_said_with_runs_and_without(br
             assert page.complaints == [] and page.serious_violations() == []
 
 
+@pytest.mark.long
 def test_the_page_shows_what_tensorflows_own_recorder_wrote(browser, tmp_path):
     logdir = tmp_path / "logdir"
     record_example_with_tensorflow(logdir, steps=3)

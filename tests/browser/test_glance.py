@@ -27,6 +27,7 @@ def _training(logdir, values, *, then=(), host="worker0", layer="dense"):
         recording.counts(12 + len(then), 2 * (12 + len(then)), finished=True)
 
 
+@pytest.mark.long
 def test_a_healthy_run_says_what_was_checked_and_what_was_not(browser, tmp_path):
     _training(tmp_path / "logdir", [1.0, 2.0])
     with page_on(browser, tmp_path / "logdir") as page:
@@ -43,6 +44,7 @@ def test_a_healthy_run_says_what_was_checked_and_what_was_not(browser, tmp_path)
         expect(page.part("list-tab-graph_executions")).to_contain_text("24")
 
 
+@pytest.mark.long
 def test_silent_trouble_is_named_and_in_focus_without_a_click(browser, tmp_path):
     _training(tmp_path / "logdir", [0.0, 0.0])
     with page_on(browser, tmp_path / "logdir", scheme="dark") as page:
@@ -78,6 +80,7 @@ def test_of_two_processes_the_one_in_trouble_is_named(browser, tmp_path):
         expect(page.part("verdict")).to_contain_text("in dense/Relu:0 (Relu) of worker1.")
 
 
+@pytest.mark.long
 def test_a_bad_value_and_a_link_open_the_recording(browser, tmp_path):
     _training(tmp_path / "bad", [1.0], then=[[float("nan")]])
     with page_on(browser, tmp_path / "bad") as page:

@@ -66,6 +66,7 @@ def test_its_alerts_by_layer_and_the_rules(browser, curves_address, keep_screens
         keep_screenshot(page.frame.locator("section.alerts"), "rules-light")
 
 
+@pytest.mark.long
 def test_what_is_wrong_and_what_is_meant(browser, tmp_path, keep_screenshot):
     with (
         _shown("origins.md", tmp_path, "logs", through=_RUN) as address,

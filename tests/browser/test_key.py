@@ -50,6 +50,7 @@ def _outer_hash(page: DebuggerPage) -> str:
     return str(page.page.evaluate("location.hash"))
 
 
+@pytest.mark.long
 def test_without_a_key_a_command_asks_for_it_and_is_done_then(browser, served_program):
     program = served_program.program
     before = len(program.commands)
@@ -89,6 +90,7 @@ def test_a_command_is_left_when_the_key_is_not_given(browser, served_program):
     assert len(served_program.program.commands) == before
 
 
+@pytest.mark.long
 def test_the_page_takes_the_key_out_of_its_address_and_keeps_it_for_the_tab(browser, served_program):
     before = len(served_program.program.commands)
     link = f"{served_program.address}/#debugger&p.debugger.key={KEY}"

@@ -266,6 +266,7 @@ def _recorded(op):
     return host, number
 
 
+@pytest.mark.long
 def test_a_thing_filters_the_long_list_and_the_filter_the_things(browser, program):
     rows, _ = program
     with _opened(browser, program) as page:

@@ -162,6 +162,7 @@ def _add(page: DebuggerPage, kind: str, text: str | None = None) -> None:
     page.part("breakpoint-add").click()
 
 
+@pytest.mark.long
 def test_breakpoints_of_each_kind_are_added_and_say_where_they_are(opened):
     page, program = opened()
     page.part("dock-tab-breakpoints").click()
@@ -351,6 +352,7 @@ def test_a_read_only_program_is_shown_and_takes_no_commands(opened):
     assert program.commands == []
 
 
+@pytest.mark.long
 def test_a_lost_connection_is_told_and_comes_back_by_itself(opened):
     page, _ = opened()
     page.frame  # noqa: B018 - waits until the page has settled
@@ -385,6 +387,7 @@ def test_one_of_several_programs_is_in_focus_and_each_is_stepped_for_itself(open
         assert (len(moved.commands), len(still.commands)) == (1, 0)
 
 
+@pytest.mark.long
 def test_without_a_program_the_page_is_as_before_and_says_how_one_is_joined(browser, tmp_path):
     train = small_program(tmp_path / "logs" / "train").close()
     with page_on(browser, train.parent, scheme="dark") as page:

@@ -135,6 +135,7 @@ def test_the_list_is_walked_and_used_by_keys(opened):
     assert [one.where.op_name for one in program.state().breakpoints] == ["Log"]
 
 
+@pytest.mark.long
 def test_thousands_of_tensors_are_listed_where_they_are_seen(opened):
     many = tuple(
         Op(f"op_{i}", "Relu", lambda values, call: np.ones(2, np.float32), graph_id="") for i in range(_MANY)
@@ -165,6 +166,7 @@ def test_values_that_the_limit_cost_are_told(opened):
     expect(row(page, "x:0")).to_contain_text("[[0.0, 1.0]]")
 
 
+@pytest.mark.long
 def test_a_value_is_read_from_the_program_follows_it_and_has_a_history(opened):
     page, program = opened("tensors", program={"ops": MOVING})
     steps(page, "x:0")
@@ -321,6 +323,7 @@ def test_an_expression_is_evaluated_and_its_result_opened(opened):
     expect(page.part("live-expression")).to_have_value("`nobody:0`")
 
 
+@pytest.mark.long
 def test_watch_expressions_are_evaluated_at_each_pause_and_kept(opened):
     page, _ = opened("evaluate", program={"ops": MOVING})
     for expression in ("np.max(`x:0`)", "`Log:0` * 2"):
@@ -345,6 +348,7 @@ def test_watch_expressions_are_evaluated_at_each_pause_and_kept(opened):
     expect(page.part("watch-expression")).to_contain_text("np.max(`x:0`)")
 
 
+@pytest.mark.long
 def test_the_value_at_a_pause_is_changed_once_and_shown_as_changed(opened):
     page, _ = opened("evaluate")
     expect(page.part("live-cannot-change")).to_contain_text("not paused at a tensor")
@@ -379,6 +383,7 @@ def test_a_program_that_does_not_allow_changes_says_so(opened):
     expect(page.part("live-change")).to_have_count(0)
 
 
+@pytest.mark.long
 @each_window
 def test_each_panel_is_accessible_and_not_wider_than_the_window(opened, scheme, width, height):
     page, _ = opened("tensors", program={"ops": (*MOVING, *KINDS)}, scheme=scheme, width=width, height=height)

@@ -43,6 +43,7 @@ def test_a_whole_recording_without_a_bad_value_is_well(browser, tmp_path):
         expect(page.part("status-not-recorded")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_what_was_not_watched_is_named_beside_no_nan_and_leads_to_its_calls(browser, tmp_path):
     recording = _healthy(tmp_path / "run")
     failed = "Watch ops could not be added: num_rows is not consistent."
@@ -69,6 +70,7 @@ def test_what_was_not_watched_is_named_beside_no_nan_and_leads_to_its_calls(brow
         expect(page.part("execution-card")).to_have_attribute("data-index", "1")
 
 
+@pytest.mark.long
 def test_a_recording_that_stopped_early_says_so_in_red_at_once(browser, tmp_path):
     recording = _healthy(tmp_path / "run")
     recording.counts(2, 1, finished=True, failure="the disk is full")
@@ -80,6 +82,7 @@ def test_a_recording_that_stopped_early_says_so_in_red_at_once(browser, tmp_path
         expect(page.part("verdict")).not_to_contain_text("✓")
 
 
+@pytest.mark.long
 def test_alerts_do_not_hide_that_something_was_not_recorded(browser, tmp_path):
     recording = small_program(tmp_path / "run", recorder_version="0.1.0")
     recording.not_recorded(NotRecordedReason.FILTERED, "The filter op_regex left these out.", "op_regex")
@@ -91,6 +94,7 @@ def test_alerts_do_not_hide_that_something_was_not_recorded(browser, tmp_path):
         expect(note.get_by_text("The filter op_regex left these out.")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_program_that_was_killed_is_not_called_live(browser, tmp_path):
     recording = _healthy(tmp_path / "run")
     recording.counts(2, 1, finished=False)

@@ -66,6 +66,7 @@ def _names(page):
     return page.part("runs-row").locator(".run-name").all_inner_texts()
 
 
+@pytest.mark.long
 def test_the_page_opens_the_worst_of_the_newest_judged_runs_and_lists_all(browser, logdir, keep_screenshot):
     _write_note(logdir, "sweep/rate0.1")
     with page_on(browser, logdir, width=1280, height=560) as page:
@@ -92,6 +93,7 @@ def test_the_page_opens_the_worst_of_the_newest_judged_runs_and_lists_all(browse
         expect(page.part("runs")).to_contain_text("1 of 4 runs")
 
 
+@pytest.mark.long
 def test_a_run_is_opened_by_keys_alone(browser, logdir):
     with page_on(browser, logdir) as page:
         page.part("run").press("Enter")
@@ -115,6 +117,7 @@ def test_a_run_is_opened_by_keys_alone(browser, logdir):
         expect(page.part("run")).to_be_focused()
 
 
+@pytest.mark.long
 def test_two_ticked_runs_are_compared(browser, logdir):
     with page_on(browser, logdir, "/#debugger&p.debugger.run=distributed") as page:
         page.click("run")
@@ -126,6 +129,7 @@ def test_two_ticked_runs_are_compared(browser, logdir):
         expect(page.part("run")).to_contain_text("sweep/rate0.1")
 
 
+@pytest.mark.long
 def test_the_title_of_the_window_says_run_and_verdict_while_the_tab_is_shown(browser, logdir):
     link = "/#debugger&p.debugger.run=sweep%2Frate0.1"
     with page_on(browser, logdir, link, in_tensorboard=True) as page:
@@ -140,6 +144,7 @@ def test_the_title_of_the_window_says_run_and_verdict_while_the_tab_is_shown(bro
         expect(page.page).to_have_title(title)
 
 
+@pytest.mark.long
 def test_a_note_is_kept_and_is_in_the_report_that_the_page_saves(browser, logdir):
     with page_on(browser, logdir) as page:
         page.click("run")

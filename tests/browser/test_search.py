@@ -19,6 +19,7 @@ def test_the_list_of_what_is_found_scrolls_in_a_low_window(browser, example_addr
         assert page.serious_violations() == []
 
 
+@pytest.mark.long
 def test_a_tensor_and_a_line_are_found_by_name_and_a_reload_comes_back_to_them(browser, example_address):
     with quiet_page(browser, example_address, scheme="dark") as page:
         keyboard, field, actual = page.page.keyboard, page.part("search"), page.part("search-found")

@@ -29,6 +29,7 @@ def page(browser, example_address):
         yield page
 
 
+@pytest.mark.long
 def test_a_click_on_an_execution_shows_its_card_and_the_arrow_keys_walk_on(page):
     box = page.part("timeline-box").nth(3)
     index = int(box.get_attribute("data-index"))
@@ -39,6 +40,7 @@ def test_a_click_on_an_execution_shows_its_card_and_the_arrow_keys_walk_on(page)
     expect(page.part("execution-card")).to_have_attribute("data-index", str(index + 1))
 
 
+@pytest.mark.long
 def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
     with closing(small_program(tmp_path / "run", steps=0)) as recording:
         recording.execution("Fill", [full_health([1.0])], ids=[1])
@@ -52,6 +54,7 @@ def test_a_call_with_nan_inside_and_a_good_output_is_marked(browser, tmp_path):
         expect(boxes.nth(1)).to_have_attribute("title", "#1 function loss, NaN or ∞ inside")
 
 
+@pytest.mark.long
 def test_of_very_many_inputs_those_in_view_are_drawn(browser, tmp_path):
     with closing(small_program(tmp_path / "run", steps=0)) as recording:
         for number in range(_INPUTS):
@@ -154,6 +157,7 @@ def test_the_parts_of_the_alerts_give_way_to_each_other(browser, example_address
         assert panel.evaluate("panel => panel.scrollHeight - panel.clientHeight") <= 1
 
 
+@pytest.mark.long
 def test_what_scrolls_in_a_card_without_a_link_takes_the_keyboard(browser, tmp_path):
     with closing(small_program(tmp_path / "run", steps=0)) as recording:
         recording.execution("Split", [full_health([1.0])] * 12, ids=list(range(100, 112)))
@@ -193,6 +197,7 @@ def test_the_list_of_executions_opens_at_the_call_in_focus(page):
     assert chosen.get_attribute("id") == f"execution-{index}"
 
 
+@pytest.mark.long
 def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_path):
     logdir = tmp_path / "logdir"
     logdir.mkdir()
@@ -202,6 +207,7 @@ def test_a_page_that_was_opened_first_fills_when_the_program_runs(browser, tmp_p
         expect(page.part("alert-type-InfNanAlert")).to_be_visible(timeout=_LIVE_MS)
 
 
+@pytest.mark.long
 def test_what_a_program_records_comes_by_itself_until_it_has_ended(browser, tmp_path):
     logdir = tmp_path / "digits"
     with (
@@ -231,6 +237,7 @@ def _let_it_settle(page):
         assert page.frame  # has its answers
 
 
+@pytest.mark.long
 def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begins_anew(browser, tmp_path):
     _finished(tmp_path / "digits")
     with page_on(browser, tmp_path, stopped_clock=True, in_tensorboard=True) as page:
@@ -250,6 +257,7 @@ def test_of_a_finished_run_only_is_asked_whether_there_are_others_until_it_begin
         expect(bar).to_contain_text("digits recorded6 executions", timeout=_LIVE_MS)
 
 
+@pytest.mark.long
 def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(browser, tmp_path):
     _finished(tmp_path / "first")
     with page_on(browser, tmp_path, stopped_clock=True) as page:
@@ -268,6 +276,7 @@ def test_a_run_that_comes_while_a_finished_one_is_on_screen_is_listed_by_itself(
         expect(page.part("run")).to_have_text("✗ first")
 
 
+@pytest.mark.long
 def test_keys_work_as_soon_as_the_tab_is_there(browser, example_address):
     with open_page(browser, example_address, in_tensorboard=True) as page:
         assert page.frame
@@ -287,6 +296,7 @@ def _choose_another_tab_and_this_one(page):
         page.page.wait_for_function("() => new Promise(done => requestAnimationFrame(() => done(true)))")
 
 
+@pytest.mark.long
 def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
     small_program(tmp_path / "run").close()
     with page_on(browser, tmp_path, in_tensorboard=True) as page:
@@ -307,6 +317,7 @@ def test_a_field_of_tensorboard_keeps_the_focus(browser, tmp_path):
         page.page.wait_for_function("document.activeElement?.tagName === 'IFRAME'")
 
 
+@pytest.mark.long
 def test_a_damaged_file_is_named_and_the_rest_is_shown(browser, example_logdir, tmp_path):
     logdir = tmp_path / "logdir"
     shutil.copytree(example_logdir, logdir)

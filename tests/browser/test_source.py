@@ -59,6 +59,7 @@ def _mark(page, line):
     return page.frame.locator(f".cm-made[title^='line {line}:']")
 
 
+@pytest.mark.long
 def test_a_click_on_a_mark_lists_the_ops_of_the_line_and_filters_the_list(browser, logdir, keep_screenshot):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()
@@ -85,6 +86,7 @@ def test_a_click_on_a_mark_lists_the_ops_of_the_line_and_filters_the_list(browse
         expect(listed).to_have_text("12")
 
 
+@pytest.mark.long
 def test_the_keyboard_goes_from_mark_to_mark_and_lists_ops(browser, logdir):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()
@@ -107,6 +109,7 @@ def test_the_keyboard_goes_from_mark_to_mark_and_lists_ops(browser, logdir):
         expect(code).to_be_focused()
 
 
+@pytest.mark.long
 def test_text_is_found_in_the_file_also_where_it_is_not_drawn(browser, logdir):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()
@@ -125,6 +128,7 @@ def test_text_is_found_in_the_file_also_where_it_is_not_drawn(browser, logdir):
         expect(page.frame.locator(".cm-found")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_all_files_are_listed_with_counts_and_searched(browser, logdir):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()
@@ -160,6 +164,7 @@ def test_all_files_are_listed_with_counts_and_searched(browser, logdir):
         expect(page.frame.get_by_role("textbox", name="Source code")).to_be_focused()
 
 
+@pytest.mark.long
 def test_a_line_opens_in_an_editor_only_if_the_reader_wants_that(browser, logdir):
     with page_on(browser, logdir) as page:
         expect(_mark(page, 41)).to_be_visible()

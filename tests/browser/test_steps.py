@@ -26,6 +26,7 @@ def training(logdir):
             recording.execution("__inference_loss_7", [full_health([1.0])], graph_id="g1", ids=[step])
 
 
+@pytest.mark.long
 def test_the_same_op_is_found_in_other_steps_by_keys_and_by_the_slider(browser, tmp_path):
     logdir = tmp_path / "logdir"
     training(logdir)
@@ -46,6 +47,7 @@ def test_the_same_op_is_found_in_other_steps_by_keys_and_by_the_slider(browser, 
         expect(page.part("step-after")).to_be_disabled()
 
 
+@pytest.mark.long
 def test_the_list_keeps_to_one_step_also_in_a_link(browser, tmp_path):
     logdir = tmp_path / "logdir"
     training(logdir)

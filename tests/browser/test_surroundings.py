@@ -24,6 +24,7 @@ def logdir(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_behind_a_path_prefix_all_is_found(browser, logdir, tmp_path):
     port = free_port()
     options = ["--logdir", str(logdir), "--port", str(port), "--host", "127.0.0.1", "--path_prefix", "/a/b"]
@@ -54,6 +55,7 @@ def _debugger_in(browser: Browser, notebook: str) -> tuple[Frame, list[str]]:
     return frame, complaints
 
 
+@pytest.mark.long
 def test_in_the_frame_of_a_notebook_the_page_opens_on_the_cause(browser, logdir, tmp_path):
     port = free_port()
     served = ["-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(tmp_path)]

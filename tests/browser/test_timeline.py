@@ -94,6 +94,7 @@ def test_the_timeline_has_no_trouble_for_screen_readers(opened):
     assert opened.serious_violations() == []
 
 
+@pytest.mark.long
 def test_ops_that_tensorflow_timed_are_on_a_track_of_their_device(browser, tmp_path):
     device = "/job:localhost/replica:0/task:0/device:CPU:0"
     with Recording(tmp_path / "logdir") as recording:

@@ -149,6 +149,7 @@ def _kinds_at(page: DebuggerPage, cells: list[tuple[int, int]]) -> list[str]:
     return page.part("value-map").evaluate(pixels, [cells, names])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_heat_map_marks_nan_and_infinities(browser, address, keep_screenshot, scheme):
     with open_page(browser, address, scheme=scheme, width=1440, height=900) as page:
@@ -159,6 +160,7 @@ def test_the_heat_map_marks_nan_and_infinities(browser, address, keep_screenshot
         keep_screenshot(page.page, f"value-{scheme}")
 
 
+@pytest.mark.long
 def test_one_bad_element_among_25_million_is_seen_and_found_by_its_position(page):
     begin = time.monotonic()
     _show(page, "e1.0")
@@ -205,6 +207,7 @@ COUNT_FRAMES = """async canvas => {
 }"""
 
 
+@pytest.mark.long
 def test_moving_through_a_large_matrix_ends_with_finer_tiles(page):
     _show(page, "e1.0")
     canvas = page.part("value-map")
@@ -324,6 +327,7 @@ def test_a_link_opens_the_value_again_and_escape_closes_it(page):
     assert "debugger.value" not in page.page.url
 
 
+@pytest.mark.long
 def test_the_table_scrolls_to_the_last_element_of_a_large_matrix_by_keys(page):
     _show(page, "e1.0", tab="table", slicing="[4000:, :]")
     table = page.part("value-table")
@@ -336,6 +340,7 @@ def test_the_table_scrolls_to_the_last_element_of_a_large_matrix_by_keys(page):
     assert np.float32(selected.inner_text()) == large()[LARGE - 1, LARGE - 1]
 
 
+@pytest.mark.long
 def test_values_are_opened_from_rows_cards_and_the_first_cause(browser, address):
     with quiet_page(browser, address, width=1440, height=900) as page:
         page.await_first_cause()
@@ -367,6 +372,7 @@ def test_nothing_of_a_value_is_wider_than_the_window(browser, address, width):
         assert page.serious_violations() == []
 
 
+@pytest.mark.long
 def test_the_dumps_of_tensorflows_own_recorder_are_shown(browser, tmp_path):
     run_python("-m", _PROGRAM, str(tmp_path / "logdir"), "--tensorflow")
     with page_on(browser, tmp_path / "logdir", width=1440, height=900) as page:
@@ -376,6 +382,7 @@ def test_the_dumps_of_tensorflows_own_recorder_are_shown(browser, tmp_path):
         np.testing.assert_array_equal(actual, _array("matrix")[: len(actual)])
 
 
+@pytest.mark.long
 def test_a_live_run_gets_more_occurrences_and_keeps_the_one_that_is_shown(browser, tmp_path):
     mode = TensorDebugMode.FULL_TENSOR
     with (
@@ -395,6 +402,7 @@ def test_a_live_run_gets_more_occurrences_and_keeps_the_one_that_is_shown(browse
             expect(page.part("value-summary")).to_contain_text("max7")
 
 
+@pytest.mark.long
 def test_a_tensor_that_was_too_large_says_so_with_its_numbers(browser, tmp_path):
     program = (
         "import sys, numpy as np, tensorflow as tf, tb_debugger_plugin\n"

@@ -73,6 +73,7 @@ def test_it_serves_the_recording_until_ctrl_c(serving):
     assert not _serves(port)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "end",
     [
@@ -89,6 +90,7 @@ def test_it_ends_with_its_tensorboard(serving, end):
     assert not _serves(port)
 
 
+@pytest.mark.long
 def test_it_ends_with_its_tensorboard_in_the_background_of_a_shell_too(serving):
     # Such a shell has what it starts ignore SIGINT.
     process, port = serving(_SERVE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
@@ -97,6 +99,7 @@ def test_it_ends_with_its_tensorboard_in_the_background_of_a_shell_too(serving):
     assert not _serves(port)
 
 
+@pytest.mark.long
 def test_tensorboard_ends_when_the_demo_is_killed(serving):
     process, port = serving(_SERVE)
     process.kill()
@@ -105,6 +108,7 @@ def test_tensorboard_ends_when_the_demo_is_killed(serving):
     assert wait_until(lambda: not _serves(port), 30)
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("end", ["terminate", "kill"])
 def test_the_training_ends_with_the_demo(tmp_path, end):

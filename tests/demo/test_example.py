@@ -50,6 +50,7 @@ def test_it_says_which_extra_brings_what_is_missing(missing):
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.long
 def test_it_asks_where_to_record():
     run = subprocess.run([sys.executable, "-m", EXAMPLE], capture_output=True, text=True)
     assert run.returncode == 2

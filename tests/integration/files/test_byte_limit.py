@@ -64,6 +64,7 @@ def test_what_is_on_record_stays_and_the_first_nan_and_the_end_are_added(
         assert facts[f"pinned_{kind}"] == 0
 
 
+@pytest.mark.long
 def test_whole_tensors_are_bounded_too(tmp_path: Path) -> None:
     recorded, log = _run(tmp_path, LEAST_BYTES, "ends", "FULL_TENSOR")
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= LEAST_BYTES

@@ -67,6 +67,7 @@ def seen(recorded: Recorded) -> set[tuple[str, str, int]]:
 long = [pytest.param(make, marks=pytest.mark.long) for make in (full_cnn, full_gpt)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [mlp, cnn, gpt, *long], ids=lambda make: make.__name__)
 def test_a_training_runs_what_it_runs_in_production_and_most_tensors_are_seen(
     tmp_path: Path, make: Maker
@@ -99,6 +100,7 @@ def test_so_does_one_whose_tensors_are_reduced_on_another_device(
     assert len(seen(read(tmp_path / "survivors"))) > 0.9 * len(seen(read(tmp_path / "all")))
 
 
+@pytest.mark.long
 def test_a_keras_model_with_dropout_has_the_bits_of_the_plain_one(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
     y = np.linspace(0, 1, 16, dtype=np.float32).reshape(8, 2)

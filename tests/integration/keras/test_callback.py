@@ -159,6 +159,7 @@ def test_a_plain_fit_after_one_that_failed_is_not_recorded(tmp_path: Path) -> No
     assert recording.counts() == before
 
 
+@pytest.mark.long
 def test_the_same_callback_begins_anew_after_a_call_that_failed(tmp_path: Path) -> None:
     callback = DebuggerCallback(tmp_path)
     model, first = interrupted(callback)

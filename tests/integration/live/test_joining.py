@@ -152,6 +152,7 @@ def test_a_program_waits_is_stepped_over_its_calls_and_ends(tmp_path: Path, name
     assert _nothing_is_left(tmp_path)
 
 
+@pytest.mark.long
 def test_a_program_without_calls_waits_at_its_first_op_and_is_stepped_over_line_by_line(
     tmp_path: Path,
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_program_without_calls_waits_at_its_first_op_and_is_stepped_over_line_
     assert out.endswith("sum 1.368") and err.count("is waiting for the debugger at") == 1
 
 
+@pytest.mark.long
 def test_the_facts_of_a_call_are_its_arguments_its_line_and_its_thread(tmp_path: Path) -> None:
     with _running(tmp_path, _BEGIN + _ENABLE + _FUNCTION) as process, Debugger(tmp_path) as debugger:
         call = debugger.pause().call
@@ -180,6 +182,7 @@ def test_the_facts_of_a_call_are_its_arguments_its_line_and_its_thread(tmp_path:
         _end(process)
 
 
+@pytest.mark.long
 def test_the_facts_of_a_session_run_are_its_feeds_fetches_and_targets(tmp_path: Path) -> None:
     with _running(tmp_path, _BEGIN + _SESSION) as process, Debugger(tmp_path) as debugger:
         init = debugger.pause().call
@@ -194,6 +197,7 @@ def test_the_facts_of_a_session_run_are_its_feeds_fetches_and_targets(tmp_path: 
         _end(process)
 
 
+@pytest.mark.long
 def test_tbdbg_run_needs_no_change_of_the_script(tmp_path: Path) -> None:
     main = "import sys; from tb_debugger_plugin.cli.main import main; sys.exit(main(sys.argv[1:]))"
     way = ("-c", main, "run", "--interactive", "--may-change-values")
@@ -206,6 +210,7 @@ def test_tbdbg_run_needs_no_change_of_the_script(tmp_path: Path) -> None:
     assert _nothing_is_left(tmp_path)
 
 
+@pytest.mark.long
 def test_ctrl_c_while_it_waits_runs_on_without_the_debugger(tmp_path: Path) -> None:
     with _running(tmp_path, _BEGIN + _ENABLE + _FUNCTION) as process:
         assert process.stderr is not None
@@ -216,6 +221,7 @@ def test_ctrl_c_while_it_waits_runs_on_without_the_debugger(tmp_path: Path) -> N
     assert _nothing_is_left(tmp_path)
 
 
+@pytest.mark.long
 def test_ctrl_c_at_a_tensor_runs_on_and_ctrl_c_while_it_runs_ends_the_program(tmp_path: Path) -> None:
     text = _BEGIN + _ENABLE + _FUNCTION + "print('ready', flush=True)\nimport time\ntime.sleep(60)\n"
     with _running(tmp_path, text) as process, Debugger(tmp_path) as debugger:
@@ -232,6 +238,7 @@ def test_ctrl_c_at_a_tensor_runs_on_and_ctrl_c_while_it_runs_ends_the_program(tm
     assert _nothing_is_left(tmp_path)
 
 
+@pytest.mark.long
 def test_a_program_that_is_killed_while_it_waits_leaves_a_file_that_the_next_one_removes(
     tmp_path: Path,
 ) -> None:
@@ -248,6 +255,7 @@ def test_a_program_that_is_killed_while_it_waits_leaves_a_file_that_the_next_one
         assert now.program is not None and now.program.pid == os.getpid()
 
 
+@pytest.mark.long
 def test_a_program_that_nobody_waits_for_runs_and_is_paused_when_a_debugger_comes(tmp_path: Path) -> None:
     text = (
         _BEGIN
@@ -478,6 +486,7 @@ def test_without_the_native_library_it_says_what_does_not_stop(
     assert "not at tensors inside graphs" in caplog.text
 
 
+@pytest.mark.long
 def test_nothing_listens_unless_it_was_asked_for(tmp_path: Path) -> None:
     program = (
         "import sys, tensorflow, tb_debugger_plugin\n"

@@ -30,6 +30,7 @@ with tb_debugger_plugin.record(sys.argv[1], mode="FULL_HEALTH"):
 """
 
 
+@pytest.mark.long
 def test_processes_that_are_told_their_job_are_one_run_with_hosts_kept_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ if generation + 1 < len(sizes):
 )
 
 
+@pytest.mark.long
 def test_a_kernel_that_is_restarted_begins_a_file_set_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_kernel_that_is_restarted_begins_a_file_set_of_its_own(
 AT_THE_SAME_TIME = BEGINNING + "record()\nwork(int(sys.argv[2]), int(sys.argv[2]) + 100)\n"
 
 
+@pytest.mark.long
 def test_processes_that_begin_together_in_one_folder_have_a_file_set_each(tmp_path: Path) -> None:
     command = [sys.executable, "-c", AT_THE_SAME_TIME, str(tmp_path)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}

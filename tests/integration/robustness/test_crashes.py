@@ -204,6 +204,7 @@ ssize_t writev(int fd, const struct iovec* pieces, int count) {
 """
 
 
+@pytest.mark.long
 def test_a_quota_that_is_used_up_ends_the_recording_with_one_sentence_and_not_the_training(
     tmp_path: Path, plain_result: str
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_full_disk_ends_the_recording_with_one_sentence_and_not_the_training(
     check(train(cases, around), plain_result, "No space left on device")
 
 
+@pytest.mark.long
 def test_a_disk_that_turns_read_only_ends_the_recording_with_one_sentence_and_not_the_training(
     tmp_path: Path, plain_result: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
+import pytest
 import tensorflow as tf
 
 from tb_debugger_plugin import tfdbg
@@ -51,6 +52,7 @@ def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(tmp_path)
     assert not list((tmp_path / "tables").iterdir())
 
 
+@pytest.mark.long
 def test_at_the_end_of_the_input_the_program_goes_on_and_the_fix_of_the_tutorial_holds(tmp_path):
     with _program(tmp_path, "--fixed") as program:
         program.expect(_PROMPT)
@@ -60,6 +62,7 @@ def test_at_the_end_of_the_input_the_program_goes_on_and_the_fix_of_the_tutorial
         assert "nan" not in program.shown.rpartition("steps: ")[2]
 
 
+@pytest.mark.long
 def test_a_closed_terminal_does_not_end_the_program(tmp_path):
     with _program(tmp_path, "--fixed") as program:
         program.expect(_PROMPT)
@@ -67,6 +70,7 @@ def test_a_closed_terminal_does_not_end_the_program(tmp_path):
         assert program.end() == 0
 
 
+@pytest.mark.long
 def test_ctrl_c_twice_leaves_the_shell_and_ends_the_program(tmp_path):
     with _program(tmp_path) as program:
         program.expect(_PROMPT)

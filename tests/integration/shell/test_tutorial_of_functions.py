@@ -71,6 +71,7 @@ def test_the_tutorial_leads_to_the_line_that_made_the_first_bad_tensor(
     assert not list((tmp_path / "tables").iterdir())
 
 
+@pytest.mark.long
 def test_with_the_fix_no_call_stops_and_a_closed_terminal_ends_nothing(tmp_path: Path) -> None:
     with python_at_terminal(
         tmp_path, *_TBDBG, "run", "--shell", "--ui", "plain", _PROGRAM, "--fixed"
@@ -96,6 +97,7 @@ def _tbdbg(*arguments: str, typed: str = "", folder: Path) -> subprocess.Complet
     )
 
 
+@pytest.mark.long
 def test_a_script_is_the_main_program_and_its_exit_status_is_kept(tmp_path: Path) -> None:
     script = tmp_path / "scripts" / "program.py"
     script.parent.mkdir()
@@ -111,6 +113,7 @@ def test_a_script_is_the_main_program_and_its_exit_status_is_kept(tmp_path: Path
     assert ran.stderr.count("There is no terminal") == 1
 
 
+@pytest.mark.long
 def test_a_module_is_recorded_and_its_exception_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     body = _SAYS_WHAT_IT_SEES.replace("sys.exit(7)", "raise LookupError('of the program')")

@@ -128,6 +128,7 @@ if sys.argv[2] == "kill":
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["exit", "kill"])
 def test_a_ring_that_turned_and_a_kill_lose_none(tmp_path: Path, end: str) -> None:
     ended = subprocess.run(

@@ -36,6 +36,7 @@ assert module.reads_classes() == (sys.argv[2] == "classes")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["FULL_HEALTH", "SHAPE", "FULL_TENSOR"])
 def test_both_ways_record_the_same(tmp_path: Path, mode: str) -> None:
     actual = []

@@ -183,6 +183,7 @@ def test_a_variable_that_is_first_asked_whether_it_has_a_value_is_read(tmp_path:
     assert [is_bad for _, is_bad in read(tmp_path).of("log")] == [1.0]
 
 
+@pytest.mark.long
 def test_only_what_may_hide_something_runs_again(tmp_path: Path) -> None:
     program = """
 import sys
