@@ -20,7 +20,14 @@ from tb_debugger_plugin.capture.alarm import BadValue as BadValue
 from tb_debugger_plugin.capture.keep_values import MAX_TENSOR_BYTES, KeepArgument
 from tb_debugger_plugin.capture.keep_values import KeepValues as KeepValues
 from tb_debugger_plugin.capture.on_alert import OnAlertArgument, make_on_alert
-from tb_debugger_plugin.capture.options import DTypeFilter, KeepReplay, MaxBytes, Options, as_given, make_options
+from tb_debugger_plugin.capture.options import (
+    DTypeFilter,
+    KeepReplay,
+    MaxBytes,
+    Options,
+    as_given,
+    make_options,
+)
 from tb_debugger_plugin.capture.own_recording import check_rules
 from tb_debugger_plugin.capture.recording import Recording
 from tb_debugger_plugin.errors import UsageError

@@ -16,6 +16,7 @@ from tensorflow.core.framework import attr_value_pb2, function_pb2, graph_pb2, n
 
 from tb_debugger_plugin.events.numbers import Array as Array
 
+ArgDef: TypeAlias = op_def_pb2.OpDef.ArgDef
 AttrValue: TypeAlias = attr_value_pb2.AttrValue
 FunctionDef: TypeAlias = function_pb2.FunctionDef
 FunctionDefLibrary: TypeAlias = function_pb2.FunctionDefLibrary

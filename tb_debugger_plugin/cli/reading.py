@@ -32,9 +32,7 @@ def a_location(text: str) -> Location:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_logdir(
-    parser: argparse.ArgumentParser, what: str = "a dump root, or any folder above some"
-) -> None:
+def add_logdir(parser: argparse.ArgumentParser, what: str = "a dump root, or any folder above some") -> None:
     """Add LOGDIR, which is `what`."""
     parser.add_argument("logdir", type=a_location, metavar="LOGDIR", help=what)
 
@@ -44,9 +42,7 @@ def line_words(source: UserLine | None) -> str:
     return "" if source is None else f", {source.name}"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, *, single: bool = False, **logdir: str
-) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, single: bool = False, **logdir: str) -> None:
     """Add LOGDIR, --run and --json.
 
     Args:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.reading.replay import Replay, Wanted, replay
+from tb_debugger_plugin.reading.replay import Replay, ReplayOptions, replay
 
 _SET = (
     "give a tensor the value of an expression, such as 'loss/Log=np.log(np.maximum(x0, 1e-7))', where x0, x1 "
@@ -24,7 +24,9 @@ _SET = (
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb `replay`."""
     add_arguments(parser, single=True, what="a logdir, or the file of a call (....replay_1)")
-    parser.add_argument("--call", type=int, default=1, metavar="N", help="which kept call, from 1 (default: 1)")
+    parser.add_argument(
+        "--call", type=int, default=1, metavar="N", help="which kept call, from 1 (default: 1)"
+    )
     parser.add_argument("--dtype", help="compute in float64, float32, bfloat16 or float16")
     parser.add_argument("--set", action="append", default=[], metavar="TENSOR=EXPR", help=_SET)
     parser.add_argument("--until", metavar="OP", help="end the call with this op, and show its numbers")
@@ -37,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what came of the call; return the exit code: 1 if it failed."""
-    wanted = Wanted(
+    options = ReplayOptions(
         args.dtype,
         dict(map(_parted, args.set)),
         args.until,
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         args.script,
         args.timeout,
     )
-    done = _replay(args, wanted)
+    done = _replay(args, options)
     if args.json:
         print(json.dumps(done.to_json(), indent=2))
     else:
@@ -55,18 +57,20 @@ def run(args: argparse.Namespace) -> int:
     return 1 if done.tried[-1].error else 0
 
 
-def _replay(args: argparse.Namespace, wanted: Wanted) -> Replay:
+def _replay(args: argparse.Namespace, options: ReplayOptions) -> Replay:
     path = Path(str(args.logdir))
     if path.is_file():
-        return replay(path, wanted)
+        return replay(path, options)
     with only_run(args) as opened:
-        return replay(opened.bundle(args.call), wanted, opened)
+        return replay(opened.bundle(args.call), options, opened)
 
 
 def _parted(text: str) -> tuple[str, str]:
     name, sign, expression = text.partition("=")
     if not sign:
-        raise UsageError(f"--set takes a tensor and an expression, such as 'Log=np.log(x0)', and not {text!r}.")
+        raise UsageError(
+            f"--set takes a tensor and an expression, such as 'Log=np.log(x0)', and not {text!r}."
+        )
     return name.strip(), expression.strip()
 
 

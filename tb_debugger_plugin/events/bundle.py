@@ -183,7 +183,9 @@ def read_bundle(path: Location) -> Bundle:
     if any(not 0 <= number < len(read.sizes) for number in used) or sum(read.sizes) != len(joined):
         raise FormatError(_NOT_A_BUNDLE.format(path, "values of it are missing"))
     ends_of = itertools.accumulate(read.sizes)
-    return Bundle(read, library, [joined[end - size : end] for end, size in zip(ends_of, read.sizes, strict=True)])
+    return Bundle(
+        read, library, [joined[end - size : end] for end, size in zip(ends_of, read.sizes, strict=True)]
+    )
 
 
 def _header(payload: bytes) -> Header:

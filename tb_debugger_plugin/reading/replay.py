@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
-from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UsageError
+from tb_debugger_plugin.errors import NotReadyError
 from tb_debugger_plugin.events.bundle import Bundle, Header, read_bundle
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.reading import choose
@@ -102,7 +102,7 @@ def _capital(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReplayOptions:
     """How a call is run.
 
     Attributes:
@@ -126,12 +126,12 @@ class Wanted:
     timeout: float = 600.0
 
 
-def replay(path: Path, wanted: Wanted, run: Run | None = None) -> Replay:
+def replay(path: Path, options: ReplayOptions, run: Run | None = None) -> Replay:
     """Run a call that GUARD has kept.
 
     Args:
       path: Its bundle.
-      wanted: How it is run.
+      options: How it is run.
       run: The recording, which knows lines of the program; None if it is not known.
 
     Raises:
@@ -142,13 +142,15 @@ def replay(path: Path, wanted: Wanted, run: Run | None = None) -> Replay:
     """
     bundle = read_bundle(path)
     origin = None if run is None else _first_origin(run, bundle.header)
-    variants = _variants(wanted, origin)
+    variants = _variants(options, origin)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tbdbg-replay-")))
         for number, variant in enumerate(variants):
             variant["record"] = variant["record"] or str(folder / f"run_{number}")
-        outcomes = _run({"bundle": str(path), "variants": variants, "script": wanted.script}, folder, wanted)
-        known = None if run is None or wanted.until else _bad_in_call(run, bundle.header)
+        outcomes = _run(
+            {"bundle": str(path), "variants": variants, "script": options.script}, folder, options
+        )
+        known = None if run is None or options.until else _bad_in_call(run, bundle.header)
         lines = {} if run is None else _lines(run)
         tried = [
             _tried(variant, outcome, bundle, known, lines)
@@ -158,29 +160,34 @@ def replay(path: Path, wanted: Wanted, run: Run | None = None) -> Replay:
     return Replay(header.title, header.call, header.step, header.versions, tried)
 
 
-def _variants(wanted: Wanted, origin: str | None) -> list[dict[str, Any]]:
+def _variants(options: ReplayOptions, origin: str | None) -> list[dict[str, Any]]:
     """Return the ways in which a call is run: as it was first, and what was asked for or may tell more."""
-    common = {"until": wanted.until or "", "device": wanted.device or "", "mode": wanted.mode, "record": ""}
-    tensors = list((wanted.tensors or {}).items())
+    common = {
+        "until": options.until or "",
+        "device": options.device or "",
+        "mode": options.mode,
+        "record": "",
+    }
+    tensors = list((options.tensors or {}).items())
     ways: list[dict[str, Any]] = [{}]
-    if tensors or wanted.dtype:
-        ways.append({"dtype": wanted.dtype or "", "tensors": tensors})
-    elif wanted.until is None and wanted.record is None:
+    if tensors or options.dtype:
+        ways.append({"dtype": options.dtype or "", "tensors": tensors})
+    elif options.until is None and options.record is None:
         ways.append({"dtype": "float64"})
         ways += [] if origin is None else [{"trial": origin}]
-    variants = [{**common, **way} for way in ways]
-    variants[-1]["record"] = wanted.record or ""
+    variants = [{**common, "record": "", **way} for way in ways]
+    variants[-1]["record"] = options.record or ""
     return variants
 
 
-def _run(task: Json, folder: Path, wanted: Wanted) -> list[Json]:
+def _run(task: Json, folder: Path, timeout: float) -> list[Json]:
     asked, answer = folder / "task.json", folder / "answer.json"
     asked.write_text(json.dumps(task), "utf-8")
     command = [sys.executable, "-m", _PROGRAM, str(asked), str(answer)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=wanted.timeout, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        raise NotReadyError(f"The call has not ended after {wanted.timeout:,.0f} seconds.") from None
+        raise NotReadyError(f"The call has not ended after {timeout:,.0f} seconds.") from None
     if done.returncode or not answer.exists():
         raise NotReadyError(_why(done))
     found: list[Json] = json.loads(answer.read_text("utf-8"))
@@ -264,9 +271,7 @@ def _counted(rows: Sequence[GraphExecution]) -> BadTensors:
 def _bad_in_call(run: Run, header: Header) -> BadTensors | None:
     """Return the bad tensors of the call on record; None if it is not found."""
     step = header.call if header.step is None else header.step
-    calls = [
-        one.index for one in run.executions(step=step) if one.op_type == header.original
-    ]
+    calls = [one.index for one in run.executions(step=step) if one.op_type == header.original]
     if len(calls) != 1:
         return None
     return _counted(run.graph_executions(health="bad", call=calls[0]))

@@ -69,7 +69,7 @@ from tb_debugger_plugin.reading.program import (
     ops_of,
     sources_of,
 )
-from tb_debugger_plugin.reading.replay import Replay, Wanted, replay
+from tb_debugger_plugin.reading.replay import Replay, ReplayOptions, replay
 from tb_debugger_plugin.reading.rows import Execution, GraphExecution, Row, Rows, counts_of, order_of, page_of
 from tb_debugger_plugin.reading.value import Value
 
@@ -694,9 +694,7 @@ class Run:
 
             len(run.bundles())
         """
-        return [
-            Path(str(path)) for files in self._found.file_sets for path in find_bundles(files)
-        ]
+        return [Path(str(path)) for files in self._found.file_sets for path in find_bundles(files)]
 
     def bundle(self, number: int) -> Path:
         """Return one of :meth:`bundles`, by its number from 1.
@@ -746,8 +744,8 @@ class Run:
           dtype: Compute in this dtype instead: ``"float64"``, ``"float32"``, ``"bfloat16"`` or ``"float16"``.
             Ops that have no kernel for it keep theirs.
           tensors: Expressions by the names of tensors that get their values. In an expression, backticks name
-            tensors of the same function, ``x0``, ``x1`` … are the inputs of the op, and functions are those of
-            NumPy, such as ``np.maximum``.
+            tensors of the same function, ``x0``, ``x1`` … are the inputs of the op, and functions are those
+            of NumPy, such as ``np.maximum``.
           until: End the call with this op, whose outputs become the results.
           device: Run on this device, such as ``"CPU:0"``; None (the default): where TensorFlow places it.
           record: A folder for the recording of the call, with the changes if there are any; None (the
@@ -762,9 +760,9 @@ class Run:
           UsageError: An argument cannot be used. It is a ``ValueError``.
           NotReadyError: The process has failed, or TensorFlow is not installed.
         """
-        paths = (record and os.fspath(record), script and os.fspath(script))
-        wanted = Wanted(dtype, tensors, until, device, paths[0], mode, paths[1], timeout)
-        return replay(self.bundle(call), wanted, self)
+        paths = [None if path is None else os.fspath(path) for path in (record, script)]
+        options = ReplayOptions(dtype, tensors, until, device, paths[0], mode, paths[1], timeout)
+        return replay(self.bundle(call), options, self)
 
     def why(self, alert: int | None = None) -> Explanation | None:
         """Explain a bad value: which op made it, from which inputs, why, and on which line.

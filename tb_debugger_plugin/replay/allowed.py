@@ -51,7 +51,8 @@ def check_ops(library: Library) -> None:
             if not missing:
                 continue
             raise FormatError(
-                f"The bundle is refused: its op {node.name} calls the function {missing[0]}, which is not in it."
+                f"The bundle is refused: its op {node.name} calls the function {missing[0]}, which is not in "
+                "it."
             )
         raise FormatError(
             f"The bundle is refused: it runs the op {node.op} ({node.name} in "

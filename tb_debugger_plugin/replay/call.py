@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -89,13 +89,10 @@ def run(bundle: Bundle, variant: Variant) -> Outcome:
     changed, kept = _change(library, variant)
     with _recorded(variant), tf.device(variant.device or None):
         arguments = [_argument(bundle, one, variant.dtype) for one in header.arguments]
-        functions = function_deserialization.load_function_def_library(library.message())
-        name = functions[header.function].name
+        name = _load(library)
         begin = time.perf_counter()
         try:
-            results = context.context().call_function(
-                name, arguments, len(library.main.signature.output_arg)
-            )
+            results = context.context().call_function(name, arguments, len(library.main.signature.output_arg))
         except (tf.errors.OpError, ValueError) as error:
             return Outcome(changed=changed, error=str(error).strip().splitlines()[0][:500])
         seconds = time.perf_counter() - begin
@@ -103,7 +100,17 @@ def run(bundle: Bundle, variant: Variant) -> Outcome:
     return Outcome([_facts(one) for one in results], changed, seconds)
 
 
-def _change(library: Library, variant: Variant) -> tuple[str, list[object]]:
+def _load(library: Library) -> bytes:
+    """Give the runtime the functions; return the name of the one to call there."""
+    try:
+        loaded = function_deserialization.load_function_def_library(library.message())
+        name: bytes = loaded[library.main.signature.name].name
+    except (tf.errors.OpError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise FormatError(f"The functions of the bundle are damaged: {str(error)[:300]}") from None
+    return name
+
+
+def _change(library: Library, variant: Variant) -> tuple[str, list[Callable[..., object]]]:
     """Change the functions; return what a trial changes, and what has to live as long as the call."""
     for function in library.functions.values():
         function.attr.pop(attributes.XLA_COMPILE, None)
@@ -152,12 +159,12 @@ def _argument(bundle: Bundle, argument: Argument, wanted: str) -> EagerTensor:
         return values[0]
     dtype = _other(_dtype(argument), wanted)
     if argument.kind == "list":
-        made = gen_list_ops.empty_tensor_list(-1, -1, dtype)
+        made: EagerTensor = gen_list_ops.empty_tensor_list(-1, -1, dtype)
         for value in values:
             made = gen_list_ops.tensor_list_push_back(made, value)
         return made
     shape = None if argument.shape is None else [None if size < 0 else size for size in argument.shape]
-    handle = gen_resource_variable_ops.var_handle_op(
+    handle: EagerTensor = gen_resource_variable_ops.var_handle_op(
         dtype=tf.float32 if argument.kind == "unused" else dtype,
         shape=tf.TensorShape(shape),
         shared_name=context.anonymous_name(),
@@ -169,7 +176,8 @@ def _argument(bundle: Bundle, argument: Argument, wanted: str) -> EagerTensor:
 
 def _cast(value: EagerTensor, wanted: str) -> EagerTensor:
     dtype = _other(value.dtype, wanted)
-    return value if dtype == value.dtype else tf.cast(value, dtype)
+    cast: EagerTensor = value if dtype == value.dtype else tf.cast(value, dtype)
+    return cast
 
 
 def _other(dtype: tf.DType, wanted: str) -> tf.DType:
@@ -192,9 +200,10 @@ def _value(bundle: Bundle, argument: Argument, number: int) -> EagerTensor:
             "Give keep_replay more bytes when the program records."
         )
     try:
-        return tf.io.parse_tensor(bundle.values[number], _dtype(argument))
+        value: EagerTensor = tf.io.parse_tensor(bundle.values[number], _dtype(argument))
     except (tf.errors.OpError, ValueError) as error:
         raise FormatError(f"The value of {argument.name} is damaged: {str(error)[:200]}") from None
+    return value
 
 
 def _facts(result: EagerTensor) -> dict[str, Any]:
@@ -205,9 +214,13 @@ def _facts(result: EagerTensor) -> dict[str, Any]:
         return facts
     facts |= {"shape": result.shape.as_list(), "digest": digest_of(result)}
     if dtype in MEASURED_DTYPES and not dtype.is_complex:
-        array = result.numpy().astype(np.float64)
+        array = np.asarray(result).astype(np.float64)
         finite = array[np.isfinite(array)]
-        facts["bad"] = [int(np.isneginf(array).sum()), int(np.isposinf(array).sum()), int(np.isnan(array).sum())]
+        facts["bad"] = [
+            int(np.isneginf(array).sum()),
+            int(np.isposinf(array).sum()),
+            int(np.isnan(array).sum()),
+        ]
         if finite.size:
             facts |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
     return facts

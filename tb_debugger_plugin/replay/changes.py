@@ -13,7 +13,6 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import kernels
 from tensorflow.python.ops import script_ops
 
-from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.tf_types import AttrValue, FunctionDef, NodeDef
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.expressions.evaluate import evaluate

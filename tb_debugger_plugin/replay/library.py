@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from tensorflow.core.framework import function_pb2
 from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture.graph.copies import functions_named
-from tb_debugger_plugin.capture.tf_types import FunctionDef, FunctionDefLibrary, NodeDef, OpDef
+from tb_debugger_plugin.capture.tf_types import ArgDef, FunctionDef, FunctionDefLibrary, NodeDef, OpDef
 from tb_debugger_plugin.errors import FormatError, UsageError
 
 #: Ops that call one function, whose results are theirs.
@@ -117,11 +117,7 @@ class Library:
 
     def inputs(self, node: NodeDef) -> list[int]:
         """Return the dtypes of what a node takes."""
-        return [
-            dtype
-            for argument in self.definition(node).input_arg
-            for dtype in dtypes_of(argument, node)
-        ]
+        return [dtype for argument in self.definition(node).input_arg for dtype in dtypes_of(argument, node)]
 
     def definition(self, node: NodeDef) -> OpDef:
         """Return the definition of the op of a node.
@@ -151,7 +147,7 @@ class Library:
         function.node_def.extend(kept)
 
 
-def dtypes_of(argument: Message, node: NodeDef) -> list[int]:
+def dtypes_of(argument: ArgDef, node: NodeDef) -> list[int]:
     """Return the dtypes of an argument of an op: several where it is a list."""
     if argument.type_list_attr:
         return list(node.attr[argument.type_list_attr].list.type)

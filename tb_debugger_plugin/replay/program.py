@@ -15,7 +15,7 @@ from pathlib import Path
 # Before TensorFlow is imported: its own messages would stand among ours.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from tb_debugger_plugin.errors import DebuggerError, user_message
+from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.events.bundle import read_bundle
 from tb_debugger_plugin.replay.call import Outcome, Variant, run
 from tb_debugger_plugin.replay.script import script_of
@@ -34,7 +34,7 @@ def main(task: str, result: str) -> None:
     for facts in wanted["variants"]:
         try:
             outcomes.append(run(bundle, Variant(**facts)))
-        except DebuggerError as error:
+        except Exception as error:  # a bundle may hold anything
             outcomes.append(Outcome(error=user_message(error)))
     if wanted["script"]:
         script_of(bundle, Path(wanted["script"]))

@@ -61,8 +61,8 @@ functions = function_deserialization.load_function_def_library(library)
 name = functions[MAIN].name
 results = context.context().call_function(name, [argument(*one) for one in ARGUMENTS], {num_results})
 for number, result in enumerate(results):
-    good = "" if not result.dtype.is_floating else f", all finite: {{bool(np.isfinite(result.numpy()).all())}}"
-    print(f"result {{number}}: {{result.dtype.name}} {{list(result.shape)}}{{good}}")
+    words = f"result {{number}}: {{result.dtype.name}} {{list(result.shape)}}"
+    print(words + (f", all finite: {{np.isfinite(result).all()}}" if result.dtype.is_floating else ""))
 '''
 
 

@@ -23,11 +23,11 @@ from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, argument_names
 from tb_debugger_plugin.capture.engines.guard.replay_copies import Edited, ReplayCopies
 from tb_debugger_plugin.capture.engines.guard.replays import held_by
-from tb_debugger_plugin.capture.engines.guard.taken import Taken
+from tb_debugger_plugin.capture.engines.guard.taken import Taken, Variable
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.graph.definitions import definition_of
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.tf_types import EagerTensor, FunctionDefLibrary, TfTensor
+from tb_debugger_plugin.capture.tf_types import EagerTensor, FuncGraph, FunctionDefLibrary
 from tb_debugger_plugin.errors import RecordingError
 from tb_debugger_plugin.events.bundle import Argument, Bundle, Header, Result, suffix, write_bundle
 
@@ -77,7 +77,7 @@ class Bundles:
         functions: FunctionTable,
         taken: Callable[[str], Taken | None],
         max_bytes: int,
-        names: Callable[[TfTensor], Mapping[str, str]],
+        names: Callable[[FuncGraph], Mapping[str, str]],
     ) -> None:
         self._prefix = prefix
         self._copies = ReplayCopies(functions, taken, lambda f: Edited(definition_of(f)), "bundled")
@@ -128,34 +128,42 @@ class Bundles:
         guarded, taken = call.guarded, call.guarded.taken
         held = iter(held_by(guarded, call.number))
         known = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
-        names = self._names(taken.function.graph)
+        titles = self._names(taken.function.graph)
         made = []
         for name, given in zip(argument_names(taken.function), call.inputs, strict=True):
-            variable = taken.variables.get(name)
-            if variable is not None:
-                value = known.get(name)
-                if name not in taken.changed:
-                    value = gen_resource_variable_ops.read_variable_op(given, dtype=variable.dtype)
-                shape = variable.shape
-                sizes = None if shape.rank is None else tuple([-1 if n is None else n for n in shape.as_list()])
+            if name in taken.variables:
+                value = known.get(name) if name in taken.changed else _read(given, taken.variables[name])
                 numbers = () if value is None else (values.add(value),)
-                made.append(
-                    Argument(
-                        name, "variable", variable.dtype.name, sizes, names.get(name, name), numbers
-                    )
-                )
+                made.append(_variable(name, taken.variables[name], titles.get(name, name), numbers))
             elif name in taken.others:
                 made.append(Argument(name, "unused", "resource"))
             else:
-                value = known[name]
-                made.append(Argument(name, "value", value.dtype.name, values=(values.add(value),)))
+                made.append(_argument(name, known[name], values))
         is_list = [each for kept in taken.kept for each in kept.is_list]
-        for index, (number, value) in enumerate(zip(taken.items, held, strict=True)):
-            dtype = tf.as_dtype(number)
-            kind, of_list = ("list", _elements(value, dtype)) if is_list[index] else ("value", [value])
-            numbers = tuple([values.add(one) for one in of_list])
-            made.append(Argument(f"kept {index}", kind, dtype.name, values=numbers))
+        for index, value in enumerate(held):
+            name = f"kept {index}"
+            if is_list[index]:
+                dtype = tf.as_dtype(taken.items[index])
+                elements = tuple([values.add(one) for one in _elements(value, dtype)])
+                made.append(Argument(name, "list", dtype.name, values=elements))
+            else:
+                made.append(_argument(name, value, values))
         return made
+
+
+def _argument(name: str, value: EagerTensor, values: _Values) -> Argument:
+    return Argument(name, "value", value.dtype.name, values=(values.add(value),))
+
+
+def _variable(name: str, variable: Variable, title: str, numbers: tuple[int, ...]) -> Argument:
+    sizes = variable.shape.rank and [-1 if size is None else size for size in variable.shape.as_list()]
+    shape = None if variable.shape.rank is None else tuple(sizes or ())
+    return Argument(name, "variable", variable.dtype.name, shape, title, numbers)
+
+
+def _read(handle: EagerTensor, variable: Variable) -> EagerTensor:
+    value: EagerTensor = gen_resource_variable_ops.read_variable_op(handle, dtype=variable.dtype)
+    return value
 
 
 class _Values:

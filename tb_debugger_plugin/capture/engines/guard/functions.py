@@ -117,7 +117,10 @@ class Steps(Protocol):
     """The steps of the program."""
 
     is_recorded: bool
-    num_ended: int
+
+    @property
+    def num_ended(self) -> int:
+        """How many steps the program has marked."""
 
     def counted_by(self, calls: int) -> AbstractContextManager[None]:
         """Let what is recorded inside have the step `calls`, if the program marks no steps."""
@@ -396,7 +399,9 @@ class GuardedFunctions:
             if replayed.error is None:
                 vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
-                kept = self._keep(Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what]))
+                kept = self._keep(
+                    Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
+                )
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
                     "Further calls with the same bad results are counted.%s",

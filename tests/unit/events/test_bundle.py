@@ -1,0 +1,118 @@
+"""`events/bundle.py`: a bundle is read as it was written, and other bytes are refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb_debugger_plugin.errors import FormatError
+from tb_debugger_plugin.events import framing
+from tb_debugger_plugin.events.bundle import (
+    Argument,
+    Bundle,
+    Header,
+    Result,
+    find_bundles,
+    read_bundle,
+    suffix,
+    write_bundle,
+)
+from tb_debugger_plugin.events.fileset import FileSet
+
+HEADER = Header(
+    function="f_bundled",
+    original="f",
+    title="f (train.py:3)",
+    call=4,
+    step=None,
+    wall_time=2.5,
+    bad=("result 0",),
+    arguments=(
+        Argument("x", "value", "float32", values=(0,)),
+        Argument("w", "variable", "float32", (2, -1), "layer/w", (1,)),
+        Argument("table", "unused", "resource"),
+    ),
+    results=(Result("float32", (3,), "ab"),),
+    sizes=(3, 0),
+    left_out={1: 9},
+    versions={"tensorflow": "2.21.0"},
+)
+BUNDLE = Bundle(HEADER, b"functions", [b"one", b""])
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "b", BUNDLE)
+    assert read_bundle(tmp_path / "b") == BUNDLE
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_large_value_is_in_several_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_debugger_plugin.events.bundle._CHUNK", 2)
+    write_bundle(tmp_path / "b", BUNDLE)
+    assert read_bundle(tmp_path / "b") == BUNDLE
+    with (tmp_path / "b").open("rb") as stream:
+        assert len(framing.read_records(stream)[0]) == 4
+
+
+def test_bundles_of_a_file_set_are_found_in_their_order(tmp_path: Path) -> None:
+    files = FileSet(tmp_path, 7, "host")
+    for number in (10, 9, 2):
+        write_bundle(tmp_path / (files.prefix + suffix(number)), BUNDLE)
+    (tmp_path / "tfdbg_events.7.other.replay_1").touch()
+    (tmp_path / (files.prefix + "replay_1.part")).touch()
+    assert [path.name[-2:] for path in find_bundles(files)] == ["_2", "_9", "10"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bundle": 2},
+        {"arguments": [{**json.loads(json.dumps(HEADER.arguments[0].__dict__)), "kind": "other"}]},
+        {"arguments": [{"name": "x"}]},
+        {"arguments": 3},
+        {"sizes": [3, -1]},
+        {"sizes": [4, 0]},
+        {"sizes": [3]},
+        {"function": 3},
+        {"call": "much"},
+        {"call": 1e400},
+        {"versions": []},
+        {"left_out": {"x": 1}},
+        {"wall_time": None},
+    ],
+)
+def test_a_wrong_header_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    write_bundle(tmp_path / "good", BUNDLE)
+    with (tmp_path / "good").open("rb") as stream:
+        payloads = [payload for _, payload in framing.read_records(stream)[0]]
+    payloads[0] = json.dumps({**json.loads(payloads[0]), **change}).encode()
+    (tmp_path / "bad").write_bytes(b"".join(map(framing.frame, payloads)))
+    with pytest.raises(FormatError, match="bad is not the bundle of a call"):
+        read_bundle(tmp_path / "bad")
+
+
+@given(st.binary(max_size=300))
+def test_other_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "other_bytes"
+    for made in (content, framing.frame(content), framing.frame(content) * 2):
+        path.write_bytes(made)
+        with pytest.raises(FormatError):
+            read_bundle(path)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 255))
+def test_a_flipped_byte_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, position: int, mask: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "flipped"
+    write_bundle(path, replace(BUNDLE, library=b"functions" * 20))
+    damaged = bytearray(path.read_bytes())
+    damaged[position % len(damaged)] ^= mask
+    path.write_bytes(damaged)
+    with pytest.raises(FormatError):
+        read_bundle(path)
