@@ -1,10 +1,10 @@
-"""The files of the user beside a run: where they are, how one is written, and the note on the run.
+"""The files of the user beside a run: where they are, how one is written, the note on the run, and trials.
 
 The note is a file in the folder of the run, such as ``tbdbg_note.3f2a9c01.md``. Several runs may share a
 folder, so the name has a hash of the id of the run. It is no part of the cache: neither eviction nor
-``tbdbg clean`` deletes it.
+``tbdbg clean`` deletes it. What a replay of a kept call has tried is in a file beside the call.
 
-Invariant: reading a note never waits, never follows a link, and never fails; it reads a bounded number of
+Invariant: reading a file never waits, never follows a link, and never fails; it reads a bounded number of
 bytes.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import stat
 import tempfile
@@ -25,6 +26,10 @@ from tb_debugger_plugin.index.runs import FoundRun
 MAX_NOTE: Final = 10_000
 #: Bytes that they take at most.
 _MAX_BYTES: Final = 4 * MAX_NOTE
+#: What the name of a file ends in that says what was tried with a call.
+_TRIAL: Final = ".tried"
+_MAX_TRIALS: Final = 100
+_MAX_WORDS: Final = 1000
 _ELSEWHERE: Final = "The run is not on this machine, so nothing is written beside it."
 
 
@@ -82,6 +87,44 @@ def read_note(run: FoundRun) -> str:
     except OSError:
         return ""
     return content.decode("utf-8", "replace")[:MAX_NOTE].strip()
+
+
+def keep_trial(bundle: Path, op_name: str, words: str) -> None:
+    """Write what was tried at an op beside the kept call with which it was tried.
+
+    Args:
+      bundle: The file of the call.
+      op_name: The op.
+      words: A sentence on what came of it.
+
+    Raises:
+      OSError: The folder cannot be written to.
+    """
+    replace_file(bundle.with_name(bundle.name + _TRIAL), json.dumps({"op": op_name, "words": words}))
+
+
+def read_trials(run: FoundRun) -> dict[str, str]:
+    """Return what was tried with the kept calls of a run, in words, by the names of ops."""
+    if not isinstance(run.folder, Path):
+        return {}
+    found: dict[str, str] = {}
+    for files in run.file_sets:
+        folder = Path(str(files.folder))
+        with contextlib.suppress(OSError):
+            names = sorted(name for name in os.listdir(folder) if name.endswith(_TRIAL))
+            for name in names[:_MAX_TRIALS] if names else ():
+                if name.startswith(files.prefix):
+                    found.update(_trial(folder / name))
+    return found
+
+
+def _trial(path: Path) -> dict[str, str]:
+    try:
+        facts = json.loads(_content(path))
+        op, words = facts["op"], facts["words"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return {op: words[:_MAX_WORDS]} if isinstance(op, str) and isinstance(words, str) else {}
 
 
 def _content(path: Path) -> bytes:

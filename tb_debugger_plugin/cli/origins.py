@@ -55,7 +55,7 @@ def _of_origin(origin: Origin) -> list[str]:
         if source is not None:
             text = f": {source.text}" if source.text else ""
             lines.append(f"    {title}: {source.path}:{source.line}{text}")
-    told = (moment_words(origin.step), origin.advice, origin.missing)
+    told = (moment_words(origin.step), origin.advice, origin.tried, origin.missing)
     lines += [f"    {text}" for text in told if text]
     if origin.category != "expected" and len(origin.chain) > 1:
         lines += ["    From the value that shows it, back:", *_chain(origin.chain)]

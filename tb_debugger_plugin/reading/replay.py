@@ -6,6 +6,7 @@ recordings are read here as any other.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tb_debugger_plugin.analysis.beside import keep_trial
+from tb_debugger_plugin.analysis.diagnosis.trials import TRIALS
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.errors import NotReadyError
 from tb_debugger_plugin.events.bundle import Bundle, Header, read_bundle
@@ -60,17 +63,22 @@ class Tried(JsonObject):
     error: str
 
     @property
+    def outcome(self) -> str:
+        """What came of it, in a few words."""
+        if self.error:
+            return f"{self.way}: failed: {self.error}"
+        tensors = "1 tensor is" if self.num_bad == 1 else f"{self.num_bad:,} tensors are"
+        return f"{self.way}, {'nothing is' if self.is_finite else tensors} bad"
+
+    @property
     def words(self) -> str:
         """What came of it, in one sentence."""
         if self.error:
-            return f"{self.way}: failed: {self.error}"
-        if self.is_finite:
-            return f"{self.way}: nothing is bad."
-        tensors = "1 tensor is" if self.num_bad == 1 else f"{self.num_bad:,} tensors are"
+            return self.outcome
         recorded = {None: "", True: ", the same as on record", False: ", not the same as on record"}
         bits = {None: "", True: ", and the results have the same bits", False: ", and the results differ"}
         first = "" if self.first is None else f" First: {self.first}."
-        return f"{self.way}: {tensors} bad{recorded[self.same_tensors]}{bits[self.same_bits]}.{first}"
+        return f"{self.outcome}{recorded[self.same_tensors]}{bits[self.same_bits]}.{first}"
 
 
 @dataclass(frozen=True)
@@ -141,14 +149,14 @@ def replay(path: Path, options: ReplayOptions, run: Run | None = None) -> Replay
       OSError: A file cannot be read or written.
     """
     bundle = read_bundle(path)
-    origin = None if run is None else _first_origin(run, bundle.header)
+    origin = None if run is None else _first_origin(run)
     variants = _variants(options, origin)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tbdbg-replay-")))
         for number, variant in enumerate(variants):
             variant["record"] = variant["record"] or str(folder / f"run_{number}")
         outcomes = _run(
-            {"bundle": str(path), "variants": variants, "script": options.script}, folder, options
+            {"bundle": str(path), "variants": variants, "script": options.script}, folder, options.timeout
         )
         known = None if run is None or options.until else _bad_in_call(run, bundle.header)
         lines = {} if run is None else _lines(run)
@@ -156,8 +164,20 @@ def replay(path: Path, options: ReplayOptions, run: Run | None = None) -> Replay
             _tried(variant, outcome, bundle, known, lines)
             for variant, outcome in zip(variants, outcomes, strict=True)
         ]
+    if origin is not None:
+        _keep_trial(path, origin, tried)
     header = bundle.header
     return Replay(header.title, header.call, header.step, header.versions, tried)
+
+
+def _keep_trial(path: Path, origin: str, tried: Sequence[Tried]) -> None:
+    """Let `why` say what was tried, if the folder can be written to."""
+    if tried[0].error or tried[0].is_finite or len(tried) == 1:
+        return
+    words = "; ".join(one.outcome for one in tried[1:] if not one.error)
+    if words:
+        with contextlib.suppress(OSError):
+            keep_trial(path, origin, f"Tried with the call that was kept: {words}.")
 
 
 def _variants(options: ReplayOptions, origin: str | None) -> list[dict[str, Any]]:
@@ -285,6 +305,7 @@ def _lines(run: Run) -> dict[str, str]:
     }
 
 
-def _first_origin(run: Run, header: Header) -> str | None:
-    """Return the op that made the first bad value of the recording."""
-    return next((one.op_name for one in run.origins() if one.op_name is not None), None)
+def _first_origin(run: Run) -> str | None:
+    """Return the op that made the first bad value of the recording, if it is known what to try at it."""
+    first = next((one for one in run.origins() if one.op_name is not None), None)
+    return first.op_name if first is not None and first.op_type in TRIALS else None

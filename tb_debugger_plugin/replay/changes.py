@@ -13,12 +13,12 @@ from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import kernels
 from tensorflow.python.ops import script_ops
 
+from tb_debugger_plugin.analysis.diagnosis.trials import TRIALS
 from tb_debugger_plugin.capture.tf_types import AttrValue, FunctionDef, NodeDef
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.expressions.evaluate import evaluate
 from tb_debugger_plugin.expressions.parse import parse
 from tb_debugger_plugin.replay.library import CALLS, Library, Node, replace_tensors
-from tb_debugger_plugin.replay.trials import TRIALS
 
 #: The dtypes that a call can be computed in instead of its own.
 DTYPES: Final = ("float16", "bfloat16", "float32", "float64")

@@ -45,7 +45,7 @@ from tb_debugger_plugin.analysis.lists.selection import Selection, select
 from tb_debugger_plugin.analysis.lists.tables import ColumnPage
 from tb_debugger_plugin.analysis.lists.timeline import AXES, TimelineJson, timeline
 from tb_debugger_plugin.analysis.origins.origin import Origin
-from tb_debugger_plugin.analysis.origins.origins import origins_with_births
+from tb_debugger_plugin.analysis.origins.origins import origins_with_births, with_trials
 from tb_debugger_plugin.analysis.precision.precision import precision
 from tb_debugger_plugin.analysis.snapshot import RangeJson, Snapshot, open_snapshot
 from tb_debugger_plugin.analysis.source import sources
@@ -175,7 +175,7 @@ class OriginsJson(TypedDict):
 
 def _origins(snapshot: Snapshot, query: Query) -> OriginsJson:
     found = origins_with_births(snapshot)
-    return {"generation": found.generation, "origins": found.value.origins}
+    return {"generation": found.generation, "origins": with_trials(snapshot, found.value.origins)}
 
 
 def _precision(snapshot: Snapshot, query: Query) -> Answer:

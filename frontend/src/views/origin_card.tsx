@@ -37,7 +37,7 @@ export function OriginCard({ store, origin }: OriginProps) {
 }
 
 function Told({ store, origin }: OriginProps) {
-  const { phrases, advice, example, missing } = origin;
+  const { phrases, advice, example, tried, missing } = origin;
   const go = (target: Target) => follow(store, target);
   const doubt = certaintyWords(origin);
   return (
@@ -63,6 +63,11 @@ function Told({ store, origin }: OriginProps) {
         </p>
       )}
       {example !== undefined && <Change example={example} />}
+      {tried !== undefined && (
+        <p class="help dim" data-testid="tried">
+          <Prose text={tried} />
+        </p>
+      )}
       {(doubt !== undefined || missing !== undefined) && (
         <p class="dim" data-testid="certainty">
           <Prose text={[doubt, missing].filter(Boolean).join(" ")} />

@@ -45,6 +45,7 @@ class Diagnosis(ValueExplanation, JsonObject):
       alert: The alert, as the route ``alerts`` gives it; None where there is none.
       outcome: What swallowed the value, which no result shows.
       step: The step in which it was computed; None where that is not known, or the program has only one.
+      tried: What ``tbdbg replay`` has tried with the call that GUARD has kept, and what came of it.
     """
 
     headline: str
@@ -53,15 +54,16 @@ class Diagnosis(ValueExplanation, JsonObject):
     alert: Annotated[Json, AlertJson] | None = None
     outcome: str | None = None
     step: int | None = None
+    tried: str | None = None
 
-    MEMBERS = "index alert headline what why where help example certainty missing element"
+    MEMBERS = "index alert headline what why where help example tried certainty missing element"
 
     @property
     def sentences(self) -> list[str]:
         """The answer as plain text, a paragraph each."""
         paragraphs = [self.outcome or "", plain_text(self.what), plain_text(self.why)]
         paragraphs += [moment_words(self.step), self.missing or "", plain_text(self.where), self.help or ""]
-        paragraphs.append("" if self.example is None else self.example.words)
+        paragraphs += ["" if self.example is None else self.example.words, self.tried or ""]
         return list(filter(None, paragraphs))
 
 
@@ -86,7 +88,7 @@ def diagnose_alert(snapshot: Snapshot, position: int | None = None) -> Diagnosis
     if position is None:
         return None if origin is None else _of_origin(origin, None, None)
     found = _of_alert(snapshot, every, position, origin)
-    return found if origin is None else replace(found, outcome=_outcome(origin))
+    return found if origin is None else replace(found, outcome=_outcome(origin), tried=origin.tried)
 
 
 def _outcome(origin: Origin) -> str | None:
@@ -114,6 +116,7 @@ def _of_origin(origin: Origin, position: int | None, alert: Json | None) -> Diag
         alert=alert,
         outcome=_outcome(origin),
         step=origin.step,
+        tried=origin.tried,
     )
 
 

@@ -116,6 +116,7 @@ class Origin(JsonObject):
       evidence: The numbers of the output and of the inputs.
       advice: What usually helps.
       example: The line before and after a change that helps.
+      tried: What ``tbdbg replay`` has tried with the call that GUARD has kept, and what came of it.
       outcome: What became of it, where no result shows it: what swallowed it, or why that is expected.
       certainty: How sure the answer is: ``proven``, ``likely`` or ``possible``.
       missing: What would decide.
@@ -151,6 +152,7 @@ class Origin(JsonObject):
     chain: list[Link]
     explanation: str
     phrases: OriginPhrases
+    tried: str | None = None
 
     @property
     def label(self) -> str:

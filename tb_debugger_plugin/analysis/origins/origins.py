@@ -10,9 +10,10 @@ Invariant: the work does not grow with the number of bad values, only with those
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from tb_debugger_plugin.analysis.beside import read_trials
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.lasting import Lasting, lasting, lasting_generation
 from tb_debugger_plugin.analysis.lists.missing import is_cut
@@ -66,7 +67,15 @@ def origins(snapshot: Snapshot) -> list[Origin]:
     Returns:
       What is to be mended first; what is expected comes last.
     """
-    return origins_with_births(snapshot).value.origins
+    return with_trials(snapshot, origins_with_births(snapshot).value.origins)
+
+
+def with_trials(snapshot: Snapshot, found: list[Origin]) -> list[Origin]:
+    """Return origins with what was tried since they were found, if anything was."""
+    trials = read_trials(snapshot.loader.run) if found else {}
+    if not trials:
+        return found
+    return [replace(one, tried=trials.get(one.op_name or "")) for one in found]
 
 
 def wrong_origins(snapshot: Snapshot) -> list[Origin]:

@@ -125,6 +125,8 @@ def _card(report: Report) -> str:
         before = origin.example.before
         change = f"<code>{_text(before)}</code> → " if before else "Example: "
         parts.append(f"<p>{change}<code>{_text(origin.example.after)}</code></p>")
+    if origin.tried:
+        parts.append(f"<p>{_text(origin.tried)}</p>")
     if origin.missing:
         parts.append(f'<p class="dim">{_text(origin.missing)}</p>')
     return f'{verdict}<section class="card">{"".join(parts)}{_numbers(origin)}</section>'

@@ -53,7 +53,7 @@ def _note(report: Report) -> list[str]:
 def _origin(report: Report) -> list[str]:
     origin = report.origins[0]
     parts = [f"**{_text(origin.label)}** {_text(origin.headline)}", _text(origin.explanation)]
-    parts += [_text(words) for words in (origin.advice, origin.missing) if words]
+    parts += [_text(words) for words in (origin.advice, origin.tried, origin.missing) if words]
     if origin.example is not None:
         lines = (origin.example.before, origin.example.after)
         parts.append(_block([line for line in lines if line]))

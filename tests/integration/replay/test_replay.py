@@ -72,6 +72,9 @@ def test_a_call_is_tried_in_float64_and_with_its_input_in_range(step: Path) -> N
     assert [one.is_finite for one in done.tried] == [False, False, True]
     line = tb_debugger_plugin.open_run(step).origins()[0].source
     assert line is not None and done.tried[0].first == f"Log:0 (Log), {line.name}"
+    sentence = "with np.maximum(add:0, 1e-7) for add:0, nothing is bad."
+    reason = tb_debugger_plugin.open_run(step).why()
+    assert reason is not None and str(reason).rstrip().endswith(sentence)
     assert "12 tensors are bad, the same as on record, and the results have the same bits" in str(done)
 
 
@@ -237,7 +240,7 @@ def test_the_command_says_it_and_its_exit_code(
 ) -> None:
     assert main(["replay", str(step), "--until", "add"]) == 0
     said = capsys.readouterr().out
-    assert "Until add: nothing is bad." in said and "add:0  float32 [4]: min 0, max 0, mean 0" in said
+    assert "Until add, nothing is bad." in said and "add:0  float32 [4]: min 0, max 0, mean 0" in said
     bundle = str(tb_debugger_plugin.open_run(step).bundle(1))
     assert main(["replay", bundle, "--set", "Log=np.log(x0 + 1)", "--json", "--record", str(tmp_path)]) == 0
     facts = json.loads(capsys.readouterr().out)
