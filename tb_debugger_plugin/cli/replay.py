@@ -39,17 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what came of the call; return the exit code: 1 if it failed."""
-    options = ReplayOptions(
-        args.dtype,
-        dict(map(_parted, args.set)),
-        args.until,
-        args.device,
-        args.record,
-        args.mode,
-        args.script,
-        args.timeout,
-    )
-    done = _replay(args, options)
+    done = _replay(args)
     if args.json:
         print(json.dumps(done.to_json(), indent=2))
     else:
@@ -57,12 +47,14 @@ def run(args: argparse.Namespace) -> int:
     return 1 if done.tried[-1].error else 0
 
 
-def _replay(args: argparse.Namespace, options: ReplayOptions) -> Replay:
+def _replay(args: argparse.Namespace) -> Replay:
+    names = ("dtype", "until", "device", "record", "mode", "script", "timeout")
+    given = {name: getattr(args, name) for name in names} | {"tensors": dict(map(_parted, args.set))}
     path = Path(str(args.logdir))
     if path.is_file():
-        return replay(path, options)
+        return replay(path, ReplayOptions(**given))
     with only_run(args) as opened:
-        return replay(opened.bundle(args.call), options, opened)
+        return opened.replay(args.call, **given)
 
 
 def _parted(text: str) -> tuple[str, str]:

@@ -696,25 +696,6 @@ class Run:
         """
         return [Path(str(path)) for files in self._found.file_sets for path in find_bundles(files)]
 
-    def bundle(self, number: int) -> Path:
-        """Return one of :meth:`bundles`, by its number from 1.
-
-        Use::
-
-            run.bundle(1).stat().st_size
-
-        Raises:
-          NotFoundError: There is none. It is a ``LookupError``.
-        """
-        found = self.bundles()
-        if not found:
-            raise NotFoundError(
-                f"The run {self.name} has no calls that can run again. GUARD keeps those that go bad."
-            )
-        if not 1 <= number <= len(found):
-            raise NotFoundError(f"The run {self.name} has {len(found)} kept calls, and no number {number}.")
-        return found[number - 1]
-
     def replay(
         self,
         call: int = 1,
@@ -762,7 +743,14 @@ class Run:
         """
         paths = [None if path is None else os.fspath(path) for path in (record, script)]
         options = ReplayOptions(dtype, tensors, until, device, paths[0], mode, paths[1], timeout)
-        return replay(self.bundle(call), options, self)
+        found = self.bundles()
+        if not found:
+            raise NotFoundError(
+                f"The run {self.name} has no calls that can run again. GUARD keeps those that go bad."
+            )
+        if not 1 <= call <= len(found):
+            raise NotFoundError(f"The run {self.name} has {len(found)} kept calls, and no number {call}.")
+        return replay(found[call - 1], options, self)
 
     def why(self, alert: int | None = None) -> Explanation | None:
         """Explain a bad value: which op made it, from which inputs, why, and on which line.

@@ -179,7 +179,7 @@ def test_a_script_needs_only_tensorflow(
     """Large data are beside it."""
     monkeypatch.setattr("tb_debugger_plugin.replay.script._MAX_INSIDE", max_inside)
     path = tmp_path / "bad_call.py"
-    script_of(read_bundle(tb_debugger_plugin.open_run(step).bundle(1)), path)
+    script_of(read_bundle(tb_debugger_plugin.open_run(step).bundles()[0]), path)
     text = path.read_text("utf-8")
     assert "tb_debugger" not in text and len(text.split("\n")) < 120
     assert path.with_suffix(".data").exists() == (max_inside == 10)
@@ -200,7 +200,7 @@ def test_values_beyond_the_limit_are_left_out_and_named(
         look(tf.constant(-1.0))
     assert "1 of its values (0.4 MB) are left out because of keep_replay" in caplog.text
     run = tb_debugger_plugin.open_run(tmp_path)
-    assert run.bundle(1).stat().st_size < 50_000
+    assert run.bundles()[0].stat().st_size < 50_000
     error = run.replay().tried[0].error
     assert "the value of table (0.4 MB) was left out" in error and "keep_replay" in error
 
@@ -241,7 +241,7 @@ def test_the_command_says_it_and_its_exit_code(
     assert main(["replay", str(step), "--until", "add"]) == 0
     said = capsys.readouterr().out
     assert "Until add, nothing is bad." in said and "add:0  float32 [4]: min 0, max 0, mean 0" in said
-    bundle = str(tb_debugger_plugin.open_run(step).bundle(1))
+    bundle = str(tb_debugger_plugin.open_run(step).bundles()[0])
     assert main(["replay", bundle, "--set", "Log=np.log(x0 + 1)", "--json", "--record", str(tmp_path)]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [one["way"] for one in facts["tried"]] == ["as it was", "with Log = np.log(x0 + 1)"]

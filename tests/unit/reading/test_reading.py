@@ -279,8 +279,8 @@ def test_threads_may_share_a_run(run):
 
 
 _CLASSES = (Run, Value, Rows, Execution, GraphExecution, Graph, Op, Frame, Source, Alert)
-#: Methods for the command line and the shell.
-_OF_THE_PACKAGE = ("snapshot", "export", "cursor")
+#: Methods for the command line and the shell; what needs TensorFlow, see `tests/integration/replay`.
+_OF_THE_PACKAGE = ("snapshot", "export", "cursor", "replay")
 _METHODS = [
     pytest.param(method, id=f"{cls.__name__}.{name}")
     for cls in _CLASSES
