@@ -49,6 +49,22 @@ WAYS: Final = {
 }
 
 
+class Replayed(NamedTuple):
+    """What came of the first call that GUARD has kept, in another process.
+
+    Attributes:
+      same_tensors: Whether the same tensors were bad; None if the call is not found on record.
+      same_bits: Whether its results had the same bits; None if it failed.
+      cured: Whether nothing was bad with an input in range; None if nothing was tried.
+      words: What the debugger says of it.
+    """
+
+    same_tensors: bool | None
+    same_bits: bool | None
+    cured: bool | None
+    words: str
+
+
 class Outcome(NamedTuple):
     """What came of a program and a way.
 
@@ -61,6 +77,7 @@ class Outcome(NamedTuple):
       failure: Why there is no recording; empty if there is.
       seconds: How long it took.
       trial: What came of the edit that it offered; None if it offered none, or none was tried.
+      replayed: What came of the first kept call; None if none was kept.
     """
 
     program: Program
@@ -71,6 +88,7 @@ class Outcome(NamedTuple):
     failure: str
     seconds: float
     trial: Trial | None = None
+    replayed: Replayed | None = None
 
     def __str__(self) -> str:
         if self.failure:
@@ -110,6 +128,17 @@ def record_training(path: str, logdir: str) -> tuple[list[str], int]:
         return found, int(counts.fetchall()[0][0])
 
 
+def replay_kept(logdir: str) -> Replayed | None:
+    """Run the first call again that GUARD has kept; return None if there is none."""
+    with tb_debugger_plugin.open_run(logdir) as run:
+        if not run.bundles():
+            return None
+        done = run.replay()
+        as_it_was, *_, last = done.tried
+        cured = last.is_finite if len(done.tried) == 3 and not last.error else None
+        return Replayed(as_it_was.same_tensors, as_it_was.same_bits, cured, str(done))
+
+
 def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = False) -> Outcome:
     """Try one program in one way, with its recording in a folder, and the edit that is offered."""
     started = time.monotonic()
@@ -126,7 +155,9 @@ def outcome(program: Program, way: str, folder: Path, *, tries_edit: bool = Fals
     right = not failure and is_right(answer, program) and not false_alarms
     edit = None if answer is None or not tries_edit else answer.edit
     tried = None if edit is None else trial(program, edit)
-    return Outcome(program, way, answer, right, false_alarms, failure, time.monotonic() - started, tried)
+    replayed = None if failure or WAYS[way].mode != "GUARD" else replay_kept(str(logdir))
+    seconds = time.monotonic() - started
+    return Outcome(program, way, answer, right, false_alarms, failure, seconds, tried, replayed)
 
 
 def outcomes(
@@ -175,6 +206,15 @@ def counts(results: list[Outcome]) -> str:
     verdicts = Counter(each.trial.verdict for each in results if each.trial)
     if verdicts:
         lines.append("edits: " + ", ".join(f"{verdicts[each]} {each}" for each in get_args(Verdict)))
+    replayed = [each.replayed for each in results if each.replayed]
+    if replayed:
+        tensors, bits = (sum(map(bool, each)) for each in list(zip(*replayed, strict=True))[:2])
+        tried = [each.cured for each in replayed if each.cured is not None]
+        lines.append(
+            f"replayed: {len(replayed)} kept, {tensors} with the same bad tensors, {bits} with the same "
+            f"bits; "
+            f"{len(tried)} tried with an input in range, nothing bad in {sum(tried)}"
+        )
     return "\n".join(lines)
 
 
@@ -213,6 +253,7 @@ def _row(each: Outcome) -> dict[str, object]:
         "answer": None if each.answer is None else each.answer._asdict(),
         "alarms": each.alarms,
         "failure": each.failure,
+        "replayed": each.replayed and each.replayed._asdict(),
         "edit": None if each.trial is None else [each.trial.verdict, each.trial.detail, *each.trial.edit],
     }
 
