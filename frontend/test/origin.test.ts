@@ -44,6 +44,7 @@ function origin(fields: Partial<Origin> = {}): Origin {
     evidence: { output: undefined, inputs: [] },
     advice: undefined,
     example: undefined,
+    tried: undefined,
     outcome: undefined,
     certainty: "proven",
     missing: undefined,

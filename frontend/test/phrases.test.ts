@@ -18,6 +18,7 @@ function answer(where: readonly object[], more: object = {}) {
     why: [],
     where,
     help: null,
+    tried: undefined,
     certainty: "likely",
   };
   const json = { diagnosis: { index: null, alert: null, headline: "Log", ...sentences, ...more } };

@@ -19,7 +19,7 @@ import type { Store } from "../src/store/store";
 import type { Answer } from "./fixture/answer";
 import { type FixtureOptions, makeFixture } from "./fixture/fixture";
 import { focusText, phrasesText } from "./focus_text";
-import { answering, openStore, pause, testOn } from "./open_store";
+import { answering, openStore, pause, response, testOn } from "./open_store";
 
 /** The fixture as a server for the real `api`. Its run can be replaced, and it logs its requests. */
 function server(options: FixtureOptions) {
@@ -491,6 +491,42 @@ describe("the explanation", () => {
     await tick();
     expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
     expect(store.origins.value.shown?.graph_execution_index).toBe(57);
+  });
+});
+
+describe("a kept call", () => {
+  async function openKept(answer: Answer) {
+    const { state, fetcher } = server(ILL);
+    const bodies: unknown[] = [];
+    const key = { current: () => "key", ask: async () => undefined };
+    const found = await openStore(
+      async (url, init) => {
+        if (!url.startsWith("replay")) return fetcher(url, init);
+        bodies.push(JSON.parse(init.body ?? ""));
+        return response(answer);
+      },
+      { run: runName("run") },
+      key,
+    );
+    return { ...found, state, bodies };
+  }
+
+  test("runs again, and the origins are asked for once more", async () => {
+    const { store, settled, state, bodies } = await openKept({ json: { tried: ["As it was, bad."] } });
+    expect(store.replay.isOffered.value).toBe(false);
+    const running = store.replay.run(runName("run"));
+    expect(store.replay.isRunning.value).toBe(true);
+    await settled(running);
+    expect(bodies).toEqual([{ run: "run" }]);
+    expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
+    expect([store.replay.isRunning.value, store.replay.failure.value]).toEqual([false, undefined]);
+  });
+
+  test("that does not run says why", async () => {
+    const { store, settled } = await openKept({ json: { error: "TensorFlow is needed." }, status: 503 });
+    await settled(store.replay.run(runName("run")));
+    expect(store.replay.failure.value).toBe("TensorFlow is needed.");
+    expect(store.replay.isRunning.value).toBe(false);
   });
 });
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import ForbiddenError, UsageError
+from tb_debugger_plugin.events.bundle import find_bundles
 from tb_debugger_plugin.index.runs import FoundRun
 
 #: Characters of a note.
@@ -89,6 +90,11 @@ def read_note(run: FoundRun) -> str:
     return content.decode("utf-8", "replace")[:MAX_NOTE].strip()
 
 
+def kept_calls(run: FoundRun) -> list[Path]:
+    """Return the files of the bad calls that GUARD has kept; none if the run is not on this machine."""
+    return [path for files in run.file_sets for path in find_bundles(files)]
+
+
 def keep_trial(bundle: Path, op_name: str, words: str) -> None:
     """Write what was tried at an op beside the kept call with which it was tried.
 
@@ -105,17 +111,23 @@ def keep_trial(bundle: Path, op_name: str, words: str) -> None:
 
 def read_trials(run: FoundRun) -> dict[str, str]:
     """Return what was tried with the kept calls of a run, in words, by the names of ops."""
-    if not isinstance(run.folder, Path):
-        return {}
     found: dict[str, str] = {}
+    for path in trial_files(run):
+        found.update(_trial(path))
+    return found
+
+
+def trial_files(run: FoundRun) -> list[Path]:
+    """Return the files that say what was tried with kept calls of a run; none elsewhere."""
+    if not isinstance(run.folder, Path):
+        return []
+    found: list[Path] = []
     for files in run.file_sets:
         folder = Path(str(files.folder))
         with contextlib.suppress(OSError):
-            names = sorted(name for name in os.listdir(folder) if name.endswith(_TRIAL))
-            for name in names[:_MAX_TRIALS] if names else ():
-                if name.startswith(files.prefix):
-                    found.update(_trial(folder / name))
-    return found
+            names = [name for name in os.listdir(folder) if name.endswith(_TRIAL)]
+            found += [folder / name for name in sorted(names) if name.startswith(files.prefix)]
+    return found[:_MAX_TRIALS]
 
 
 def _trial(path: Path) -> dict[str, str]:

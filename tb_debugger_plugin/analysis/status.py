@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from tb_debugger_plugin.analysis.alerts.alerts import alert_list
+from tb_debugger_plugin.analysis.beside import kept_calls
 from tb_debugger_plugin.analysis.inventory import kinds
 from tb_debugger_plugin.analysis.lists.missing import (
     NotRecordedJson,
@@ -67,6 +68,7 @@ class StatusJson(TypedDict):
     start_time: float | None  #: seconds since the epoch; the end is the time of the last record
     end_time: float | None
     not_recorded: list[NotRecordedJson]  #: what the program may have run and the recording does not hold
+    kept_calls: int  #: number of the bad calls that GUARD has kept, which [can run again](#replay)
     changed_values: list[ChangedValueJson]  #: the last 1000 values that a debugger changed
     notices: list[NoticeJson]  #: what could not be read
 
@@ -98,6 +100,7 @@ def status(snapshot: Snapshot) -> StatusJson:
         "start_time": start_time,
         "end_time": end_time,
         "not_recorded": _not_recorded(snapshot, hosts),
+        "kept_calls": len(kept_calls(snapshot.loader.run)),
         "changed_values": changed_values(snapshot),
         "notices": _notices(snapshot),
     }

@@ -123,3 +123,7 @@ def _log_in_sentences() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.propagate = before
+
+
+if __name__ == "__main__":
+    sys.exit(main())

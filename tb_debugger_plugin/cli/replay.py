@@ -7,13 +7,15 @@ another change mends it; or writes it as a recording or as a program.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from pathlib import Path
 
 from tb_debugger_plugin.cli.reading import add_arguments, only_run
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.printable import printable
-from tb_debugger_plugin.reading.replay import Replay, ReplayOptions, replay
+from tb_debugger_plugin.reading.replay import Replay, ReplayOptions, replay, run_of
+from tb_debugger_plugin.reading.run import Run
 
 _SET = (
     "give a tensor the value of an expression, such as 'loss/Log=np.log(np.maximum(x0, 1e-7))', where x0, x1 "
@@ -52,7 +54,9 @@ def _replay(args: argparse.Namespace) -> Replay:
     given = {name: getattr(args, name) for name in names} | {"tensors": dict(map(_parted, args.set))}
     path = Path(str(args.logdir))
     if path.is_file():
-        return replay(path, ReplayOptions(**given))
+        found = run_of(path)
+        with contextlib.nullcontext() if found is None else Run(found) as opened:
+            return replay(path, ReplayOptions(**given), opened)
     with only_run(args) as opened:
         return opened.replay(args.call, **given)
 

@@ -9,8 +9,10 @@ Invariant: reading a file runs nothing and fails only with a `FormatError`.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -20,7 +22,6 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing
 from tb_debugger_plugin.events.fileset import FileSet
-from tb_debugger_plugin.events.locations import Location
 
 #: The version of the format.
 VERSION: Final = 1
@@ -128,13 +129,16 @@ def suffix(number: int) -> str:
     return f"replay_{number}"
 
 
-def find_bundles(files: FileSet) -> list[Location]:
-    """Return the paths of the bundles of a file set, in the order of their numbers."""
+def find_bundles(files: FileSet) -> list[Path]:
+    """Return the paths of the bundles of a file set, in the order of their numbers; none elsewhere."""
+    if not isinstance(files.folder, Path):
+        return []
     found = []
-    for entry in files.folder.iterdir():
-        match = _NAME.search(entry.name)
-        if match and entry.name.startswith(files.prefix):
-            found.append((int(match[1]), entry))
+    with contextlib.suppress(OSError):
+        for name in os.listdir(files.folder):
+            match = _NAME.search(name)
+            if match and name.startswith(files.prefix):
+                found.append((int(match[1]), files.folder / name))
     return [path for _, path in sorted(found)]
 
 
@@ -159,7 +163,7 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
     begun.replace(path)
 
 
-def read_bundle(path: Location) -> Bundle:
+def read_bundle(path: Path) -> Bundle:
     """Read a bundle.
 
     Args:

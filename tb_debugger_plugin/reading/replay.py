@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tb_debugger_plugin.analysis.beside import keep_trial
+from tb_debugger_plugin.analysis.beside import keep_trial, kept_calls
 from tb_debugger_plugin.analysis.diagnosis.trials import TRIALS
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.errors import NotReadyError
 from tb_debugger_plugin.events.bundle import Bundle, Header, read_bundle
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.index.runs import FoundRun, find_runs
 from tb_debugger_plugin.reading import choose
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ class Tried(JsonObject):
       results: dtype, shape, numbers of -inf, +inf and NaN (``bad``), min, max and mean of each result.
       seconds: How long it ran.
       error: Why it failed; empty if it did not.
+      words: What came of it, in one sentence.
     """
+
+    MEMBERS = "way is_finite first num_bad same_tensors same_bits results seconds error words"
 
     way: str
     is_finite: bool | None
@@ -168,6 +172,14 @@ def replay(path: Path, options: ReplayOptions, run: Run | None = None) -> Replay
         _keep_trial(path, origin, tried)
     header = bundle.header
     return Replay(header.title, header.call, header.step, header.versions, tried)
+
+
+def run_of(bundle: Path) -> FoundRun | None:
+    """Return the run that has kept a call; None if it is not in the folder of the bundle."""
+    for found in find_runs(bundle.absolute().parent, lambda problem: None):
+        if bundle.absolute() in kept_calls(found):
+            return found
+    return None
 
 
 def _keep_trial(path: Path, origin: str, tried: Sequence[Tried]) -> None:

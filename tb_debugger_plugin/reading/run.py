@@ -25,7 +25,7 @@ from tb_debugger_plugin.analysis.alerts.explain import diagnose_alert
 from tb_debugger_plugin.analysis.alerts.groups import judged_groups
 from tb_debugger_plugin.analysis.alerts.own_files import own_files
 from tb_debugger_plugin.analysis.alerts.settings import ALL, RECOMMENDED, make_settings, settings_of_texts
-from tb_debugger_plugin.analysis.beside import read_note
+from tb_debugger_plugin.analysis.beside import kept_calls, read_note
 from tb_debugger_plugin.analysis.compare.compare import compare
 from tb_debugger_plugin.analysis.compare.comparison import Comparison
 from tb_debugger_plugin.analysis.compare.measuring import ComparisonSettings
@@ -52,7 +52,6 @@ from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
 from tb_debugger_plugin.analysis.values.recorded_value import find_value, value_named, values_named
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import NotFoundError, NotReadyError, UsageError
-from tb_debugger_plugin.events.bundle import find_bundles
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.loader import RunLoader
 from tb_debugger_plugin.index.parquet import write_tables
@@ -694,7 +693,7 @@ class Run:
 
             len(run.bundles())
         """
-        return [Path(str(path)) for files in self._found.file_sets for path in find_bundles(files)]
+        return kept_calls(self._found)
 
     def replay(
         self,

@@ -53,7 +53,7 @@ from tb_debugger_plugin.analysis.status import status
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT, TARGETS
 from tb_debugger_plugin.analysis.verdict import RunVerdict, verdict
 from tb_debugger_plugin.errors import BadQueryError
-from tb_debugger_plugin.server import live, rules, runs, values
+from tb_debugger_plugin.server import live, replay, rules, runs, values
 from tb_debugger_plugin.server.answers import Answer, Columnar, Download, of_page
 from tb_debugger_plugin.server.heavy import heavy_answer
 from tb_debugger_plugin.server.query import COLUMN_ROWS, DIGEST_ROWS, Query
@@ -542,4 +542,5 @@ POSTS: Final[dict[str, live.Post]] = {
     **live.POSTS,
     "/alerts/allow": rules.allow,
     "/note/write": runs.write_note,
+    "/replay": replay.replay,
 }

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tb_debugger_plugin.analysis.beside import keep_trial
 from tb_debugger_plugin.events.modes import TensorDebugMode
-from tests.support.debugger_page import open_page, quiet_page
+from tests.support.debugger_page import open_page, page_on, quiet_page
 from tests.support.events import Recording, small_program, whole
 from tests.support.serving import tensorboard
 
@@ -162,3 +163,24 @@ def test_the_card_says_which_element_is_bad_first_and_goes_there(browser, kept_a
         expect(selected).to_be_in_viewport()
         view.get_by_test_id("bad-element").click()
         expect(page.part("value-slicing")).to_have_value("[1, :, :]")
+
+
+def test_a_kept_call_runs_again_and_the_card_says_what_was_tried(browser, tmp_path):
+    small_program(tmp_path / "run").close()
+    (metadata,) = (tmp_path / "run").glob("*.metadata")
+    bundle = metadata.with_suffix(".replay_1")
+    bundle.write_bytes(b"a call")
+    words = "Tried with the call that was kept: with np.maximum(x:0, 1e-7) for x:0, nothing is bad."
+
+    def run_again(route):
+        keep_trial(bundle, "Log", words)
+        route.fulfill(json={"tried": [words]})
+
+    with page_on(browser, tmp_path) as page:
+        page.await_first_cause()
+        page.page.route("**/debugger/replay", run_again)
+        expect(page.part("tried")).to_have_count(0)
+        page.click("replay")
+        expect(page.part("tried")).to_have_text(words)
+        expect(page.part("replay")).to_have_text("Run the call again")
+        assert page.serious_violations() == []

@@ -115,6 +115,9 @@ function runRoutes(client: Client) {
     /** The most important origin first. */
     origins: async (run: ids.RunName, signal?: AbortSignal) =>
       (await client.json("origins", { run }, answers.origins, signal)).origins,
+    /** Runs the first kept call again, which takes seconds; says what came of it. */
+    replay: async (run: ids.RunName) =>
+      (await client.post("replay", { run }, object({ tried: list(text) }))).tried,
     find: (run: ids.RunName, text: string, limit: number, signal?: AbortSignal) =>
       client.json("find", { run, text, limit }, answers.found, signal),
     /** The lines of source files with a text, and no other kinds. */

@@ -16,10 +16,13 @@ import {
 import { Change, Elements, follow } from "./cause_parts";
 import { Chain } from "./chain";
 import { NumericsWords, Prose, TensorName, Verdict, Words } from "./numbers";
-import { Button } from "./panel";
+import { Button, Failure } from "./panel";
 import type { With } from "./props";
 
-type Uses = "lists" | "originValue" | "origins" | "chooseOrigin" | typeof Chain | typeof Elements;
+type Uses =
+  | ("lists" | "originValue" | "origins" | "chooseOrigin" | "replay" | "run")
+  | typeof Chain
+  | typeof Elements;
 
 type OriginProps = With<Uses, { origin: Origin }>;
 
@@ -63,17 +66,41 @@ function Told({ store, origin }: OriginProps) {
         </p>
       )}
       {example !== undefined && <Change example={example} />}
-      {tried !== undefined && (
-        <p class="help dim" data-testid="tried">
-          <Prose text={tried} />
-        </p>
-      )}
+      <Tried store={store} tried={tried} />
       {(doubt !== undefined || missing !== undefined) && (
         <p class="dim" data-testid="certainty">
           <Prose text={[doubt, missing].filter(Boolean).join(" ")} />
         </p>
       )}
       <Moment store={store} origin={origin} />
+    </>
+  );
+}
+
+/** What was tried with the call that GUARD has kept, and a button that runs it again. */
+function Tried({ store, tried }: With<Uses, { tried: string | undefined }>) {
+  const { isOffered, isRunning, failure, run } = store.replay;
+  const inFocus = store.run.value;
+  return (
+    <>
+      {tried !== undefined && (
+        <p class="help dim" data-testid="tried">
+          <Prose text={tried} />
+        </p>
+      )}
+      {isOffered.value && inFocus !== undefined && (
+        <p>
+          <Button
+            class="small"
+            title="Run the bad call again, as it was, in float64 and with its input in range; needs TensorFlow"
+            disabled={isRunning.value}
+            act={() => run(inFocus)}
+            testId="replay"
+            text={isRunning.value ? "Running the call again …" : "Run the call again"}
+          />
+        </p>
+      )}
+      {failure.value !== undefined && <Failure message={failure.value} />}
     </>
   );
 }

@@ -35,7 +35,7 @@ from tb_debugger_plugin.analysis.alerts.alert_rules import RULES
 from tb_debugger_plugin.analysis.alerts.allow import Allowed
 from tb_debugger_plugin.analysis.alerts.own_rules import made_rule, own_parameter, severity_of
 from tb_debugger_plugin.analysis.alerts.rule import IN_GRAPH, AlertRule, Find, RuleHit, Values
-from tb_debugger_plugin.analysis.beside import folders_of
+from tb_debugger_plugin.analysis.beside import folders_of, trial_files
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.events.modes import MEASURED
@@ -191,7 +191,7 @@ def own_files(run: FoundRun, named: Sequence[Path] = ()) -> OwnFiles:
 def version_of_files(run: FoundRun) -> tuple[tuple[int, int], ...]:
     """Return a value that changes when a file beside a run does."""
     paths = (folder / name for folder in folders_of(run) for name in (own_rules.FILE_NAME, allow.FILE_NAME))
-    return tuple(map(_version, paths))
+    return tuple(map(_version, [*paths, *trial_files(run)]))
 
 
 def _version(path: Path) -> tuple[int, int]:

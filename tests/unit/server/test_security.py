@@ -93,7 +93,7 @@ def test_no_parameter_makes_a_route_fail_or_tell_a_secret(asker, secret, path, v
 @pytest.mark.parametrize("path", POSTS)
 def test_no_body_makes_a_route_fail_or_tell_a_secret(asker, secret, path):
     names = {"/live/control": "command", "/live/evaluate": "expression", "/alerts/allow": "reason"}
-    names["/note/write"] = "note"
+    names |= {"/note/write": "note", "/replay": "call"}
     other = names[path]
     for value in (*HOSTILE, str(secret), None, [], {}, {"step": {}}, 10**400, 1e308, True):
         run = {"run": value, "rule": "InfNanAlert", "reason": "x"}

@@ -1,10 +1,10 @@
 /** The verdict on the run, the origins of its bad values, their diagnoses, and the one in focus. */
-import { computed } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import type { Alert, Origin } from "../../api/answers";
 import type { Api, DiagnosisSubject } from "../../api/routes";
 import type { ValueRef } from "../../api/values";
 import type { ExecutionIndex, GraphExecutionIndex, RunName } from "../../base/ids";
-import { type Loaded, shown } from "../../base/loaded";
+import { type Loaded, sentence, shown } from "../../base/loaded";
 import { fromWire, isBad } from "../../model/health";
 import { chainKeys, chainSteps, originsOf, stepInFocus } from "../../model/origin";
 import { graphExecutionRow } from "../../model/rows";
@@ -19,15 +19,19 @@ export type OriginValues = ReturnType<typeof createOrigins>;
 const NONE: readonly Origin[] = [];
 
 export function createOrigins(
-  { api, facts }: Deps<FocusedFacts & AlertFacts>,
+  deps: Deps<FocusedFacts & AlertFacts>,
   byKey: ByKey,
   { focusTarget }: Structure,
 ) {
+  const { api, facts } = deps;
+  const replay = createReplay(deps);
   /** Asked again only when the server has another answer, which lags while a run grows. */
   const originList = byKey(
     () => {
       const { num_alerts = 0, generation, origins_generation } = facts.status.value ?? {};
-      return both(facts.run.value, num_alerts > 0 ? (origins_generation ?? generation) : undefined);
+      const asked = num_alerts > 0 ? (origins_generation ?? generation) : undefined;
+      // What was tried is in a file, which makes no generation.
+      return both(facts.run.value, both(asked, replay.edition.value));
     },
     ([run], signal) => api.origins(run, signal),
     2,
@@ -43,12 +47,43 @@ export function createOrigins(
     ),
     originList,
     origins,
+    replay,
     /** From the first bad value that the program shows back to its birth. */
     chain,
     /** The ops and executions of the chain, for the marks of the graph structure. */
     chainKeys: computed(() => chainKeys(chain.value)),
     /** The step of the chain that is in focus. */
     chainStep: computed(() => stepInFocus(chain.value, focusTarget.value)),
+  };
+}
+
+/** Runs the first call again that GUARD has kept. */
+function createReplay({ api, facts, activity }: Deps) {
+  const edition = signal(0);
+  const isRunning = signal(false);
+  const failure = signal<string | undefined>(undefined);
+  return {
+    /** Rises when a call has run again. */
+    edition,
+    isRunning,
+    /** Why the last one failed. */
+    failure,
+    /** Whether the run in focus has such calls. */
+    isOffered: computed(() => (facts.status.value?.kept_calls ?? 0) > 0),
+    async run(run: RunName): Promise<void> {
+      isRunning.value = true;
+      let said: string | undefined;
+      try {
+        await activity.track(api.replay(run));
+      } catch (error) {
+        said = sentence(error);
+      }
+      batch(() => {
+        isRunning.value = false;
+        failure.value = said;
+        edition.value++;
+      });
+    },
   };
 }
 
