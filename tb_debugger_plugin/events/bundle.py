@@ -88,6 +88,7 @@ class Header:
       results: Its results.
       sizes: Bytes of each value in the file.
       left_out: Sizes of the values that the file does not hold because of a limit, in bytes, by position.
+      optionals: Which values are optionals: the positions of their parts by their own; no parts if empty.
       versions: Versions of TensorFlow and other packages, by name.
     """
 
@@ -102,6 +103,7 @@ class Header:
     results: tuple[Result, ...]
     sizes: tuple[int, ...]
     left_out: Mapping[int, int]
+    optionals: Mapping[int, tuple[int, ...]]
     versions: Mapping[str, str]
 
 
@@ -183,6 +185,7 @@ def read_bundle(path: Path) -> Bundle:
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError(_NOT_A_BUNDLE.format(path, f"its header is wrong ({str(error)[:200]})")) from None
     used = [number for argument in read.arguments for number in argument.values]
+    used += [number for parts in read.optionals.values() for number in parts]
     joined = b"".join(chunk for _, chunk in chunks)
     if any(not 0 <= number < len(read.sizes) for number in used) or sum(read.sizes) != len(joined):
         raise FormatError(_NOT_A_BUNDLE.format(path, "values of it are missing"))
@@ -213,6 +216,7 @@ def _header(payload: bytes) -> Header:
         ),
         sizes=_counts(facts["sizes"]),
         left_out={int(number): int(size) for number, size in facts["left_out"].items()},
+        optionals={int(number): _counts(parts) for number, parts in facts["optionals"].items()},
         versions={_text(name): _text(version) for name, version in facts["versions"].items()},
     )
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.framework import tensor_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes
 from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
@@ -152,12 +154,13 @@ def _argument(bundle: Bundle, argument: Argument, wanted: str) -> EagerTensor:
       argument: The argument.
       wanted: The dtype to compute in; empty for its own.
     """
-    values = [_cast(_value(bundle, argument, number), wanted) for number in argument.values]
+    own = _dtype(argument)
+    values = [_value(bundle, argument, number, own, wanted) for number in argument.values]
     if argument.kind == "value":
         if len(values) != 1:
             raise FormatError(f"The bundle has {len(values)} values of the argument {argument.name}.")
         return values[0]
-    dtype = _other(_dtype(argument), wanted)
+    dtype = _other(own, wanted)
     if argument.kind == "list":
         made: EagerTensor = gen_list_ops.empty_tensor_list(-1, -1, dtype)
         for value in values:
@@ -191,7 +194,19 @@ def _dtype(argument: Argument) -> tf.DType:
         raise FormatError(f"The bundle has an argument of the dtype {argument.dtype!r}.") from None
 
 
-def _value(bundle: Bundle, argument: Argument, number: int) -> EagerTensor:
+def _value(bundle: Bundle, argument: Argument, number: int, dtype: tf.DType, wanted: str) -> EagerTensor:
+    """Return a value of an argument.
+
+    Args:
+      bundle: The bundle.
+      argument: The argument.
+      number: Position of the value.
+      dtype: Its dtype in the bundle.
+      wanted: The dtype to compute in; empty for its own.
+    """
+    parts = bundle.header.optionals.get(number)
+    if parts is not None:
+        return _optional([_value(bundle, argument, one, dtype_of(bundle, one), wanted) for one in parts])
     size = bundle.header.left_out.get(number)
     if size is not None:
         name = argument.title or argument.name
@@ -200,10 +215,27 @@ def _value(bundle: Bundle, argument: Argument, number: int) -> EagerTensor:
             "Give keep_replay more bytes when the program records."
         )
     try:
-        value: EagerTensor = tf.io.parse_tensor(bundle.values[number], _dtype(argument))
+        value: EagerTensor = tf.io.parse_tensor(bundle.values[number], dtype)
     except (tf.errors.OpError, ValueError) as error:
         raise FormatError(f"The value of {argument.name} is damaged: {str(error)[:200]}") from None
-    return value
+    return _cast(value, wanted)
+
+
+def dtype_of(bundle: Bundle, number: int) -> tf.DType:
+    """Return the dtype of a value, as its bytes say it.
+
+    Raises:
+      FormatError: It is damaged.
+    """
+    try:
+        return tf.as_dtype(tensor_pb2.TensorProto.FromString(bundle.values[number]).dtype)
+    except (DecodeError, TypeError):
+        raise FormatError("A value of the bundle is damaged.") from None
+
+
+def _optional(parts: list[EagerTensor]) -> EagerTensor:
+    made: EagerTensor = tf.raw_ops.OptionalFromValue(components=parts) if parts else tf.raw_ops.OptionalNone()
+    return made
 
 
 def _facts(result: EagerTensor) -> dict[str, Any]:

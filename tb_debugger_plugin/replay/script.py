@@ -11,6 +11,7 @@ from typing import Final
 
 from tb_debugger_plugin.events.bundle import Bundle
 from tb_debugger_plugin.replay.allowed import check_ops
+from tb_debugger_plugin.replay.call import dtype_of
 from tb_debugger_plugin.replay.library import Library
 
 #: From this size on, the data are a file beside the program.
@@ -34,16 +35,24 @@ from tensorflow.python.saved_model import function_deserialization
 MAIN = {main!r}
 ARGUMENTS = json.loads({arguments!r})
 SIZES = {sizes!r}
+OPTIONALS = {optionals!r}
+
+
+def tensor(number, dtype):
+    if number not in OPTIONALS:
+        return tf.io.parse_tensor(DATA[number], dtype)
+    parts = [tensor(*one) for one in OPTIONALS[number]]
+    return tf.raw_ops.OptionalFromValue(components=parts) if parts else tf.raw_ops.OptionalNone()
 
 
 def argument(kind, dtype, values):
-    tensors = [tf.io.parse_tensor(DATA[number], dtype) for number in values]
+    tensors = [tensor(number, dtype) for number in values]
     if kind == "value":
         return tensors[0]
     if kind == "list":
         made = gen_list_ops.empty_tensor_list(-1, -1, tf.as_dtype(dtype))
-        for tensor in tensors:
-            made = gen_list_ops.tensor_list_push_back(made, tensor)
+        for one in tensors:
+            made = gen_list_ops.tensor_list_push_back(made, one)
         return made
     handle = gen_resource_variable_ops.var_handle_op(
         dtype=tf.float32 if kind == "unused" else dtype, shape=None, shared_name=context.anonymous_name()
@@ -98,6 +107,10 @@ def script_of(bundle: Bundle, path: Path) -> None:
             main=header.function,
             arguments=json.dumps([[one.kind, one.dtype, one.values] for one in header.arguments]),
             sizes=[len(part) for part in parts],
+            optionals={
+                number: [(part, dtype_of(bundle, part).name) for part in parts]
+                for number, parts in header.optionals.items()
+            },
             num_results=len(library.main.signature.output_arg),
             data=data,
         ),

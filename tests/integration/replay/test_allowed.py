@@ -16,7 +16,7 @@ from tb_debugger_plugin.replay.call import Variant, run
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(120)]
 
-HEADER = Header("f", "f", "f", 0, None, 0.0, (), (), (), (), {}, {})
+HEADER = Header("f", "f", "f", 0, None, 0.0, (), (), (), (), {}, {}, {})
 
 
 def bundle_of(function: object, *specs: tf.TensorSpec) -> Bundle:

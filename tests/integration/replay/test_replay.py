@@ -53,7 +53,9 @@ def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return guarded(tmp_path_factory.mktemp("step"), PROGRAMS["step"])
 
 
-@pytest.mark.parametrize("name", ["step", "random", "nested", "loop", "tape", "fit", "compiled step"])
+@pytest.mark.parametrize(
+    "name", ["step", "random", "nested", "loop", "tape", "fit", "several steps", "compiled step"]
+)
 def test_a_kept_call_has_the_same_bad_tensors_and_bits(tmp_path: Path, name: str) -> None:
     run = tb_debugger_plugin.open_run(guarded(tmp_path, PROGRAMS[name]))
     for number in range(1, len(run.bundles()) + 1):

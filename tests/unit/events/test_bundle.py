@@ -40,6 +40,7 @@ HEADER = Header(
     results=(Result("float32", (3,), "ab"),),
     sizes=(3, 0),
     left_out={1: 9},
+    optionals={1: (0,)},
     versions={"tensorflow": "2.21.0"},
 )
 BUNDLE = Bundle(HEADER, b"functions", [b"one", b""])
@@ -83,6 +84,8 @@ def test_bundles_of_a_file_set_are_found_in_their_order(tmp_path: Path) -> None:
         {"call": 1e400},
         {"versions": []},
         {"left_out": {"x": 1}},
+        {"optionals": {"0": [7]}},
+        {"optionals": {"0": 7}},
         {"wall_time": None},
     ],
 )

@@ -112,6 +112,7 @@ class Bundles:
             tuple(map(_result, call.outputs)),
             tuple(map(len, values.written)),
             left_out,
+            values.optionals,
             _versions(),
         )
         self._number += 1
@@ -142,17 +143,18 @@ class Bundles:
         is_list = [each for kept in taken.kept for each in kept.is_list]
         for index, value in enumerate(held):
             name = f"kept {index}"
+            inside = taken.inside[index]
             if is_list[index]:
                 dtype = tf.as_dtype(taken.items[index])
-                elements = tuple([values.add(one) for one in _elements(value, dtype)])
+                elements = tuple([values.add(one, inside) for one in _elements(value, dtype)])
                 made.append(Argument(name, "list", dtype.name, values=elements))
             else:
-                made.append(_argument(name, value, values))
+                made.append(_argument(name, value, values, inside))
         return made
 
 
-def _argument(name: str, value: EagerTensor, values: _Values) -> Argument:
-    return Argument(name, "value", value.dtype.name, values=(values.add(value),))
+def _argument(name: str, value: EagerTensor, values: _Values, inside: Sequence[int] = ()) -> Argument:
+    return Argument(name, "value", value.dtype.name, values=(values.add(value, inside),))
 
 
 def _variable(name: str, variable: Variable, title: str, numbers: tuple[int, ...]) -> Argument:
@@ -167,13 +169,29 @@ def _read(handle: EagerTensor, variable: Variable) -> EagerTensor:
 
 
 class _Values:
-    """Serialised values."""
+    """Serialised values.
+
+    Attributes:
+      written: The values.
+      optionals: What is in optionals: the positions of their parts by their own.
+    """
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
+        self.optionals: dict[int, tuple[int, ...]] = {}
 
-    def add(self, value: EagerTensor) -> int:
-        """Add a value; return its position."""
+    def add(self, value: EagerTensor, inside: Sequence[int] = ()) -> int:
+        """Add a value; return its position.
+
+        Args:
+          value: The value.
+          inside: The dtypes of what is in it, if it is an optional.
+        """
+        if inside:
+            parts = tuple([self.add(part) for part in _parts(value, inside)])
+            self.written.append(b"")
+            self.optionals[len(self.written) - 1] = parts
+            return len(self.written) - 1
         if value.dtype in (tf.variant, tf.resource):
             raise RecordingError("one of its arguments is no tensor of numbers or texts")
         self.written.append(tf.io.serialize_tensor(value).numpy())
@@ -193,13 +211,22 @@ class _Values:
         return left_out
 
 
+def _parts(optional: EagerTensor, dtypes: Sequence[int]) -> list[EagerTensor]:
+    """Return what is in an optional; nothing if it is empty."""
+    if not bool(tf.raw_ops.OptionalHasValue(optional=optional)):
+        return []
+    types = [tf.as_dtype(dtype) for dtype in dtypes]
+    shapes = [tf.TensorShape(None)] * len(types)
+    return list(tf.raw_ops.OptionalGetValue(optional=optional, output_types=types, output_shapes=shapes))
+
+
 def _elements(tensors: EagerTensor, dtype: tf.DType) -> list[EagerTensor]:
-    """Return the tensors of a list, the last one first, as a replay takes them."""
+    """Return the tensors of a list, the last one first: a replay takes from the end."""
     found = []
     for _ in range(int(gen_list_ops.tensor_list_length(tensors))):
         tensors, last = gen_list_ops.tensor_list_pop_back(tensors, -1, dtype)
         found.append(last)
-    return found[::-1]
+    return found
 
 
 def _library_of(name: str) -> FunctionDefLibrary:

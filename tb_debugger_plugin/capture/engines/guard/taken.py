@@ -36,6 +36,8 @@ _PARTS: Final = ("If", "StatelessIf", "Case", "StatelessCase", "While", "Statele
 _SOURCES: Final = ("Const", "Placeholder", "NoOp")
 #: Stateful ops that may run twice: they have no effect, or only fail.
 _HARMLESS: Final = frozenset(("Assert", "PlaceholderWithDefault", "EnsureShape"))
+#: The op that gives an optional: an element of an iterator, or that there is none.
+_OPTIONAL: Final = "IteratorGetNextAsOptional"
 #: Ops that make a list inside the function, and those that use it.
 _LISTS: Final = ("TensorArray", "Stack")
 #: Ops that read what is not a variable, and change nothing.
@@ -107,6 +109,7 @@ class Kept(NamedTuple):
       node: Name of the op; of a call, a branch or a loop, if the ops are inside the functions that it runs.
       sources: Its outputs; of a call, those of the ops inside; of a branch or a loop, lists of those.
       items: The dtypes of the outputs of the ops.
+      inside: For each of them, the dtypes of what is in an optional; nothing for others.
       is_list: For each of the sources, whether it is a list.
       is_inside: Whether the ops are inside the functions that the node runs.
     """
@@ -114,6 +117,7 @@ class Kept(NamedTuple):
     node: str
     sources: tuple[Source, ...]
     items: tuple[int, ...]
+    inside: tuple[tuple[int, ...], ...]
     is_list: tuple[bool, ...]
     is_inside: bool = False
 
@@ -155,6 +159,11 @@ class Taken:
     def items(self) -> list[int]:
         """The dtypes of the outputs of the ops of `kept`, inside loops too."""
         return [dtype for kept in self.kept for dtype in kept.items]
+
+    @property
+    def inside(self) -> list[tuple[int, ...]]:
+        """For each of `items`, the dtypes of what is in an optional."""
+        return [dtypes for kept in self.kept for dtypes in kept.inside]
 
     @property
     def exports(self) -> list[Source]:
@@ -332,7 +341,8 @@ class FunctionReader:
         kept = tuple(parts)
         if kept:
             is_list = tuple([each for inside in taken.kept for each in inside.is_list])
-            self._kept.append(Kept(node.name, kept, tuple(taken.items), is_list, is_inside=True))
+            parts_of = (tuple(taken.items), tuple(taken.inside), is_list)
+            self._kept.append(Kept(node.name, kept, *parts_of, is_inside=True))
         self._why_not = self._why_not or taken.cannot_repeat
         names = [tensor.rpartition(":")[0] for tensor in taken.function.inputs]
         for inner, outer in zip(names, inputs, strict=True):
@@ -358,7 +368,7 @@ class FunctionReader:
 
     def _read_parts(self, node: NodeDef, inputs: list[str]) -> None:
         """Read a node that runs functions which hand out nothing: branches, loops, compiled functions."""
-        changes, items = False, list[int]()
+        changes, items, inside = False, list[int](), list[tuple[int, ...]]()
         for named in functions_run_by(node):
             taken = self._callees.taken(named.name)
             if taken is None:
@@ -367,6 +377,7 @@ class FunctionReader:
             else:
                 changes = changes or bool(taken.changed)
                 items += taken.items
+                inside += taken.inside
                 if taken.items and (node.op in CALLS or _is_condition(node, named.name)):
                     self._give_up("an op that cannot run twice, in a condition or a compiled function")
                 self._why_not = self._why_not or taken.cannot_repeat
@@ -377,7 +388,7 @@ class FunctionReader:
         if items and not self._why_not:
             sources = tuple([Source(name, _VARIANT) for name in self._callees.lists(self._new, node, items)])
             is_list = (True,) * len(items)
-            self._kept.append(Kept(node.name, sources, tuple(items), is_list, is_inside=True))
+            self._kept.append(Kept(node.name, sources, tuple(items), tuple(inside), is_list, is_inside=True))
 
     def _may_run_twice(self, node: NodeDef, inputs: list[str]) -> bool:
         definition = op_def_registry.get(node.op)
@@ -397,7 +408,8 @@ class FunctionReader:
             self._give_up(f"the op {node.op}, which makes a resource")
         sources = tuple([_source(tensor) for tensor in outputs])
         items = tuple([source.dtype for source in sources])
-        self._kept.append(Kept(node.name, sources, items, (False,) * len(items)))
+        types = tuple(node.attr["output_types"].list.type) if node.op == _OPTIONAL else ()
+        self._kept.append(Kept(node.name, sources, items, (types,) * len(items), (False,) * len(items)))
 
     def _use(self, argument: str, use: _Use) -> None:
         self._uses.setdefault(argument, []).append(use)
