@@ -122,6 +122,8 @@ def _change(library: Library, variant: Variant) -> tuple[str, list[Callable[...,
             node.attr.pop(name, None)
     if variant.until:
         until(library, variant.until)
+    if variant.dtype:
+        with_dtype(library, variant.dtype)  # first: expressions then have its dtype
     changed, kept = "", [with_tensor(library, name, text) for name, text in variant.tensors]
     if variant.trial:
         tried = with_trial(library, variant.trial)
@@ -129,8 +131,6 @@ def _change(library: Library, variant: Variant) -> tuple[str, list[Callable[...,
             raise UsageError(f"Nothing is known to try for the op {variant.trial}.")
         changed = tried[0]
         kept.append(tried[1])
-    if variant.dtype:
-        with_dtype(library, variant.dtype)
     return changed, kept
 
 

@@ -125,6 +125,13 @@ def test_a_tensor_gets_the_value_of_an_expression(step: Path, tensor: str, text:
     assert changed.same_tensors is None and changed.same_bits is None
 
 
+def test_an_expression_has_the_dtype_that_is_computed_in(step: Path) -> None:
+    run = tb_debugger_plugin.open_run(step)
+    changed = run.replay(dtype="float64", tensors={"Log": "np.log(x0 + 1e-300)"}).tried[-1]
+    assert changed.way == "with Log = np.log(x0 + 1e-300), in float64" and changed.error == ""
+    assert changed.results[0]["bad"] == [0, 0, 0] and changed.results[0]["min"] < -600
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -158,8 +158,9 @@ def _argument(name: str, value: EagerTensor, values: _Values, inside: Sequence[i
 
 
 def _variable(name: str, variable: Variable, title: str, numbers: tuple[int, ...]) -> Argument:
-    sizes = variable.shape.rank and [-1 if size is None else size for size in variable.shape.as_list()]
-    shape = None if variable.shape.rank is None else tuple(sizes or ())
+    shape = None
+    if variable.shape.rank is not None:
+        shape = tuple([-1 if size is None else size for size in variable.shape.as_list()])
     return Argument(name, "variable", variable.dtype.name, shape, title, numbers)
 
 
