@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tb_debugger_plugin.reading.run import Run
 
 _PROGRAM: Final = "tb_debugger_plugin.replay.program"
+#: Types of ops whose values a function is given.
+_GIVEN: Final = ("Placeholder", "Const")
 #: Bad tensors of a call: op and slot, with the numbers of -inf, +inf and NaN, and how often.
 BadTensors = Counter[tuple[str, int, int, int, int]]
 
@@ -42,9 +44,9 @@ class Tried(JsonObject):
 
     Attributes:
       way: The way in words: ``as it was``, ``in float64``, ``with …``.
-      is_finite: Whether nothing bad was computed; None if the call failed, or was not recorded.
+      is_finite: Whether nothing bad was computed but what is expected; None if the call failed.
       first: The first bad value, such as "Log:0 (loss/Log), train.py:25"; None if there was none.
-      num_bad: How many bad tensors were computed.
+      num_bad: How many bad tensors were computed, those that are expected too.
       same_tensors: Whether the same tensors had the same numbers of bad elements as in the recording; None
         where they were not compared.
       same_bits: Whether all results have the bits that the call had; None where they were not compared.
@@ -71,8 +73,10 @@ class Tried(JsonObject):
         """What came of it, in a few words."""
         if self.error:
             return f"{self.way}: failed: {self.error}"
+        if self.is_finite:
+            return f"{self.way}, nothing is bad{' that is not expected' if self.num_bad else ''}"
         tensors = "1 tensor is" if self.num_bad == 1 else f"{self.num_bad:,} tensors are"
-        return f"{self.way}, {'nothing is' if self.is_finite else tensors} bad"
+        return f"{self.way}, {tensors} bad"
 
     @property
     def words(self) -> str:
@@ -245,18 +249,16 @@ def _tried(
 ) -> Tried:
     is_changed = bool(variant.get("dtype") or variant.get("tensors") or variant.get("trial"))
     way = _way(variant, outcome)
-    bad, first = BadTensors(), None
-    if not outcome["error"]:
-        bad, first = _bad_in(variant["record"], lines)
+    bad = None if outcome["error"] else _bad_in(variant["record"], lines)
     expected = bundle.header.results
     digests = [one["digest"] for one in outcome["results"]]
     compares_bits = not (is_changed or variant["until"] or outcome["error"])
     return Tried(
         way,
-        None if outcome["error"] else not bad,
-        first,
-        bad.total(),
-        None if known is None or is_changed or outcome["error"] else bad == known,
+        None if bad is None else not bad.is_wrong,
+        None if bad is None else bad.first,
+        0 if bad is None else bad.num_tensors,
+        None if bad is None or known is None or is_changed else bad.tensors == known,
         digests == [one.digest for one in expected] if compares_bits else None,
         outcome["results"],
         outcome["seconds"],
@@ -274,29 +276,42 @@ def _way(variant: Json, outcome: Json) -> str:
     return ", ".join(one for one in (words, dtype, until) if one) or "as it was"
 
 
-def _bad_in(folder: str, lines: Mapping[str, str]) -> tuple[BadTensors, str | None]:
-    """Return the bad tensors of a recording, and the first in words."""
+@dataclass(frozen=True)
+class _Bad:
+    """What is bad in the recording of a replay.
+
+    Attributes:
+      tensors: The bad tensors that ops computed.
+      num_tensors: How many are bad, with arguments and constants.
+      is_wrong: Whether any of them is not expected.
+      first: The first that is not expected, in words; None if there is none.
+    """
+
+    tensors: BadTensors
+    num_tensors: int
+    is_wrong: bool
+    first: str | None
+
+
+def _bad_in(folder: str, lines: Mapping[str, str]) -> _Bad:
+    """Return what is bad in a recording."""
     from tb_debugger_plugin.reading.run import Run
 
     with Run(choose.only(location(folder), None, "")) as run:
         rows = run.graph_executions(health="bad")
-        bad = _counted(rows)
-        if not bad:
-            return bad, None
-        origins = [one for one in run.origins() if one.op_name is not None]
-        name, slot, kind = (
-            (origins[0].op_name, origins[0].output_slot, origins[0].op_type)
-            if origins
-            else (rows[0].op_name, rows[0].slot, rows[0].op_type)
-        )
-    line = lines.get(name or "", "")
-    return bad, f"{name}:{slot} ({kind})" + (f", {line}" if line else "")
+        wrong = [one for one in run.origins() if one.category != "expected"]
+        first = next((one for one in wrong if one.op_name is not None), None)
+        words = None if first is None else f"{first.op_name}:{first.output_slot} ({first.op_type})"
+        line = "" if first is None else lines.get(first.op_name or "", "")
+        return _Bad(_counted(rows), len(rows), bool(wrong), f"{words}, {line}" if line else words)
 
 
 def _counted(rows: Sequence[GraphExecution]) -> BadTensors:
     bad = BadTensors()
     for row in rows:
-        bad[row.op_name, row.slot, row.neg_inf or 0, row.pos_inf or 0, row.nan or 0] += 1
+        # Arguments have other names in the functions of a bundle.
+        if row.op_type not in _GIVEN:
+            bad[row.op_name, row.slot, row.neg_inf or 0, row.pos_inf or 0, row.nan or 0] += 1
     return bad
 
 

@@ -246,7 +246,7 @@ def _facts(result: EagerTensor) -> dict[str, Any]:
         return facts
     facts |= {"shape": result.shape.as_list(), "digest": digest_of(result)}
     if dtype in MEASURED_DTYPES and not dtype.is_complex:
-        array = np.asarray(result).astype(np.float64)
+        array = np.asarray(result._numpy_internal()).astype(np.float64)
         finite = array[np.isfinite(array)]
         facts["bad"] = [
             int(np.isneginf(array).sum()),

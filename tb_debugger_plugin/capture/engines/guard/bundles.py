@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
@@ -254,7 +255,9 @@ def _result(output: EagerTensor) -> Result:
 
 
 def digest_of(tensor: EagerTensor) -> str:
-    """Return the SHA-256 of a tensor: equal for equal bits."""
+    """Return the SHA-256 of a tensor: equal for equal bits, whatever sign and payload a NaN has."""
+    if tensor.dtype.is_floating:
+        tensor = tf.where(tf.not_equal(tensor, tensor), tf.constant(np.nan, tensor.dtype), tensor)
     return hashlib.sha256(tf.io.serialize_tensor(tensor).numpy()).hexdigest()
 
 
