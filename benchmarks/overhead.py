@@ -1,6 +1,6 @@
 """Measures the cost of recording: the ratio of a recorded to an unrecorded step, ours and TensorFlow's.
 
-    python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH]
+    python -m benchmarks.overhead [--rounds 3] [--steps mlp gpt] [--modes FULL_HEALTH CURT_HEALTH] [--guard]
 
 A round runs a step without a recorder, with ours in each mode and with each size of the circular buffer, the
 same with `keep_values` of three tensors, with ours in GUARD, and with TensorFlow's own. Each runs in a
@@ -153,6 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--circular_buffer_sizes", nargs="+", type=int, default=[1000, -1])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--guard", action="store_true", help="only GUARD, beside no recorder")
     options = parser.parse_args(argv)
     ours = [Recorder("ours", mode, size) for mode in options.modes for size in options.circular_buffer_sizes]
     keeping = [replace(each, keeps_values=True) for each in ours]
@@ -164,7 +165,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for column in _COLUMNS:
         table.add_column(column)
     for step in options.steps:
-        recorders = (_NONE, *ours, *(keeping if step in VALUES else ()), *live, guard, _TENSORFLOWS)
+        others = (*ours, *(keeping if step in VALUES else ()), *live, guard, _TENSORFLOWS)
+        recorders = (_NONE, guard) if options.guard else (_NONE, *others)
         for row in rows(step, compare(step, recorders, options.rounds, options.seconds)):
             table.add_row(*row)
     Console(width=150).print(table)
