@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
+from unittest.mock import patch
 from urllib.parse import parse_qsl
 
 import pytest
@@ -120,6 +122,9 @@ def _answer(asker: Asker, example: re.Match[str]) -> _Value:
     if path.startswith("/live/"):
         with _at_a_program(asker) as live:
             response = live.post(path, example["body"].encode()) if path in POSTS else live.get(path, query)
+    elif path == "/replay":
+        with _a_kept_call(asker):
+            response = asker.post(path, example["body"].encode())
     elif path in POSTS:
         response = asker.post(path, example["body"].encode())
     else:
@@ -127,6 +132,22 @@ def _answer(asker: Asker, example: re.Match[str]) -> _Value:
     assert response.status_code == 200, response.text
     answer = decoded(response.headers["Content-Type"], response.data)
     return _as_shown(answer, asker.json("/logdir", {})["logdir"])
+
+
+@contextmanager
+def _a_kept_call(asker: Asker) -> Iterator[None]:
+    """A call beside the run, and a command in place of the one that needs TensorFlow."""
+    (metadata,) = (Path(asker.json("/logdir", {})["logdir"]) / "train").glob("*.metadata")
+    bundle = metadata.with_suffix(".replay_1")
+    ways = ("as it was, 2 tensors are bad. First: Log:0 (Log), train.py:3.", "in float64, nothing is bad.")
+    said = json.dumps({"tried": [{"words": way} for way in ways]})
+    done = CompletedProcess([], 0, said, "")
+    bundle.touch()
+    try:
+        with patch("tb_debugger_plugin.server.replay.subprocess.run", return_value=done):
+            yield
+    finally:
+        bundle.unlink()
 
 
 @contextmanager
