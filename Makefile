@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-page bench-against frontend clean
+.PHONY: help demo test .test-programs .test-page test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-page bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -40,7 +40,13 @@ OR_NONE := || [ $$? = 5 ]
 test: $(VENV)/.dev frontend ## the tests of a change: units, properties, the viewer, invariants, a look at the page (ARGS for pytest)
 	@$(PY) -m tests.support.chromium
 	$(PYTEST) $(addprefix tests/,unit property golden rules viewer) $(ARGS) $(OR_NONE)
+	@$(MAKE) --no-print-directory -j2 -O .test-programs .test-page
+
+# Of the programs many wait for each other; the page's tests take the time.
+.test-programs:
 	$(PYTEST) $$($(PY) -m tests.support.suites) $(ARGS) $(OR_NONE)
+
+.test-page:
 	$(NPM) test
 
 test-rest: $(VENV)/.dev frontend ## the tests that `make test` leaves out: real programs, the whole page (ARGS for pytest)
