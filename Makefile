@@ -23,7 +23,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard build_steps/*.py protos/*.proto
               tb_debugger_plugin/index/src/*.cc tb_debugger_plugin/index/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test .test-programs .test-page test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-page bench-against frontend clean
+.PHONY: help demo test test-rest test-all check-py check-page test-long test-faults test-sanitize test-tf test-oldest test-libraries fuzz zoo docs lint format bench-overhead bench-index bench-live bench-page bench-against frontend clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
