@@ -505,7 +505,7 @@ describe("a kept call", () => {
         bodies.push(JSON.parse(init.body ?? ""));
         return response(answer);
       },
-      { run: runName("run") },
+      {},
       key,
     );
     return { ...found, state, bodies };
@@ -514,17 +514,17 @@ describe("a kept call", () => {
   test("runs again, and the origins are asked for once more", async () => {
     const { store, settled, state, bodies } = await openKept({ json: { tried: ["As it was, bad."] } });
     expect(store.replay.isOffered.value).toBe(false);
-    const running = store.replay.run(runName("run"));
+    const running = store.replay.start();
     expect(store.replay.isRunning.value).toBe(true);
     await settled(running);
-    expect(bodies).toEqual([{ run: "run" }]);
+    expect(bodies).toEqual([{ run: "digits/first" }]);
     expect(state.log.filter((url) => url.startsWith("origins?"))).toHaveLength(2);
     expect([store.replay.isRunning.value, store.replay.failure.value]).toEqual([false, undefined]);
   });
 
   test("that does not run says why", async () => {
     const { store, settled } = await openKept({ json: { error: "TensorFlow is needed." }, status: 503 });
-    await settled(store.replay.run(runName("run")));
+    await settled(store.replay.start());
     expect(store.replay.failure.value).toBe("TensorFlow is needed.");
     expect(store.replay.isRunning.value).toBe(false);
   });

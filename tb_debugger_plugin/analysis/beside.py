@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from tb_debugger_plugin.errors import ForbiddenError, UsageError
-from tb_debugger_plugin.events.bundle import find_bundles
+from tb_debugger_plugin.events.bundle import parse_name
 from tb_debugger_plugin.index.runs import FoundRun
 
 #: Characters of a note.
@@ -92,7 +92,28 @@ def read_note(run: FoundRun) -> str:
 
 def kept_calls(run: FoundRun) -> list[Path]:
     """Return the files of the bad calls that GUARD has kept; none if the run is not on this machine."""
-    return [path for files in run.file_sets for path in find_bundles(files)]
+    return _about_calls(run, "")
+
+
+def trial_files(run: FoundRun) -> list[Path]:
+    """Return the files that say what was tried with kept calls; none if the run is not on this machine."""
+    return _about_calls(run, _TRIAL)[:_MAX_TRIALS]
+
+
+def _about_calls(run: FoundRun, ending: str) -> list[Path]:
+    """Return the files of kept calls, or those with an ending beside them, process by process."""
+    if not isinstance(run.folder, Path):
+        return []
+    found = []
+    order = {files.prefix: position for position, files in enumerate(run.file_sets)}
+    # Each folder is listed once: it may have files of many processes, and pages ask often.
+    for folder in {str(files.folder) for files in run.file_sets}:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                parsed = parse_name(name)
+                if parsed is not None and parsed[0] in order and parsed[2] == ending:
+                    found.append((order[parsed[0]], parsed[1], Path(folder, name)))
+    return [path for _, _, path in sorted(found)]
 
 
 def keep_trial(bundle: Path, op_name: str, words: str) -> None:
@@ -115,19 +136,6 @@ def read_trials(run: FoundRun) -> dict[str, str]:
     for path in trial_files(run):
         found.update(_trial(path))
     return found
-
-
-def trial_files(run: FoundRun) -> list[Path]:
-    """Return the files that say what was tried with kept calls of a run; none elsewhere."""
-    if not isinstance(run.folder, Path):
-        return []
-    found: list[Path] = []
-    for files in run.file_sets:
-        folder = Path(str(files.folder))
-        with contextlib.suppress(OSError):
-            names = [name for name in os.listdir(folder) if name.endswith(_TRIAL)]
-            found += [folder / name for name in sorted(names) if name.startswith(files.prefix)]
-    return found[:_MAX_TRIALS]
 
 
 def _trial(path: Path) -> dict[str, str]:

@@ -9,23 +9,19 @@ Invariant: reading a file runs nothing and fails only with a `FormatError`.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events import framing
-from tb_debugger_plugin.events.fileset import FileSet
 
 #: The version of the format.
 VERSION: Final = 1
-_NAME: Final = re.compile(r"\.replay_(\d{1,9})$")
+_NAME: Final = re.compile(r"(?P<prefix>.+\.)replay_(?P<number>\d{1,9})(?P<more>|\.\w+)", re.DOTALL)
 _MAX_HEADER: Final = 64 << 20
 #: Bytes of a value in one record.
 _CHUNK: Final = 1 << 26
@@ -77,7 +73,7 @@ class Header:
     """What a bundle says of its call.
 
     Attributes:
-      function: Name of the function in the library.
+      function: Name of the function in the bundle.
       original: Name in the recording of the function of which it is a copy.
       title: Its name in the program.
       call: Number of the call, among those of the function in its process, from 0.
@@ -113,12 +109,12 @@ class Bundle:
 
     Attributes:
       header: What is said of it.
-      library: The serialised ``FunctionDefLibrary`` of the function and those that it calls.
+      functions: The serialised ``FunctionDefLibrary`` of the function and those that it calls.
       values: The serialised values by position; an empty one was left out.
     """
 
     header: Header
-    library: bytes
+    functions: bytes
     values: Sequence[bytes]
 
 
@@ -131,17 +127,17 @@ def suffix(number: int) -> str:
     return f"replay_{number}"
 
 
-def find_bundles(files: FileSet) -> list[Path]:
-    """Return the paths of the bundles of a file set, in the order of their numbers; none elsewhere."""
-    if not isinstance(files.folder, Path):
-        return []
-    found = []
-    with contextlib.suppress(OSError):
-        for name in os.listdir(files.folder):
-            match = _NAME.search(name)
-            if match and name.startswith(files.prefix):
-                found.append((int(match[1]), files.folder / name))
-    return [path for _, path in sorted(found)]
+def parse_name(name: str) -> tuple[str, int, str] | None:
+    """Return the prefix of a file set, the number of a bundle, and what follows it in the name of a file.
+
+    Args:
+      name: A name, such as ``tfdbg_events.17.host.replay_1`` or ``tfdbg_events.17.host.replay_1.tried``.
+
+    Returns:
+      None if it is neither that of a bundle nor of a file about one.
+    """
+    match = _NAME.fullmatch(name)
+    return match and (match["prefix"], int(match["number"]), match["more"])
 
 
 def write_bundle(path: Path, bundle: Bundle) -> None:
@@ -158,7 +154,7 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
     with begun.open("wb") as stream:
         header = {"bundle": VERSION, **asdict(bundle.header)}
         stream.write(framing.frame(json.dumps(header).encode()))
-        stream.write(framing.frame(bundle.library))
+        stream.write(framing.frame(bundle.functions))
         for value in bundle.values:
             for begin in range(0, len(value), _CHUNK):
                 stream.write(framing.frame(value[begin : begin + _CHUNK]))
@@ -179,23 +175,51 @@ def read_bundle(path: Path) -> Bundle:
         records, ends = framing.read_records(stream)
     if len(ends) != 1 or ends[0].kind is not framing.EndKind.CLEAN or len(records) < 2:
         raise FormatError(_NOT_A_BUNDLE.format(path, "it does not consist of whole records"))
-    (_, header), (_, library), *chunks = records
+    (_, first), (_, functions), *chunks = records
+    header = _header(path, first)
+    used = [number for argument in header.arguments for number in argument.values]
+    used += [number for parts in header.optionals.values() for number in parts]
+    remaining = (chunk for _, chunk in chunks)
+    values = [_value(remaining, size) for size in header.sizes]
+    is_whole = [len(value) for value in values] == [*header.sizes] and next(remaining, None) is None
+    if not is_whole or any(not 0 <= number < len(values) for number in used):
+        raise FormatError(_NOT_A_BUNDLE.format(path, "values of it are missing"))
+    return Bundle(header, functions, values)
+
+
+def _value(chunks: Iterator[bytes], size: int) -> bytes:
+    """Return the next value of a size, or what there is of it."""
+    parts: list[bytes] = []
+    while size > 0 and (chunk := next(chunks, None)) is not None:
+        parts.append(chunk)
+        size -= len(chunk)
+    return b"".join(parts)
+
+
+def read_header(path: Path) -> Header:
+    """Read what a bundle says of its call, and nothing else.
+
+    Args:
+      path: Its file.
+
+    Raises:
+      FormatError: It is not the bundle of a call.
+      OSError: It cannot be read.
+    """
+    with path.open("rb") as stream:
+        for _, payload in framing.RecordReader(stream):
+            return _header(path, payload)
+    raise FormatError(_NOT_A_BUNDLE.format(path, "it does not begin with a record"))
+
+
+def _header(path: Path, payload: bytes) -> Header:
     try:
-        read = _header(header)
+        return _parsed(payload)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError(_NOT_A_BUNDLE.format(path, f"its header is wrong ({str(error)[:200]})")) from None
-    used = [number for argument in read.arguments for number in argument.values]
-    used += [number for parts in read.optionals.values() for number in parts]
-    joined = b"".join(chunk for _, chunk in chunks)
-    if any(not 0 <= number < len(read.sizes) for number in used) or sum(read.sizes) != len(joined):
-        raise FormatError(_NOT_A_BUNDLE.format(path, "values of it are missing"))
-    ends_of = itertools.accumulate(read.sizes)
-    return Bundle(
-        read, library, [joined[end - size : end] for end, size in zip(ends_of, read.sizes, strict=True)]
-    )
 
 
-def _header(payload: bytes) -> Header:
+def _parsed(payload: bytes) -> Header:
     if len(payload) > _MAX_HEADER:
         raise ValueError("too much")
     facts = json.loads(payload)

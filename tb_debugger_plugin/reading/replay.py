@@ -13,16 +13,16 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tb_debugger_plugin.analysis.beside import keep_trial, kept_calls
 from tb_debugger_plugin.analysis.diagnosis.trials import TRIALS
+from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
-from tb_debugger_plugin.errors import NotReadyError
-from tb_debugger_plugin.events.bundle import Bundle, Header, read_bundle
+from tb_debugger_plugin.errors import FormatError, NotReadyError
+from tb_debugger_plugin.events.bundle import Header, read_header
 from tb_debugger_plugin.events.locations import location
 from tb_debugger_plugin.index.runs import FoundRun, find_runs
 from tb_debugger_plugin.reading import choose
@@ -150,31 +150,26 @@ def replay(path: Path, options: ReplayOptions, run: Run | None = None) -> Replay
       options: How it is run.
       run: The recording, which knows lines of the program; None if it is not known.
 
+    Returns:
+      What came of it; a change that cannot be made is an `error` of its way.
+
     Raises:
-      FormatError: It is no bundle, or is refused.
-      NotReadyError: The process has failed.
-      UsageError: A change cannot be made, or TensorFlow is not installed.
+      FormatError: It is no bundle, damaged, or refused.
+      NotReadyError: The process has failed, or TensorFlow is not installed.
       OSError: A file cannot be read or written.
     """
-    bundle = read_bundle(path)
-    origin = None if run is None else _first_origin(run)
-    variants = _variants(options, origin)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tbdbg-replay-")))
+    header = read_header(path)
+    known = _Known() if run is None else _known(run, header)
+    variants = _variants(options, known.op)
+    with tempfile.TemporaryDirectory(prefix="tbdbg-replay-") as folder:
         for number, variant in enumerate(variants):
-            variant["record"] = variant["record"] or str(folder / f"run_{number}")
-        outcomes = _run(
-            {"bundle": str(path), "variants": variants, "script": options.script}, folder, options.timeout
-        )
-        known = None if run is None or options.until else _bad_in_call(run, bundle.header)
-        lines = {} if run is None else _lines(run)
-        tried = [
-            _tried(variant, outcome, bundle, known, lines)
-            for variant, outcome in zip(variants, outcomes, strict=True)
-        ]
-    if origin is not None:
-        _keep_trial(path, origin, tried)
-    header = bundle.header
+            variant["record"] = variant["record"] or str(Path(folder, f"run_{number}"))
+        task = {"bundle": str(path), "variants": variants, "script": options.script}
+        outcomes = _run(task, Path(folder), options.timeout)
+        ways = zip(variants, outcomes, strict=True)
+        tried = [_tried(variant, outcome, header, known) for variant, outcome in ways]
+    if known.op is not None:
+        _keep_trial(path, known.op.name, tried)
     return Replay(header.title, header.call, header.step, header.versions, tried)
 
 
@@ -186,31 +181,66 @@ def run_of(bundle: Path) -> FoundRun | None:
     return None
 
 
-def _keep_trial(path: Path, origin: str, tried: Sequence[Tried]) -> None:
+class _Op(NamedTuple):
+    """The op that made the first bad value of the call."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the recording knows of a call.
+
+    Attributes:
+      op: The op that made its first bad value; None if none is known.
+      lines: Lines of the program by the names of ops.
+      bad: The bad tensors of the call; None if it is not found.
+    """
+
+    op: _Op | None = None
+    lines: Mapping[str, str] = field(default_factory=dict)
+    bad: BadTensors | None = None
+
+
+def _known(run: Run, header: Header) -> _Known:
+    origins = _wrong(run)
+    lines = {name: one.source.name for name, one in origins if one.source is not None}
+    step = header.call if header.step is None else header.step
+    calls = [one.index for one in run.executions(step=step) if one.op_type == header.original]
+    if len(calls) != 1:
+        return _Known(lines=lines)
+    rows = run.graph_executions(health="bad", call=calls[0])
+    here = {row.index for row in rows}
+    ops = [_Op(name, one.op_type) for name, one in origins if one.graph_execution_index in here]
+    return _Known(ops[0] if ops else None, lines, _counted(rows))
+
+
+def _wrong(run: Run) -> list[tuple[str, Origin]]:
+    """Return the origins of a run that are ops of graphs and not expected, with the names of the ops."""
+    return [
+        (one.op_name, one) for one in run.origins() if one.op_name is not None and one.category != "expected"
+    ]
+
+
+def _keep_trial(path: Path, op_name: str, tried: Sequence[Tried]) -> None:
     """Let `why` say what was tried, if the folder can be written to."""
-    if tried[0].error or tried[0].is_finite or len(tried) == 1:
-        return
     words = "; ".join(one.outcome for one in tried[1:] if not one.error)
-    if words:
+    if words and not (tried[0].error or tried[0].is_finite):
         with contextlib.suppress(OSError):
-            keep_trial(path, origin, f"Tried with the call that was kept: {words}.")
+            keep_trial(path, op_name, f"Tried with the call that was kept: {words}.")
 
 
-def _variants(options: ReplayOptions, origin: str | None) -> list[dict[str, Any]]:
+def _variants(options: ReplayOptions, op: _Op | None) -> list[dict[str, Any]]:
     """Return the ways in which a call is run: as it was first, and what was asked for or may tell more."""
-    common = {
-        "until": options.until or "",
-        "device": options.device or "",
-        "mode": options.mode,
-        "record": "",
-    }
     tensors = list((options.tensors or {}).items())
     ways: list[dict[str, Any]] = [{}]
     if tensors or options.dtype:
         ways.append({"dtype": options.dtype or "", "tensors": tensors})
     elif options.until is None and options.record is None:
         ways.append({"dtype": "float64"})
-        ways += [] if origin is None else [{"trial": origin}]
+        ways += [{"trial": op.name}] if op is not None and op.type in TRIALS else []
+    common = {"until": options.until or "", "device": options.device or "", "mode": options.mode}
     variants = [{**common, "record": "", **way} for way in ways]
     variants[-1]["record"] = options.record or ""
     return variants
@@ -226,8 +256,11 @@ def _run(task: Json, folder: Path, timeout: float) -> list[Json]:
         raise NotReadyError(f"The call has not ended after {timeout:,.0f} seconds.") from None
     if done.returncode or not answer.exists():
         raise NotReadyError(_why(done))
-    found: list[Json] = json.loads(answer.read_text("utf-8"))
-    return found
+    found = json.loads(answer.read_text("utf-8"))
+    if found["refused"]:
+        raise FormatError(found["refused"])
+    outcomes: list[Json] = found["outcomes"]
+    return outcomes
 
 
 def _why(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -240,26 +273,18 @@ def _why(done: subprocess.CompletedProcess[bytes]) -> str:
     return f"The process that runs the call has ended with {how}: {last[:500]}"
 
 
-def _tried(
-    variant: Json,
-    outcome: Json,
-    bundle: Bundle,
-    known: BadTensors | None,
-    lines: Mapping[str, str],
-) -> Tried:
-    is_changed = bool(variant.get("dtype") or variant.get("tensors") or variant.get("trial"))
-    way = _way(variant, outcome)
-    bad = None if outcome["error"] else _bad_in(variant["record"], lines)
-    expected = bundle.header.results
+def _tried(variant: Json, outcome: Json, header: Header, known: _Known) -> Tried:
+    is_as_it_was = not any(variant.get(change) for change in ("dtype", "tensors", "trial", "until"))
+    bad = None if outcome["error"] else _bad_in(variant["record"], known.lines)
+    compares = is_as_it_was and bad is not None
     digests = [one["digest"] for one in outcome["results"]]
-    compares_bits = not (is_changed or variant["until"] or outcome["error"])
     return Tried(
-        way,
+        _way(variant, outcome),
         None if bad is None else not bad.is_wrong,
         None if bad is None else bad.first,
         0 if bad is None else bad.num_tensors,
-        None if bad is None or known is None or is_changed else bad.tensors == known,
-        digests == [one.digest for one in expected] if compares_bits else None,
+        bad.tensors == known.bad if compares and bad is not None and known.bad is not None else None,
+        digests == [one.digest for one in header.results] if compares else None,
         outcome["results"],
         outcome["seconds"],
         outcome["error"],
@@ -299,11 +324,12 @@ def _bad_in(folder: str, lines: Mapping[str, str]) -> _Bad:
 
     with Run(choose.only(location(folder), None, "")) as run:
         rows = run.graph_executions(health="bad")
-        wrong = [one for one in run.origins() if one.category != "expected"]
-        first = next((one for one in wrong if one.op_name is not None), None)
-        words = None if first is None else f"{first.op_name}:{first.output_slot} ({first.op_type})"
-        line = "" if first is None else lines.get(first.op_name or "", "")
-        return _Bad(_counted(rows), len(rows), bool(wrong), f"{words}, {line}" if line else words)
+        is_wrong = any(one.category != "expected" for one in run.origins())
+        first = None
+        for name, origin in _wrong(run)[:1]:
+            line = lines.get(name)
+            first = f"{name}:{origin.output_slot} ({origin.op_type})" + (f", {line}" if line else "")
+        return _Bad(_counted(rows), len(rows), is_wrong, first)
 
 
 def _counted(rows: Sequence[GraphExecution]) -> BadTensors:
@@ -313,26 +339,3 @@ def _counted(rows: Sequence[GraphExecution]) -> BadTensors:
         if row.op_type not in _GIVEN:
             bad[row.op_name, row.slot, row.neg_inf or 0, row.pos_inf or 0, row.nan or 0] += 1
     return bad
-
-
-def _bad_in_call(run: Run, header: Header) -> BadTensors | None:
-    """Return the bad tensors of the call on record; None if it is not found."""
-    step = header.call if header.step is None else header.step
-    calls = [one.index for one in run.executions(step=step) if one.op_type == header.original]
-    if len(calls) != 1:
-        return None
-    return _counted(run.graph_executions(health="bad", call=calls[0]))
-
-
-def _lines(run: Run) -> dict[str, str]:
-    return {
-        one.op_name: one.source.name
-        for one in run.origins()
-        if one.op_name is not None and one.source is not None
-    }
-
-
-def _first_origin(run: Run) -> str | None:
-    """Return the op that made the first bad value of the recording, if it is known what to try at it."""
-    first = next((one for one in run.origins() if one.op_name is not None), None)
-    return first.op_name if first is not None and first.op_type in TRIALS else None

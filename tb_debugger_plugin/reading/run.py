@@ -734,10 +734,12 @@ class Run:
           script: A file for a program that runs the call with TensorFlow alone; None (the default): none.
           timeout: Seconds that it may take.
 
+        Returns:
+          What came of each way, in ``tried``; a change that cannot be made is the ``error`` of its way.
+
         Raises:
           NotFoundError: There is no such call. It is a ``LookupError``.
           FormatError: The bundle is damaged, or refused. It is a ``ValueError``.
-          UsageError: An argument cannot be used. It is a ``ValueError``.
           NotReadyError: The process has failed, or TensorFlow is not installed.
         """
         paths = [None if path is None else os.fspath(path) for path in (record, script)]

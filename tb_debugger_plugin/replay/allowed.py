@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.replay.library import Library
+from tb_debugger_plugin.replay.functions import Functions
 
 #: TensorFlow's modules whose ops only compute.
 _MODULES: Final = frozenset(
@@ -38,14 +38,14 @@ _MORE: Final = frozenset(("RemoteCall", "Abort", "MutexLock", "MutexV2", "Consum
 _LISTS: Final = ("TensorArray", "Stack")
 
 
-def check_ops(library: Library) -> None:
+def check_ops(functions: Functions) -> None:
     """Check that a bundle only computes.
 
     Raises:
       FormatError: It runs an op that may do more; the text names it.
     """
-    known = set(library.functions)
-    for function, node in library.nodes():
+    known = set(functions.by_name)
+    for function, node in functions.nodes():
         if node.op in known or is_allowed(node.op):
             missing = [one.name for one in functions_named(node) if one.name not in known]
             if not missing:

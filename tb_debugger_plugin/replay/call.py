@@ -25,7 +25,7 @@ from tb_debugger_plugin.errors import FormatError, UsageError
 from tb_debugger_plugin.events.bundle import Argument, Bundle
 from tb_debugger_plugin.replay.allowed import check_ops
 from tb_debugger_plugin.replay.changes import DTYPES, until, with_dtype, with_tensor, with_trial
-from tb_debugger_plugin.replay.library import Library
+from tb_debugger_plugin.replay.functions import Functions
 
 #: Attributes of nodes that name what a bundle does not have; XLA cannot compile what is recorded.
 _STRIPPED: Final = ("_class", "_gradient_op_type", "_output_shapes", attributes.XLA_COMPILE)
@@ -84,17 +84,19 @@ def run(bundle: Bundle, variant: Variant) -> Outcome:
       UsageError: A change cannot be made.
     """
     header = bundle.header
-    library = Library(bundle.library, header.function)
-    check_ops(library)
-    if len(library.main.signature.input_arg) != len(header.arguments):
+    functions = Functions(bundle.functions, header.function)
+    check_ops(functions)
+    if len(functions.main.signature.input_arg) != len(header.arguments):
         raise FormatError("The bundle has another number of arguments than its function.")
-    changed, kept = _change(library, variant)
+    changed, kept = _change(functions, variant)
     with _recorded(variant), tf.device(variant.device or None):
         arguments = [_argument(bundle, one, variant.dtype) for one in header.arguments]
-        name = _load(library)
+        name = _load(functions)
         begin = time.perf_counter()
         try:
-            results = context.context().call_function(name, arguments, len(library.main.signature.output_arg))
+            results = context.context().call_function(
+                name, arguments, len(functions.main.signature.output_arg)
+            )
         except (tf.errors.OpError, ValueError) as error:
             return Outcome(changed=changed, error=str(error).strip().splitlines()[0][:500])
         seconds = time.perf_counter() - begin
@@ -102,31 +104,31 @@ def run(bundle: Bundle, variant: Variant) -> Outcome:
     return Outcome([_facts(one) for one in results], changed, seconds)
 
 
-def _load(library: Library) -> bytes:
+def _load(functions: Functions) -> bytes:
     """Give the runtime the functions; return the name of the one to call there."""
     try:
-        loaded = function_deserialization.load_function_def_library(library.message())
-        name: bytes = loaded[library.main.signature.name].name
+        loaded = function_deserialization.load_function_def_library(functions.message())
+        name: bytes = loaded[functions.main.signature.name].name
     except (tf.errors.OpError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise FormatError(f"The functions of the bundle are damaged: {str(error)[:300]}") from None
     return name
 
 
-def _change(library: Library, variant: Variant) -> tuple[str, list[Callable[..., object]]]:
+def _change(functions: Functions, variant: Variant) -> tuple[str, list[Callable[..., object]]]:
     """Change the functions; return what a trial changes, and what has to live as long as the call."""
-    for function in library.functions.values():
+    for function in functions.by_name.values():
         function.attr.pop(attributes.XLA_COMPILE, None)
-    for _, node in library.nodes():
+    for _, node in functions.nodes():
         node.device = ""
         for name in _STRIPPED:
             node.attr.pop(name, None)
     if variant.until:
-        until(library, variant.until)
+        until(functions, variant.until)
     if variant.dtype:
-        with_dtype(library, variant.dtype)  # first: expressions then have its dtype
-    changed, kept = "", [with_tensor(library, name, text) for name, text in variant.tensors]
+        with_dtype(functions, variant.dtype)  # first: expressions then have its dtype
+    changed, kept = "", [with_tensor(functions, name, text) for name, text in variant.tensors]
     if variant.trial:
-        tried = with_trial(library, variant.trial)
+        tried = with_trial(functions, variant.trial)
         if tried is None:
             raise UsageError(f"Nothing is known to try for the op {variant.trial}.")
         changed = tried[0]

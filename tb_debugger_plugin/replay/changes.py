@@ -14,26 +14,29 @@ from tensorflow.python.framework import kernels
 from tensorflow.python.ops import script_ops
 
 from tb_debugger_plugin.analysis.diagnosis.trials import TRIALS
+from tb_debugger_plugin.capture.engines.guard.taken import CALLS
 from tb_debugger_plugin.capture.tf_types import AttrValue, FunctionDef, NodeDef
 from tb_debugger_plugin.errors import UsageError
 from tb_debugger_plugin.expressions.evaluate import evaluate
+from tb_debugger_plugin.expressions.names import parse_tensor_name
 from tb_debugger_plugin.expressions.parse import parse
-from tb_debugger_plugin.replay.library import CALLS, Library, Node, replace_tensors
+from tb_debugger_plugin.replay.functions import Functions, replace_tensors
 
 #: The dtypes that a call can be computed in instead of its own.
 DTYPES: Final = ("float16", "bfloat16", "float32", "float64")
 _FLOATS: Final = frozenset(tf.as_dtype(name).as_datatype_enum for name in DTYPES)
 _SCOPE: Final = "TbDebuggerReplay/"
-_WORDS: Final = re.compile(r"(\w+)")
+#: What stands in backticks, or the name of an input.
+_OWN: Final = re.compile(r"`[^`]*`|\b(x\d+)\b")
 
 
-def with_dtype(library: Library, name: str) -> None:
+def with_dtype(functions: Functions, name: str) -> None:
     """Let functions compute in another dtype.
 
     An op that has no kernel for it keeps its dtypes, and its inputs and outputs are cast.
 
     Args:
-      library: The functions.
+      functions: The functions.
       name: One of :data:`DTYPES`, which all of these become.
 
     Raises:
@@ -42,15 +45,15 @@ def with_dtype(library: Library, name: str) -> None:
     if name not in DTYPES:
         raise UsageError(f"{name!r} is no dtype to compute in: give one of {', '.join(DTYPES)}.")
     dtype = tf.as_dtype(name).as_datatype_enum
-    for function in library.functions.values():
+    for function in functions.by_name.values():
         for argument in (*function.signature.input_arg, *function.signature.output_arg):
             argument.type = _other(argument.type, dtype)
         for node in function.node_def:
             if node.op == "Const" or _has_kernel(node, dtype):
                 for value in node.attr.values():
                     _retype(value, dtype)
-    for function in library.functions.values():
-        _cast(library, function)
+    for function in functions.by_name.values():
+        _cast(functions, function)
 
 
 def _other(dtype: int, wanted: int) -> int:
@@ -93,9 +96,9 @@ def _kernels(op_type: str) -> list[list[tuple[str, frozenset[int]]]]:
     ]
 
 
-def _cast(library: Library, function: FunctionDef) -> None:
+def _cast(functions: Functions, function: FunctionDef) -> None:
     """Cast where a node or a result takes another dtype than it is given."""
-    given = library.dtypes(function)
+    given = functions.dtypes(function)
     casts: dict[tuple[str, int], str] = {}
     new: list[NodeDef] = []
 
@@ -111,18 +114,18 @@ def _cast(library: Library, function: FunctionDef) -> None:
         return casts[tensor, dtype]
 
     for node in function.node_def:
-        for position, dtype in enumerate(library.inputs(node)):
+        for position, dtype in enumerate(functions.inputs(node)):
             node.input[position] = fitting(node.input[position], dtype)
     for result in function.signature.output_arg:
         function.ret[result.name] = fitting(function.ret[result.name], result.type)
     function.node_def.extend(new)
 
 
-def with_tensor(library: Library, name: str, text: str) -> Callable[..., object]:
+def with_tensor(functions: Functions, name: str, text: str) -> Callable[..., object]:
     """Let a tensor have the value of an expression.
 
     Args:
-      library: The functions.
+      functions: The functions.
       name: The tensor, such as ``loss/Log:0``, or its op.
       text: The expression, in which backticks name other tensors of the same function, and ``x0``, ``x1`` …
         are the inputs of the op.
@@ -131,25 +134,25 @@ def with_tensor(library: Library, name: str, text: str) -> Callable[..., object]
       A function that the caller has to keep until the call has run.
 
     Raises:
-      UsageError: There is no such tensor, or the expression is none.
+      NotFoundError: There is no such tensor.
+      UsageError: The expression is none.
     """
-    function, node = library.find(name)
-    slot = int(name.rpartition(":")[2]) if name.rpartition(":")[2].isdecimal() else 0
-    outputs = library.outputs(node)
-    if slot >= len(outputs):
-        raise UsageError(f"The op {node.name} has {len(outputs)} outputs, and none with the number {slot}.")
-    taken = [one for one in node.input if not one.startswith("^")]
-    inputs = {f"x{index}": one for index, one in enumerate(taken)}
-    for one in sorted(inputs, reverse=True):
-        text = _as_tensor(text, one)
-    return _set(library, function, outputs[slot][0], text, inputs)
+    wanted = parse_tensor_name(name)
+    function, node = functions.find(wanted)
+    inputs = {f"x{index}": tensor for index, tensor in enumerate(_inputs(node))}
+    in_backticks = _OWN.sub(lambda found: f"`{found[1]}`" if found[1] in inputs else found[0], text)
+    return _set(functions, function, functions.output(node, wanted), in_backticks, inputs)
 
 
-def with_trial(library: Library, name: str) -> tuple[str, Callable[..., object]] | None:
+def _inputs(node: NodeDef) -> list[str]:
+    return [tensor for tensor in node.input if not tensor.startswith("^")]
+
+
+def with_trial(functions: Functions, name: str) -> tuple[str, Callable[..., object]] | None:
     """Keep an input of an op in the range in which the op is finite, as `trials` says.
 
     Args:
-      library: The functions.
+      functions: The functions.
       name: The op.
 
     Returns:
@@ -157,33 +160,34 @@ def with_trial(library: Library, name: str) -> tuple[str, Callable[..., object]]
       is known to try.
 
     Raises:
-      UsageError: There is no such op, or there are several.
+      NotFoundError: There is no such op.
+      UsageError: There are several.
     """
-    function, node = library.find(name)
+    function, node = functions.find(parse_tensor_name(name))
     trial = TRIALS.get(node.op)
     if trial is None:
         return None
-    tensor = [one for one in node.input if not one.startswith("^")][trial.input]
-    shown = library.plain_name(function, tensor)
-    computed = _set(library, function, tensor, trial.expression.format(x="`x`"), {"x": tensor})
+    tensor = _inputs(node)[trial.input]
+    shown = functions.plain_name(function, tensor)
+    computed = _set(functions, function, tensor, trial.expression.format(x="`x`"), {"x": tensor})
     return f"{trial.expression.format(x=shown)} for {shown}", computed
 
 
 def _set(
-    library: Library, function: FunctionDef, tensor: str, text: str, inputs: Mapping[str, str]
+    functions: Functions, function: FunctionDef, tensor: str, text: str, inputs: Mapping[str, str]
 ) -> Callable[..., object]:
     """Let a tensor of a function have the value of an expression.
 
     Args:
-      library: The functions.
+      functions: The functions.
       function: The function.
       tensor: The tensor, by its name in the function.
       text: The expression.
       inputs: More names that may stand in backticks, with their tensors.
     """
     names = parse(text).tensors
-    sources = [inputs[one] if one in inputs else _source(library, function, one) for one in names]
-    dtypes = library.dtypes(function)
+    sources = [inputs[one] if one in inputs else functions.tensor_in(function, one) for one in names]
+    dtypes = functions.dtypes(function)
     computed = _Computed(text, names, tf.as_dtype(dtypes[tensor]).as_numpy_dtype)
     new = node_def_pb2.NodeDef(name=f"{_SCOPE}set/{len(function.node_def)}", op="PyFunc", input=sources)
     new.attr["token"].s = script_ops._py_funcs.insert(computed).encode()
@@ -191,33 +195,8 @@ def _set(
     new.attr["Tout"].list.type.append(dtypes[tensor])
     replace_tensors(function, {tensor: f"{new.name}:output:0"})
     function.node_def.append(new)
-    library.prune(function)
+    functions.prune(function)
     return computed
-
-
-def _as_tensor(text: str, name: str) -> str:
-    """Return an expression with the name of an input in backticks."""
-    parts = text.split("`")
-    for position in range(0, len(parts), 2):
-        words = []
-        for word in _WORDS.split(parts[position]):
-            words.append(f"`{name}`" if word == name else word)
-        parts[position] = "".join(words)
-    return "`".join(parts)
-
-
-def _source(library: Library, function: FunctionDef, name: str) -> str:
-    """Return the tensor of a function that a name in backticks means."""
-    op, _, slot = name.rpartition(":") if name.rpartition(":")[2].isdecimal() else (name, "", "0")
-    for argument in function.signature.input_arg:
-        if argument.name == op:
-            return op
-    for node in function.node_def:
-        if node.name == op or node.name.endswith(f"/{op}"):
-            outputs = library.outputs(node)
-            if int(slot) < len(outputs):
-                return outputs[int(slot)][0]
-    raise UsageError(f"The function of the tensor has no tensor `{name}`.")
 
 
 class _Computed:
@@ -240,24 +219,24 @@ class _Computed:
         return np.asarray(evaluate(self._text, known.__getitem__), self._dtype)
 
 
-def until(library: Library, name: str) -> Node:
+def until(functions: Functions, name: str) -> None:
     """Let the call end with an op, whose outputs become its results.
 
     Args:
-      library: The functions.
+      functions: The functions.
       name: The op.
 
     Raises:
-      UsageError: There is no such op, or it is inside a loop or a branch.
+      NotFoundError: There is no such op.
+      UsageError: It is inside a loop or a branch.
     """
-    found = library.find(name)
-    function, node = found
+    function, node = functions.find(parse_tensor_name(name))
     while True:
-        outputs = library.outputs(node)
-        _end_with(library, function, outputs)
-        if function.signature.name == library.main.signature.name:
-            return found
-        callers = library.callers(function.signature.name)
+        outputs = functions.outputs(node)
+        _end_with(functions, function, outputs)
+        if function.signature.name == functions.main.signature.name:
+            return
+        callers = functions.callers(function.signature.name)
         if len(callers) != 1 or callers[0].node.op not in CALLS:
             raise UsageError(
                 f"The call cannot end with {name!r}, which is in a loop, a branch, or a function that is "
@@ -270,7 +249,7 @@ def until(library: Library, name: str) -> Node:
             node.attr.pop(key, None)
 
 
-def _end_with(library: Library, function: FunctionDef, outputs: Sequence[tuple[str, int]]) -> None:
+def _end_with(functions: Functions, function: FunctionDef, outputs: Sequence[tuple[str, int]]) -> None:
     function.ret.clear()
     function.control_ret.clear()
     signature = function.signature
@@ -279,4 +258,4 @@ def _end_with(library: Library, function: FunctionDef, outputs: Sequence[tuple[s
         name = f"result_{index}"
         signature.output_arg.add(name=name, type=dtype)
         function.ret[name] = tensor
-    library.prune(function)
+    functions.prune(function)

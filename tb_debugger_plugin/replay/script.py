@@ -12,7 +12,7 @@ from typing import Final
 from tb_debugger_plugin.events.bundle import Bundle
 from tb_debugger_plugin.replay.allowed import check_ops
 from tb_debugger_plugin.replay.call import dtype_of
-from tb_debugger_plugin.replay.library import Library
+from tb_debugger_plugin.replay.functions import Functions
 
 #: From this size on, the data are a file beside the program.
 _MAX_INSIDE: Final = 200_000
@@ -87,9 +87,9 @@ def script_of(bundle: Bundle, path: Path) -> None:
       OSError: It cannot be written.
     """
     header = bundle.header
-    library = Library(bundle.library, header.function)
-    check_ops(library)
-    parts = [*bundle.values, library.message().SerializeToString()]
+    functions = Functions(bundle.functions, header.function)
+    check_ops(functions)
+    parts = [*bundle.values, functions.message().SerializeToString()]
     packed = zlib.compress(b"".join(parts), 9)
     if len(packed) <= _MAX_INSIDE:
         lines = textwrap.wrap(base64.b85encode(packed).decode(), 100)
@@ -111,7 +111,7 @@ def script_of(bundle: Bundle, path: Path) -> None:
                 number: [(part, dtype_of(bundle, part).name) for part in parts]
                 for number, parts in header.optionals.items()
             },
-            num_results=len(library.main.signature.output_arg),
+            num_results=len(functions.main.signature.output_arg),
             data=data,
         ),
         "utf-8",

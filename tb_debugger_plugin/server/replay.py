@@ -19,6 +19,8 @@ from tb_debugger_plugin.server.viewer import Viewer
 
 _COMMAND: Final = "tb_debugger_plugin.cli.main"
 _SECONDS: Final = 300
+#: The command ends its own process, which runs the call, before it is ended here.
+_OPTIONS: Final = ("--timeout", str(_SECONDS - 60))
 _turn: Final = threading.Lock()
 
 
@@ -35,7 +37,7 @@ def replay(viewer: Viewer, body: object) -> Json:
         raise NotReadyError("A call is being run again; try it when that has ended.")
     try:
         done = subprocess.run(
-            [sys.executable, "-m", _COMMAND, "replay", str(kept[0]), "--json"],
+            [sys.executable, "-m", _COMMAND, "replay", str(kept[0]), "--json", *_OPTIONS],
             capture_output=True,
             text=True,
             timeout=_SECONDS,

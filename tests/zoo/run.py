@@ -212,8 +212,7 @@ def counts(results: list[Outcome]) -> str:
         tried = [each.cured for each in replayed if each.cured is not None]
         lines.append(
             f"replayed: {len(replayed)} kept, {tensors} with the same bad tensors, {bits} with the same "
-            f"bits; "
-            f"{len(tried)} tried with an input in range, nothing bad in {sum(tried)}"
+            f"bits; {len(tried)} tried with an input in range, nothing bad in {sum(tried)}"
         )
     return "\n".join(lines)
 

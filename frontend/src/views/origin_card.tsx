@@ -20,7 +20,7 @@ import { Button, Failure } from "./panel";
 import type { With } from "./props";
 
 type Uses =
-  | ("lists" | "originValue" | "origins" | "chooseOrigin" | "replay" | "run")
+  | ("lists" | "originValue" | "origins" | "chooseOrigin" | "replay")
   | typeof Chain
   | typeof Elements;
 
@@ -79,8 +79,7 @@ function Told({ store, origin }: OriginProps) {
 
 /** What was tried with the call that GUARD has kept, and a button that runs it again. */
 function Tried({ store, tried }: With<Uses, { tried: string | undefined }>) {
-  const { isOffered, isRunning, failure, run } = store.replay;
-  const inFocus = store.run.value;
+  const { isOffered, isRunning, failure, start } = store.replay;
   return (
     <>
       {tried !== undefined && (
@@ -88,13 +87,13 @@ function Tried({ store, tried }: With<Uses, { tried: string | undefined }>) {
           <Prose text={tried} />
         </p>
       )}
-      {isOffered.value && inFocus !== undefined && (
+      {isOffered.value && (
         <p>
           <Button
             class="small"
             title="Run the bad call again, as it was, in float64 and with its input in range; needs TensorFlow"
             disabled={isRunning.value}
-            act={() => run(inFocus)}
+            act={start}
             testId="replay"
             text={isRunning.value ? "Running the call again …" : "Run the call again"}
           />

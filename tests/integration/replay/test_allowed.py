@@ -69,18 +69,18 @@ def test_an_op_that_does_more_is_refused_by_name(tmp_path: Path, op: str, inside
 
 def test_a_function_that_is_not_in_the_bundle_is_not_called() -> None:
     bundle = bundle_of(lambda x: tf.function(lambda y: y + 1.0)(x), tf.TensorSpec([2], name="x"))
-    library = function_pb2.FunctionDefLibrary.FromString(bundle.library)
+    library = function_pb2.FunctionDefLibrary.FromString(bundle.functions)
     alone = function_pb2.FunctionDefLibrary(
         function=[one for one in library.function if one.signature.name == bundle.header.function]
     )
     with pytest.raises(FormatError, match="which is not in it"):
-        run(replace(bundle, library=alone.SerializeToString()), Variant())
+        run(replace(bundle, functions=alone.SerializeToString()), Variant())
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"library": b"nonsense"}, "damaged"),
+        ({"functions": b"nonsense"}, "damaged"),
         ({"values": [b"nonsense"]}, "The value of x is damaged"),
         ({"header": {"function": "g"}}, "does not have the function"),
         ({"header": {"arguments": ()}}, "another number of arguments"),
@@ -100,7 +100,7 @@ def test_a_damaged_bundle_gets_a_sentence(change: dict[str, object], sentence: s
 @pytest.mark.parametrize("change", ["argument", "result", "type"])
 def test_a_function_that_does_not_fit_fails_with_a_sentence(change: str) -> None:
     bundle = bundle_of(lambda x: x + 1.0, tf.TensorSpec([2], name="x"))
-    library = function_pb2.FunctionDefLibrary.FromString(bundle.library)
+    library = function_pb2.FunctionDefLibrary.FromString(bundle.functions)
     (function,) = library.function
     if change == "argument":
         next(node for node in function.node_def if node.input).input[0] = "nothing:0"
@@ -109,7 +109,7 @@ def test_a_function_that_does_not_fit_fails_with_a_sentence(change: str) -> None
     else:
         function.signature.input_arg[0].type = tf.int32.as_datatype_enum
     with pytest.raises(FormatError, match="damaged"):
-        run(replace(bundle, library=library.SerializeToString()), Variant())
+        run(replace(bundle, functions=library.SerializeToString()), Variant())
 
 
 def test_the_list_holds_what_computes_and_nothing_else() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import tensorflow as tf
 import tb_debugger_plugin
 from tb_debugger_plugin.cli.main import main
 from tb_debugger_plugin.errors import DebuggerError, NotFoundError, UsageError
-from tb_debugger_plugin.events.bundle import read_bundle
+from tb_debugger_plugin.events.bundle import read_bundle, write_bundle
 from tb_debugger_plugin.replay import program
 from tb_debugger_plugin.replay.script import script_of
 from tests.support import forked
@@ -135,12 +136,12 @@ def test_an_expression_has_the_dtype_that_is_computed_in(step: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"tensors": {"Lag": "x0"}}, "The call has no op 'Lag'."),
-        ({"tensors": {"Log:3": "x0"}}, "The op Log has 1 outputs, and none with the number 3."),
+        ({"tensors": {"Lag": "x0"}}, "The call has no op Lag; did you mean 'Log'"),
+        ({"tensors": {"Log:3": "x0"}}, "Log has no computed output 3; it has 0."),
         ({"tensors": {"Log": "open('x')"}}, "open"),
-        ({"tensors": {"Log": "`nothing`"}}, "has no tensor `nothing`"),
+        ({"tensors": {"Log": "`nothing`"}}, "The function has no tensor `nothing`"),
         ({"dtype": "int8"}, "'int8' is no dtype to compute in"),
-        ({"until": "nothing"}, "The call has no op 'nothing'."),
+        ({"until": "nothing"}, "The call has no op nothing;"),
         ({"device": "nowhere"}, "nowhere"),
     ],
 )
@@ -258,6 +259,32 @@ def test_the_command_says_it_and_its_exit_code(
     assert main(["replay", str(step), "--set", "Lag"]) == 1
     assert main(["replay", str(step), "--call", "9"]) == 1
     assert "has 1 kept calls, and no number 9" in capsys.readouterr().err
+
+
+def test_a_bundle_that_does_more_than_compute_is_refused_once(
+    step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = read_bundle(tb_debugger_plugin.open_run(step).bundles()[0])
+    functions = bundle.functions.replace(b"\x03Sum", b"\x03Foo")
+    assert functions != bundle.functions
+    write_bundle(tmp_path / "bundle", replace(bundle, functions=functions))
+    assert main(["replay", str(tmp_path / "bundle")]) == 1
+    said = capsys.readouterr()
+    assert said.err.count("The bundle is refused: it runs the op Foo") == 1 and not said.out
+
+
+def test_of_an_op_without_a_trial_float64_is_tried(tmp_path: Path) -> None:
+    @tf.function
+    def grown(x: tf.Tensor) -> tf.Tensor:
+        return tf.linalg.matvec(x, x[0]) * 2.0
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        grown(tf.fill([2, 2], 1e30))
+    tried = tb_debugger_plugin.open_run(tmp_path).replay().tried
+    assert [one.way for one in tried] == ["as it was", "in float64"]
+    assert tb_debugger_plugin.open_run(tmp_path).origins()[0].tried == (
+        "Tried with the call that was kept: in float64, nothing is bad."
+    )
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,12 +17,11 @@ from tb_debugger_plugin.events.bundle import (
     Bundle,
     Header,
     Result,
-    find_bundles,
+    parse_name,
     read_bundle,
-    suffix,
+    read_header,
     write_bundle,
 )
-from tb_debugger_plugin.events.fileset import FileSet
 
 HEADER = Header(
     function="f_bundled",
@@ -60,13 +59,29 @@ def test_a_large_value_is_in_several_records(tmp_path: Path, monkeypatch: pytest
         assert len(framing.read_records(stream)[0]) == 4
 
 
-def test_bundles_of_a_file_set_are_found_in_their_order(tmp_path: Path) -> None:
-    files = FileSet(tmp_path, 7, "host")
-    for number in (10, 9, 2):
-        write_bundle(tmp_path / (files.prefix + suffix(number)), BUNDLE)
-    (tmp_path / "tfdbg_events.7.other.replay_1").touch()
-    (tmp_path / (files.prefix + "replay_1.part")).touch()
-    assert [path.name[-2:] for path in find_bundles(files)] == ["_2", "_9", "10"]
+def test_the_header_is_read_alone(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "b", BUNDLE)
+    content = (tmp_path / "b").read_bytes()
+    (tmp_path / "b").write_bytes(content[:-10])
+    assert read_header(tmp_path / "b") == HEADER
+    (tmp_path / "b").write_bytes(content[:10])
+    with pytest.raises(FormatError, match="does not begin with a record"):
+        read_header(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "parsed"),
+    [
+        ("tfdbg_events.7.a.host.replay_12", ("tfdbg_events.7.a.host.", 12, "")),
+        ("tfdbg_events.7.host.replay_1.tried", ("tfdbg_events.7.host.", 1, ".tried")),
+        ("tfdbg_events.7.host.replay_1.replay_2", ("tfdbg_events.7.host.replay_1.", 2, "")),
+        ("tfdbg_events.7.host.replay_", None),
+        ("tfdbg_events.7.host.graphs", None),
+        ("replay_1", None),
+    ],
+)
+def test_names_are_parsed(name: str, parsed: object) -> None:
+    assert parse_name(name) == parsed
 
 
 @pytest.mark.parametrize(
@@ -113,7 +128,7 @@ def test_a_flipped_byte_is_noticed(
     tmp_path_factory: pytest.TempPathFactory, position: int, mask: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "flipped"
-    write_bundle(path, replace(BUNDLE, library=b"functions" * 20))
+    write_bundle(path, replace(BUNDLE, functions=b"functions" * 20))
     damaged = bytearray(path.read_bytes())
     damaged[position % len(damaged)] ^= mask
     path.write_bytes(damaged)

@@ -54,7 +54,9 @@ def test_the_command_is_tbdbg_replay_of_the_first_call(
     commands = _command(monkeypatch, json.dumps(said))
     answer = page.post("/replay", {"run": "train"})
     assert answer.json == {"tried": ["as it was, 2 tensors are bad.", "in float64, nothing is bad."]}
-    assert [command[-3:] for command in commands] == [["replay", str(bundle), "--json"]]
+    (command,) = commands
+    assert command[-5:-1] == ["replay", str(bundle), "--json", "--timeout"]
+    assert float(command[-1]) < replay._SECONDS
     assert page.json("/status", {"run": "train"})["kept_calls"] == 2
 
 

@@ -57,30 +57,31 @@ export function createOrigins(
   };
 }
 
-/** Runs the first call again that GUARD has kept. */
+/** Runs the first call again that GUARD has kept of the run in focus. */
 function createReplay({ api, facts, activity }: Deps) {
   const edition = signal(0);
+  /** Of which run the last one was, and why it failed. */
+  const last = signal<{ readonly run: RunName; readonly failure?: string } | undefined>(undefined);
   const isRunning = signal(false);
-  const failure = signal<string | undefined>(undefined);
   return {
     /** Rises when a call has run again. */
     edition,
     isRunning,
-    /** Why the last one failed. */
-    failure,
+    /** Why the last one of the run in focus failed. */
+    failure: computed(() => (last.value?.run === facts.run.value ? last.value?.failure : undefined)),
     /** Whether the run in focus has such calls. */
     isOffered: computed(() => (facts.status.value?.kept_calls ?? 0) > 0),
-    async run(run: RunName): Promise<void> {
+    async start(): Promise<void> {
+      const run = facts.run.peek();
+      if (run === undefined) return;
       isRunning.value = true;
-      let said: string | undefined;
-      try {
-        await activity.track(api.replay(run));
-      } catch (error) {
-        said = sentence(error);
-      }
+      const failed = await activity.track(api.replay(run)).then(
+        () => ({}),
+        (error: unknown) => ({ failure: sentence(error) }),
+      );
       batch(() => {
         isRunning.value = false;
-        failure.value = said;
+        last.value = { run, ...failed };
         edition.value++;
       });
     },

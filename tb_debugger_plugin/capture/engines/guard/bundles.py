@@ -97,28 +97,28 @@ class Bundles:
         """
         taken = call.guarded.taken
         function = self._copies.define(taken.function, taken)
-        library = _library_of(function).SerializeToString()
+        functions = _library_of(function).SerializeToString()
         values = _Values()
         arguments = self._arguments(call, values)
-        left_out = values.within(self._left - len(library))
+        left_out = values.within(self._left - len(functions))
         header = Header(
-            function,
-            taken.function.name,
-            call.title,
-            call.index,
-            call.step,
-            time.time(),
-            tuple(call.bad),
-            tuple(arguments),
-            tuple(map(_result, call.outputs)),
-            tuple(map(len, values.written)),
-            left_out,
-            values.optionals,
-            _versions(),
+            function=function,
+            original=taken.function.name,
+            title=call.title,
+            call=call.index,
+            step=call.step,
+            wall_time=time.time(),
+            bad=tuple(call.bad),
+            arguments=tuple(arguments),
+            results=tuple(map(_result, call.outputs)),
+            sizes=tuple(map(len, values.written)),
+            left_out=left_out,
+            optionals=values.optionals,
+            versions=_versions(),
         )
         self._number += 1
         path = Path(self._prefix + suffix(self._number))
-        write_bundle(path, Bundle(header, library, values.written))
+        write_bundle(path, Bundle(header, functions, values.written))
         self._left -= path.stat().st_size
         words = f"`tbdbg replay {path}` runs it again."
         if left_out:

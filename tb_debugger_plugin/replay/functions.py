@@ -7,7 +7,7 @@ of the definition of the op. This module knows which tensors ops take and give, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 from tensorflow.core.framework import function_pb2
@@ -15,10 +15,14 @@ from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.tf_types import ArgDef, FunctionDef, FunctionDefLibrary, NodeDef, OpDef
-from tb_debugger_plugin.errors import FormatError, UsageError
-
-#: Ops that call one function, whose results are theirs.
-CALLS: Final = ("PartitionedCall", "StatefulPartitionedCall")
+from tb_debugger_plugin.errors import FormatError, NotFoundError, UsageError
+from tb_debugger_plugin.expressions.names import (
+    KnownTensor,
+    TensorName,
+    chosen,
+    parse_tensor_name,
+    suggestion,
+)
 
 
 class Node(NamedTuple):
@@ -33,7 +37,7 @@ class Node(NamedTuple):
     node: NodeDef
 
 
-class Library:
+class Functions:
     """The functions of a bundle.
 
     Args:
@@ -41,7 +45,7 @@ class Library:
       main: Name of the function that is called.
 
     Attributes:
-      functions: The functions by name.
+      by_name: The functions by name.
       main: The function that is called.
 
     Raises:
@@ -53,39 +57,58 @@ class Library:
             library = function_pb2.FunctionDefLibrary.FromString(serialized)
         except DecodeError:
             raise FormatError("The functions of the bundle are damaged.") from None
-        self.functions: dict[str, FunctionDef] = {one.signature.name: one for one in library.function}
-        if main not in self.functions:
+        self.by_name: dict[str, FunctionDef] = {one.signature.name: one for one in library.function}
+        if main not in self.by_name:
             raise FormatError("The bundle does not have the function that it calls.")
-        self.main = self.functions[main]
+        self.main = self.by_name[main]
 
     def message(self) -> FunctionDefLibrary:
         """Return the functions as one message."""
-        return function_pb2.FunctionDefLibrary(function=self.functions.values())
+        return function_pb2.FunctionDefLibrary(function=self.by_name.values())
 
     def nodes(self) -> Iterator[Node]:
         """Yield the nodes of all functions."""
-        for function in self.functions.values():
+        for function in self.by_name.values():
             for node in function.node_def:
                 yield Node(function, node)
 
-    def find(self, name: str) -> Node:
-        """Return the node of a name.
-
-        Args:
-          name: Name of an op, or of its tensor: ``loss/Log`` or ``loss/Log:0``.
+    def find(self, name: TensorName) -> Node:
+        """Return the node of a name, of which there is one.
 
         Raises:
-          UsageError: There is none, or there are several.
+          NotFoundError: There is none; the message suggests others.
+          UsageError: There are several.
         """
-        op = name.rpartition(":")[0] if name.rpartition(":")[2].isdecimal() else name
-        exact = [one for one in self.nodes() if one.node.name == op]
-        found = exact or [one for one in self.nodes() if one.node.name.endswith(f"/{op}")]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = ", ".join(sorted({one.node.name for one in found})[:5])
-            raise UsageError(f"Several ops are called {op!r} in the functions of the call: {names}.")
-        raise UsageError(f"The call has no op {op!r}.")
+        found = [one for one in self.nodes() if one.node.name == name.node]
+        if len(found) > 1:
+            raise UsageError(f"Several functions of the call have an op {name.node}.")
+        if not found:
+            names = {one.node.name for one in self.nodes()}
+            raise NotFoundError(f"The call has no op {name.node}; {suggestion(name.node, names)}")
+        return found[0]
+
+    def output(self, node: NodeDef, name: TensorName) -> str:
+        """Return the tensor of a node that a name means, as the function has it.
+
+        Raises:
+          NotFoundError: It has no such output.
+        """
+        known = [KnownTensor(slot, None, tensor) for slot, (tensor, _) in enumerate(self.outputs(node))]
+        return chosen(name, known, lambda: (), "computed")[0]
+
+    def tensor_in(self, function: FunctionDef, text: str) -> str:
+        """Return the tensor of a function that is named in an expression.
+
+        Raises:
+          NotFoundError: There is none; the message suggests others.
+        """
+        name = parse_tensor_name(text)
+        if any(argument.name == name.node for argument in function.signature.input_arg):
+            return name.node
+        nodes = {node.name: node for node in function.node_def}
+        if name.node not in nodes:
+            raise NotFoundError(f"The function has no tensor `{text}`; {suggestion(name.node, nodes)}")
+        return self.output(nodes[name.node], name)
 
     def callers(self, name: str) -> list[Node]:
         """Return the nodes that name a function."""
@@ -125,8 +148,8 @@ class Library:
         Raises:
           UsageError: TensorFlow does not know it.
         """
-        if node.op in self.functions:
-            return self.functions[node.op].signature
+        if node.op in self.by_name:
+            return self.by_name[node.op].signature
         found = op_def_registry.get(node.op)
         if found is None:
             raise UsageError(f"This TensorFlow does not know the op {node.op}, which the call runs.")
