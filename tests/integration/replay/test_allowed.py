@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2
 
+from tb_debugger_plugin.capture.graph.definitions import library_of
 from tb_debugger_plugin.errors import FormatError
 from tb_debugger_plugin.events.bundle import Argument, Bundle, Header
 from tb_debugger_plugin.replay.allowed import is_allowed
@@ -23,7 +24,7 @@ def bundle_of(function: object, *specs: tf.TensorSpec) -> Bundle:
     """A bundle that no recorder has written, of any function."""
     concrete = tf.function(function).get_concrete_function(*specs)
     library = function_pb2.FunctionDefLibrary()
-    library.CopyFrom(concrete.graph.as_graph_def().library)
+    library.CopyFrom(library_of(concrete.graph.as_graph_def()))
     library.function.append(concrete.function_def)
     name = concrete.function_def.signature.name
     arguments = [Argument(spec.name or "x", "value", spec.dtype.name, values=(0,)) for spec in specs]
