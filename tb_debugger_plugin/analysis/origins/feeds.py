@@ -29,6 +29,7 @@ from tb_debugger_plugin.analysis.origins.values import (
     ValueFeed,
     ValueRef,
 )
+from tb_debugger_plugin.analysis.origins.variable_traces import VariableTraces
 from tb_debugger_plugin.analysis.origins.variables import Keys, VariableKeys
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.tensorflow_names import display_name, is_of_pipeline, takes_its_result
@@ -115,7 +116,8 @@ class Feeds(Record):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self.variables = VariableKeys(snapshot, self.structure)
-        self._assignments = Assignments(self, self.variables)
+        self.variable_traces = VariableTraces(snapshot, self.structure, self.variables)
+        self._assignments = Assignments(self, self.variables, self.variable_traces)
         self._pipelines = Pipelines(snapshot, self.structure)
 
     def of(self, value: ValueRef, kind: BadKind | None = None, *, is_loose: bool = False) -> list[ValueFeed]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.feeds import Feeds
-from tb_debugger_plugin.analysis.origins.traces import sites_of, spans_after
+from tb_debugger_plugin.analysis.origins.traces import sites_of
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, ValueRef
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.dtypes import dtype_name
@@ -237,7 +237,7 @@ class Sinks:
     def _assigned(self) -> Iterator[BadSink]:
         """Yield the first bad values that were assigned, unless the variable was good when it was read next.
 
-        Each costs a query, and the search looks at the earliest only.
+        The search looks at the earliest only.
         """
         kept = 0
         for idx, op, kind in sorted(self._first_assigned(), key=lambda each: each[:2])[:_MAX_ASSIGNED]:
@@ -260,25 +260,12 @@ class Sinks:
         variables = self._feeds.variables
         keys = variables.assigns[op]
         window = self._feeds.traces.window(trace)
-        sites = sites_of(self._snapshot, [(read, 0) for read in variables.reading(keys)])
-        health = self._next_health(int(window.idx[-1]), sites)
+        health = self._feeds.variable_traces.next_read(keys, int(window.idx[-1]))
         if health is not None:
             return health == BAD
         time = self._feeds.time(ValueRef(trace=trace))
         later = variables.touches(keys).between(time, np.inf).reads(GOOD, BAD).healths
         return not len(later) or bool(later[0] == BAD)
-
-    def _next_health(self, after: int, sites: list[int]) -> int | None:
-        """Return the health of the first measured value of some sites after a position."""
-        for begin, end in spans_after(after, self._snapshot.num_graph_executions) if sites else ():
-            rows = self._snapshot.rows(
-                "SELECT health FROM graph_executions WHERE idx >= ? AND idx < ?"
-                f" AND site IN (SELECT unnest(?)) AND health IN ({GOOD}, {BAD}) ORDER BY idx LIMIT 1",
-                [begin, end, sites],
-            )
-            if rows:
-                return int(rows[0][0])
-        return None
 
     def _fetches(self) -> Iterator[BadSink]:
         """Yield the first bad values that runs of sessions fetched."""

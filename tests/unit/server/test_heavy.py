@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -174,12 +175,27 @@ def test_the_status_does_not_wait_for_answers_that_take_long(page: _Page) -> Non
 
 
 def test_only_so_many_are_computed_at_once(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heavy, "_turns", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(heavy, "_turns", heavy._Turns(1))
     others = [lambda dtype=dtype: page.precision(dtype) for dtype in ("float16", "bfloat16", "float16")]
     with _held(page, others) as asked:
         pass
     assert [each.result(PATIENCE_S) for each in asked] == [200] * 3
     assert (page.slow.calls, page.slow.most) == (2, 1)
+
+
+def test_threads_take_turns_more_often_while_an_answer_is_computed(
+    page: _Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = sys.getswitchinterval()
+    monkeypatch.setattr(heavy, "_turns", heavy._Turns(2))
+    others = [lambda dtype=dtype: page.precision(dtype) for dtype in ("float16", "bfloat16", "float64")]
+    with _held(page, others):
+        assert sys.getswitchinterval() < usual
+    assert sys.getswitchinterval() == usual
+    page.slow.fails = True
+    page.grow()
+    page.precision()
+    assert sys.getswitchinterval() == usual
 
 
 def test_what_is_kept_has_a_bound(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
