@@ -13,12 +13,12 @@ import tensorflow as tf
 Recording = Callable[[], AbstractContextManager[object]]
 
 
-def step_with_momentum(recording: Recording) -> None:
+def step_with_momentum(recording: Recording, **options: object) -> None:
     """A step that updates variables, with a logarithm of 0 in step 4."""
     weight = tf.Variable(tf.random.stateless_normal([4, 4], [0, 0]))
     momentum = tf.Variable(tf.zeros([4, 4]))
 
-    @tf.function
+    @tf.function(**options)
     def step(x: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             y = tf.nn.relu(x @ weight)
@@ -72,11 +72,11 @@ def nested_functions(recording: Recording) -> None:
             outer(tf.constant([-100.0, 0.0] if number == 4 else [1.0, 1.0]))
 
 
-def tape_outside(recording: Recording) -> None:
+def tape_outside(recording: Recording, **options: object) -> None:
     """A training loop whose tape is outside of the function, so there is a backward function."""
     weight = tf.Variable(tf.ones([3, 3]))
 
-    @tf.function
+    @tf.function(**options)
     def loss_of(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_mean(tf.math.log(x @ weight))
 
@@ -157,4 +157,6 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "fit": fit,
     "several steps": partial(fit, steps_per_execution=4),
     "compiled step": partial(fit, jit_compile=True),
+    "compiled function": partial(step_with_momentum, jit_compile=True),
+    "tape, compiled": partial(tape_outside, jit_compile=True),
 }

@@ -31,7 +31,9 @@ def values_after_steps(program: str, folder: Path | None) -> list[bytes]:
     return sorted(one.numpy().tobytes() for one in made)
 
 
-@pytest.mark.parametrize("program", ["mlp", "cnn", "gpt"])
+@pytest.mark.parametrize(
+    "program", ["mlp", "cnn", "gpt", "mlp_xla", pytest.param("gpt_xla", marks=pytest.mark.long)]
+)
 def test_training_has_the_bits_of_the_unrecorded_program(tmp_path: Path, program: str) -> None:
     plain = values_after_steps(program, None)
     assert len(plain) > 10

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import open_run
-from tb_debugger_plugin.capture.engines.guard import ops
+from tb_debugger_plugin.capture.engines.guard import copies, ops
 from tests.support.recorded import read
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(120)]
@@ -96,13 +96,14 @@ def test_what_brings_a_value_in_is_recorded_only_if_it_is_the_first(tmp_path: Pa
     assert _op_types(tmp_path / "later") == ["Log", "AddV2"]
 
 
-def test_the_result_of_a_compiled_function_is_looked_at(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_the_result_of_a_function_that_is_not_guarded_is_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @tf.function(jit_compile=True)
+    @tf.function
     def root(x: tf.Tensor) -> tf.Tensor:
         return tf.sqrt(x)
 
+    monkeypatch.setattr(copies.GuardedCopies, "guard", lambda *_: None)
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         for x in (1.0, -1.0, -1.0):
             root(tf.constant(x))

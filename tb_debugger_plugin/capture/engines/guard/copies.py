@@ -1,14 +1,18 @@
 """Defines the guarded copies of functions.
 
 The copy of a function that Python calls ends in one op, which takes what `taken` chooses there and in the
-functions that it calls. Copies of those hand out theirs as further results. The runtime keeps the program's
-definitions under their own names, so functions that are called by others cost nothing.
+functions that it calls. Copies of those hand out theirs as further results. Of a function that XLA compiles,
+the copy calls the program's own and takes what is outside of it, so XLA compiles what it compiled before. The
+runtime keeps the program's definitions under their own names, so functions that are called by others cost
+nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import ModuleType
+
+from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.engines.guard.lists import (
     add_arguments,
@@ -17,14 +21,23 @@ from tb_debugger_plugin.capture.engines.guard.lists import (
     empty_list,
     through_node,
 )
-from tb_debugger_plugin.capture.engines.guard.taken import SCOPE, FunctionReader, Label, Source, Taken
+from tb_debugger_plugin.capture.engines.guard.taken import (
+    SCOPE,
+    Body,
+    FunctionReader,
+    Label,
+    Source,
+    Taken,
+    body_of,
+)
 from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
-from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of
+from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.tf_types import GraphDef, NodeDef
+from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
 
 _GUARD = f"{SCOPE}guard"
+_CALL = f"{SCOPE}call"
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class GuardedCopies:
         self._module = module
         self._max_held_bytes = max_held_bytes
         self._taken: dict[str, Taken | None] = {}
-        self._definitions: dict[str, GraphDef] = {}
+        self._bodies: dict[str, Body] = {}
 
     def guard(self, function: Function) -> Guarded | None:
         """Define the guarded copy of a function; return None if it has nothing to check.
@@ -88,8 +101,10 @@ class GuardedCopies:
         Raises:
           Exception: TensorFlow refuses the copy.
         """
-        definition = definition_of(function)
-        taken = FunctionReader(function, definition, self, is_outermost=True).read()
+        results = body_of(function).results
+        body = _compiled_body(function) if function.is_compiled else body_of(function)
+        definition = body.definition
+        taken = FunctionReader(function, body, self, is_outermost=True).read()
         if not taken.checked:
             return None
         resources = {*taken.variables, *taken.others}
@@ -102,10 +117,16 @@ class GuardedCopies:
             held += [*taken.old.values(), *taken.kept_sources]
         definition.node.append(self._node(taken, held))
         site = definition.node[-1].attr["site"].i
+        moved = {old.name: new.name for old, new in zip(results, body.results, strict=True)}
+        attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
         name = self._functions.copies.define(
-            f"{function.name}_guarded", function, definition, Changes(run=[_GUARD]), has_stacks=False
+            f"{function.name}_guarded",
+            replace(function, attrs=attrs, control_outputs=body.control_outputs),
+            definition,
+            Changes(moved=moved, run=[_GUARD]),
+            has_stacks=False,
         )
-        self._definitions.clear()
+        self._bodies.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
 
     def _within_limit(self, taken: Taken) -> Taken:
@@ -136,8 +157,8 @@ class GuardedCopies:
 
     def _read(self, function: Function) -> Taken:
         """Read a function that another one calls, and keep its edited definition for `copy`."""
-        definition = self._definitions[function.name] = definition_of(function)
-        return FunctionReader(function, definition, self, is_outermost=False).read()
+        body = self._bodies[function.name] = body_of(function)
+        return FunctionReader(function, body, self, is_outermost=False).read()
 
     def copy(self, taken: Taken) -> str:
         """Return the name of the copy of a function that hands out `Taken.exports`."""
@@ -146,10 +167,11 @@ class GuardedCopies:
         made = copies.get(name)
         if made is not None:
             return made
-        if function.name not in self._definitions:  # another function has called it before
+        if function.name not in self._bodies:  # another function has called it before
             self._read(function)
         changes = Changes(more_outputs=[source.name for source in taken.exports])
-        return copies.define(name, function, self._definitions[function.name], changes, has_stacks=False)
+        definition = self._bodies[function.name].definition
+        return copies.define(name, function, definition, changes, has_stacks=False)
 
     def lists(self, new: GraphDef, node: NodeDef, items: list[int]) -> list[str]:
         """Let a branch or a loop return lists of what ops inside compute, of these dtypes."""
@@ -184,3 +206,18 @@ class GuardedCopies:
 def argument_names(function: Function) -> list[str]:
     """Return the names of the arguments of a function, as ops of its graph."""
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
+
+
+def _compiled_body(function: Function) -> Body:
+    """Return a call of a function that XLA compiles: nothing of what XLA compiles changes."""
+    plain = definition_of(function)
+    by_name = {node.name: node for node in plain.node}
+    arguments = [by_name[name] for name in argument_names(function)]
+    call = NodeDef(name=_CALL, op="StatefulPartitionedCall", input=[node.name for node in arguments])
+    dtypes = [tensor.dtype.as_datatype_enum for tensor in function.result_tensors()]
+    call.attr["f"].CopyFrom(AttrValue(func=NameAttrList(name=function.name)))
+    call.attr["Tin"].list.type.extend(node.attr["dtype"].type for node in arguments)
+    call.attr["Tout"].list.type.extend(dtypes)
+    call.attr[attributes.XLA_COMPILE].b = True
+    results = [Source(source_name(_CALL, slot), dtype) for slot, dtype in enumerate(dtypes)]
+    return Body(GraphDef(versions=plain.versions, node=[*arguments, call]), tuple(results), (_CALL,))

@@ -62,10 +62,6 @@ _LIBRARY_MISSING = (
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
 )
 _ON_GPU = "GUARD guards nothing: it has only been made for CPUs, and TensorFlow uses a GPU. Use FULL_HEALTH."
-_COMPILED = (
-    "GUARD checks only the results of the function {}, which XLA compiles, and does not replay its calls. "
-    "Leave out jit_compile=True, or record it in FULL_HEALTH."
-)
 _SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
 
 
@@ -301,9 +297,6 @@ class GuardedFunctions:
             self._report_unguarded(site.name, "Python has no graph of it")
             return
         name = name_of(function)
-        if function.is_compiled:
-            self._report(NotRecordedReason.COMPILED, _COMPILED.format(name), (name,))
-            return
         if tf.config.list_logical_devices("GPU"):
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _ON_GPU)
             return

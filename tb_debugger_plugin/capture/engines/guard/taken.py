@@ -21,7 +21,7 @@ from tensorflow.python.ops import handle_data_util
 
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_of
-from tb_debugger_plugin.capture.graph.definitions import source_name
+from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfTensor
@@ -199,6 +199,27 @@ class _Use:
     old: Source | None = None
 
 
+@dataclass(frozen=True)
+class Body:
+    """What a function runs.
+
+    Attributes:
+      definition: Its graph, to edit.
+      results: Its results, in order.
+      control_outputs: Names of the nodes that run without a result.
+    """
+
+    definition: GraphDef
+    results: tuple[Source, ...]
+    control_outputs: tuple[str, ...]
+
+
+def body_of(function: Function) -> Body:
+    """Return what a function runs that still has its graph."""
+    results = tuple([_source(tensor) for tensor in function.result_tensors()])
+    return Body(definition_of(function), results, function.control_outputs)
+
+
 class Callees(Protocol):
     """The functions that a function calls."""
 
@@ -217,16 +238,15 @@ class FunctionReader:
 
     Args:
       function: A function that still has its graph.
-      definition: Its graph, which is edited.
+      body: What it runs, which is edited.
       callees: The functions that it calls.
       is_outermost: Whether Python calls it: then its results are checked.
     """
 
-    def __init__(
-        self, function: Function, definition: GraphDef, callees: Callees, *, is_outermost: bool
-    ) -> None:
+    def __init__(self, function: Function, body: Body, callees: Callees, *, is_outermost: bool) -> None:
         self._function = function
-        self._definition = definition
+        self._body = body
+        self._definition = definition = body.definition
         self._callees = callees
         self._is_outermost = is_outermost
         self._nodes = {node.name: node for node in definition.node}
@@ -249,8 +269,8 @@ class FunctionReader:
             if node.name in live and node.op not in _SOURCES:
                 self._read_node(node)
         if self._is_outermost:
-            for index, tensor in enumerate(self._function.result_tensors()):
-                self._check(_source(tensor), Label(self._function, f"result {index}", is_variable=False))
+            for index, result in enumerate(self._body.results):
+                self._check(result, Label(self._function, f"result {index}", is_variable=False))
         old: dict[str, Source] = {}
         for argument, uses in self._uses.items():
             if any(use.changes for use in uses):
@@ -286,8 +306,8 @@ class FunctionReader:
 
     def _live(self) -> set[str]:
         """Return the names of the nodes that run: those that a result or a control output needs."""
-        waiting = [tensor.rpartition(":")[0] for tensor in self._function.outputs]
-        waiting += self._function.control_outputs
+        waiting = [result.name.partition(":")[0] for result in self._body.results]
+        waiting += self._body.control_outputs
         live = set(waiting)
         while waiting:
             for name in self._nodes[waiting.pop()].input:
