@@ -12,7 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: Debian's package of the shell without windows starts sooner, and takes a fifth less of a processor.
+_PACKAGES = ("chromium-headless-shell", "chromium")
+_NAMES = (*_PACKAGES, "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _PLACES = (
     Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
     Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
@@ -39,10 +41,9 @@ def install_chromium() -> bool:
     if become_root and (shutil.which("sudo") is None or subprocess.run(["sudo", "-n", "true"]).returncode):
         return False
     apt = [*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
-    updated = subprocess.run([*apt, "update"]).returncode == 0
-    return (
-        updated
-        and subprocess.run([*apt, "install", "-y", "--no-install-recommends", "chromium"]).returncode == 0
+    install = [*apt, "install", "-y", "--no-install-recommends"]
+    return subprocess.run([*apt, "update"]).returncode == 0 and any(
+        subprocess.run([*install, package]).returncode == 0 for package in _PACKAGES
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,14 +84,22 @@ _SAID = {
 }
 
 
+@pytest.fixture(scope="module")
+def make(tmp_path_factory) -> dict[str, Callable[[Path], object]]:
+    """Makes each thing, too; tables are made once, and copied."""
+    tables = tmp_path_factory.mktemp("made") / "tables"
+    _damaged_tables(tables)
+    return {**_MAKE, "damaged tables": lambda folder: shutil.copytree(tables, folder)}
+
+
 @pytest.mark.parametrize(
     ("what", "verb"),
     [pytest.param(what, verb, id=f"{verb}-{what}") for what, by_verb in _SAID.items() for verb in by_verb],
 )
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
-def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, what, verb, as_json):
+def test_a_verb_says_in_one_sentence_why_it_cannot(make, tmp_path, capfd, what, verb, as_json):
     folder = tmp_path / "logs"
-    _MAKE[what](folder)
+    make[what](folder)
     capfd.readouterr()
     code, sentence = _SAID[what][verb]
     more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
@@ -103,11 +113,11 @@ def test_a_verb_says_in_one_sentence_why_it_cannot(tmp_path, capfd, what, verb, 
 
 
 @pytest.mark.parametrize("verb", ["info", "index", "export"])
-def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(tmp_path, capfd, verb):
+def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(make, tmp_path, capfd, verb):
     logs = tmp_path / "logs"
     _two_runs(logs)
-    _damaged_tables(logs / "bad")
-    (logs / "events").rename(logs / "three")
+    make["damaged tables"](logs / "bad")
+    small_program(logs / "three").close()
     more = [word.format(out=tmp_path / "out") for word in _VERBS[verb]]
     capfd.readouterr()
     assert main([verb, str(logs), *more]) == 1
