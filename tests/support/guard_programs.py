@@ -87,6 +87,22 @@ def tape_outside(recording: Recording, **options: object) -> None:
             weight.assign_sub(0.1 * tape.gradient(loss, weight))
 
 
+def gradient_outside(recording: Recording) -> None:
+    """A root whose gradient at 0 is infinite; the call itself is good."""
+    weight = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def norm_of(x: tf.Tensor) -> tf.Tensor:
+        squares = tf.square(x * weight)
+        return tf.sqrt(tf.reduce_sum(squares))
+
+    with recording():
+        for number in range(4):
+            with tf.GradientTape() as tape:
+                norm = norm_of(tf.zeros([2]) if number == 2 else tf.ones([2]))
+            weight.assign_sub(0.1 * tape.gradient(norm, weight))
+
+
 def loop_that_draws(recording: Recording) -> None:
     """A loop with a branch, of which each turn draws random numbers; they are too small in call 2."""
     total = tf.Variable(0.0)
@@ -153,6 +169,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "random": random_numbers,
     "nested": nested_functions,
     "tape": tape_outside,
+    "gradient": gradient_outside,
     "loop": loop_that_draws,
     "fit": fit,
     "several steps": partial(fit, steps_per_execution=4),

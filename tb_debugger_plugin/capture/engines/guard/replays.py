@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context, execute
+from tensorflow.python.eager.polymorphic_function import attributes
 from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, argument_names
@@ -86,7 +87,17 @@ class Replays:
             return made
         for called in self._copies.with_callees(taken.function):
             self._graphs.announce(called.name, called.graph)
+        self._add_forward(taken.function)
         return self._copies.define(taken.function, taken)
+
+    def _add_forward(self, function: Function) -> None:
+        """Write the graph that a function is the gradient of: ops of a gradient have the lines of its ops."""
+        named = function.attrs.get(attributes.FORWARD_FUNCTION)
+        forward = None if named is None else self._functions.all.get(named.s.decode())
+        graph = None if forward is None else forward.graph_of()
+        if forward is not None and graph is not None:
+            self._graphs.announce(forward.name, graph)
+            self._graphs.add(graph)
 
     def _watched(self, function: Function) -> Edited:
         known = self._graphs.add(function.graph)
