@@ -149,6 +149,21 @@ class EagerOps:
             raise RecordingError(self._sink.failure())
         return rang
 
+    def later(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
+    ) -> Callable[[], int]:
+        """Return a function that records an op as :meth:`on_op` does, when it is called."""
+        key = op_type, len(outputs), self._frames.key(frame)
+        site = self._call_sites.get(key) or self._add_call_site(key, frame)
+        thread = self._threads.number if hasattr(self._threads, "number") else self._threads.add()
+        # TensorFlow uses its lists again.
+        given = list(inputs), list(outputs), self._devices, site.is_recorded, self._value, thread
+        return functools.partial(self._sink.eager_op, site.prefix, *given)
+
     def _add_call_site(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _CallSite:
         self._at_new_call_site()
         op_type, num_outputs, _ = key

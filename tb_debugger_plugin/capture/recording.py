@@ -602,9 +602,10 @@ class Recording:
             self._threads.leave_this_thread()
             return outputs
         ops, rang = self._guarded_ops, 0
-        if graph is None and outputs and ops is not None and self._steps.is_recorded:
+        looked_at = inputs if op_type == "AssignVariableOp" else outputs
+        if graph is None and looked_at and ops is not None and self._steps.is_recorded:
             try:
-                if ops.has_bad(outputs) or ops.num_following:
+                if ops.has_bad(looked_at) or ops.num_following:
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
             except Exception as error:  # the program must not see any error
                 self._fail(error)

@@ -123,6 +123,24 @@ def loop_that_draws(recording: Recording) -> None:
             walk(tf.constant(0.001 if number == 2 else 100.0))
 
 
+def pipeline(recording: Recording) -> None:
+    """A logarithm of 0 in a function of an input pipeline, in element 5 of 8."""
+    total = tf.Variable(0.0)
+
+    def logarithm(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        total.assign_add(tf.reduce_sum(x))
+        return total * 2.0
+
+    with recording():
+        data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 7.0, 8.0])
+        for x in data.map(logarithm).batch(2):
+            step(x)
+
+
 def _batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
     random = np.random.default_rng(0)
     for number in range(8):
@@ -171,6 +189,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "tape": tape_outside,
     "gradient": gradient_outside,
     "loop": loop_that_draws,
+    "pipeline": pipeline,
     "fit": fit,
     "several steps": partial(fit, steps_per_execution=4),
     "compiled step": partial(fit, jit_compile=True),

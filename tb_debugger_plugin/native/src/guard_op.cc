@@ -17,8 +17,9 @@ namespace {
 
 constexpr char kGuard[] = "TbDebuggerGuard";
 constexpr char kHeld[] = "TbDebuggerHeld";
-// A program whose calls nobody takes must not fill memory.
-constexpr size_t kMostWaiting = 16;
+// A program whose calls nobody takes must not fill memory, nor one function keep out the others.
+constexpr size_t kMostWaiting = 256;
+constexpr std::ptrdiff_t kMostWaitingOfSite = 16;
 
 struct Site {
   GuardSite taken;
@@ -139,7 +140,9 @@ std::optional<Held> Hold(const GuardSite& taken, TF_OpKernelContext* context) {
 void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad) {
   std::optional<Held> held = Hold(kernel.site->taken, context);
   std::lock_guard<std::mutex> lock(calls_mutex);
-  if (Waiting().size() >= kMostWaiting) return;
+  const std::ptrdiff_t of_site = std::count_if(Waiting().begin(), Waiting().end(),
+                                               [&](const BadCall& call) { return call.site == kernel.number; });
+  if (Waiting().size() >= kMostWaiting || of_site >= kMostWaitingOfSite) return;
   Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value()});
   if (held) HeldByCall()[last_call] = std::move(*held);
   num_waiting.store(static_cast<int64_t>(Waiting().size()), std::memory_order_release);

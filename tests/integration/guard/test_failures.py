@@ -77,12 +77,19 @@ def test_options_that_guard_does_not_have(tmp_path: Path, options: dict[str, obj
         pass
 
 
-def test_what_is_not_replayed_is_said(tmp_path: Path) -> None:
+def test_a_call_that_cannot_be_repeated_runs_once_and_what_it_returned_is_on_record(tmp_path: Path) -> None:
+    count = tf.Variable(0.0)
+
     @tf.function(jit_compile=True)
     def compiled(x: tf.Tensor) -> tf.Tensor:
+        count.assign_add(1.0)
         return tf.math.log(x) * tf.random.uniform([])
 
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
-        compiled(tf.constant(0.0))
-    said = " ".join(one.message for one in read(tmp_path).records("not_recorded"))
+        for x in (1.0, 0.0, 0.0):
+            compiled(tf.constant(x))
+    seen = read(tmp_path)
+    said = " ".join(one.message for one in seen.records("not_recorded"))
     assert "checks calls of compiled" in said and "an op that cannot run twice" in said
+    assert (count.numpy(), len(seen.executions), seen.traces) == (3.0, 1, [])
+    assert "compiled (run eagerly) produced" in str(tb_debugger_plugin.open_run(tmp_path).why())

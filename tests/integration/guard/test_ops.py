@@ -132,3 +132,20 @@ def test_an_alert_is_raised_where_the_op_ran(tmp_path: Path) -> None:
         _loss(tf.constant([1.0]))
         with pytest.raises(tb_debugger_plugin.NumericsError, match="Log"):
             _loss(tf.constant([0.0]))
+
+
+def test_a_checkpoint_that_brings_in_a_bad_value_is_on_record_when_a_call_goes_bad(tmp_path: Path) -> None:
+    saved, weight = tf.Variable([1.0, np.nan]), tf.Variable([0.0, 0.0])
+    path = tf.train.Checkpoint(weight=saved).save(str(tmp_path / "model"))
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return x * tf.convert_to_tensor(weight)
+
+    with tb_debugger_plugin.record(tmp_path / "log", mode="GUARD"):
+        step(tf.ones([2]))
+        tf.train.Checkpoint(weight=weight).restore(path)
+        assert _op_types(tmp_path / "log") == []
+        step(tf.ones([2]))
+    assert _op_types(tmp_path / "log")[:2] == ["RestoreV2", "AssignVariableOp"]
+    assert "restore(path)" in str(open_run(tmp_path / "log").why())

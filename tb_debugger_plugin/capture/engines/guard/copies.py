@@ -31,7 +31,7 @@ from tb_debugger_plugin.capture.engines.guard.taken import (
     body_of,
 )
 from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
-from tb_debugger_plugin.capture.graph.definitions import Changes, definition_of, source_name
+from tb_debugger_plugin.capture.graph.definitions import Changes, define, definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
@@ -92,11 +92,13 @@ class GuardedCopies:
         self._taken: dict[str, Taken | None] = {}
         self._bodies: dict[str, Body] = {}
 
-    def guard(self, function: Function) -> Guarded | None:
+    def guard(self, function: Function, *, in_place: bool = False) -> Guarded | None:
         """Define the guarded copy of a function; return None if it has nothing to check.
 
         Args:
           function: A function that Python calls, and that still has its graph.
+          in_place: Whether to give the function itself the definition of the copy. Then the guard holds all
+            arguments, and a replay needs no inputs.
 
         Raises:
           Exception: TensorFlow refuses the copy.
@@ -111,6 +113,8 @@ class GuardedCopies:
         arguments = [name for name in argument_names(function) if name not in resources]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
         taken = self._within_limit(taken)
+        if in_place and resources and not taken.cannot_repeat:
+            taken = replace(taken, cannot_repeat="a variable or a table that it takes")
         held: list[Source] = []
         if not taken.cannot_repeat:
             held = [Source(name, dtypes[name]) for name in arguments]
@@ -119,13 +123,14 @@ class GuardedCopies:
         site = definition.node[-1].attr["site"].i
         moved = {old.name: new.name for old, new in zip(results, body.results, strict=True)}
         attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
-        name = self._functions.copies.define(
-            f"{function.name}_guarded",
-            replace(function, attrs=attrs, control_outputs=body.control_outputs),
-            definition,
-            Changes(moved=moved, run=[_GUARD]),
-            has_stacks=False,
-        )
+        like = replace(function, attrs=attrs, control_outputs=body.control_outputs)
+        changes = Changes(moved=moved, run=[_GUARD])
+        name = function.name
+        if in_place:
+            define(like, definition, changes)
+        else:
+            copies, name = self._functions.copies, f"{name}_guarded"
+            name = copies.define(name, like, definition, changes, has_stacks=False)
         self._bodies.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
 

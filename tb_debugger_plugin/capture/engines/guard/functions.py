@@ -30,6 +30,7 @@ from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.guard.bundles import Bundles, Call
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
+from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
 from tb_debugger_plugin.capture.engines.guard.taken import Label
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions
@@ -170,6 +171,7 @@ class GuardedFunctions:
         self.ops = GuardedOps(module, sink, frames, eager, self._title)
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
+        self._pipelines = GuardedPipelines(self._copies, module)
         plain = PlainFunctions(options, sink, self._functions)
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
@@ -184,12 +186,23 @@ class GuardedFunctions:
         self._hook.install()
 
     def watch_existing(self, functions: Iterable[Function]) -> None:
-        """Take in functions that the program may be calling."""
-        self.watch(functions)
+        """Take in functions that the program may be calling; those of input pipelines stay as they are."""
+        self._functions.add(functions)
 
     def watch(self, functions: Iterable[Function]) -> None:
-        """Take in functions that are new. They are guarded when Python first calls them."""
+        """Take in functions that are new. They are guarded when Python first calls them.
+
+        Those of input pipelines are guarded now.
+        """
+        functions = list(functions)
         self._functions.add(functions)
+        if self._module is None or tf.config.list_logical_devices("GPU"):
+            return
+        try:
+            with self._lock:
+                self._pipelines.guard(functions)
+        except Exception as error:  # the program must not see any error
+            _log.debug("A function of an input pipeline cannot be guarded:", exc_info=error)
 
     def watch_session(self, part: NewPart) -> SessionWatches:
         """Report that sessions are not guarded."""
@@ -236,6 +249,8 @@ class GuardedFunctions:
     def restore(self) -> None:
         """Remove the copies from the runtime. It has had the program's definitions all the time."""
         self._unhook()
+        if self._module is not None:
+            self._pipelines.restore()
         self._functions.copies.remove()
 
     def _unhook(self) -> None:
@@ -340,6 +355,7 @@ class GuardedFunctions:
         """Handle the bad calls of a function. This may raise what the user wants."""
         guarded, module, ops = site.guarded, self._module, self.ops
         assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
+        self._pipelines.note()
         while (call := module.take_bad_call(guarded.site)) is not None:
             try:
                 with ops.ignored():
@@ -380,12 +396,17 @@ class GuardedFunctions:
                     *(name, self._in_words(came)),
                 )
                 return None
-            if not call.is_held:
-                why = guarded.taken.cannot_repeat or "it holds more than max_held_bytes"
+            why_not = guarded.taken.cannot_repeat
+            if why_not or not call.is_held:
                 _log.warning(
-                    "A call of %s has an infinity or NaN (%s). It is not replayed: %s.", name, what, why
+                    "A call of %s has an infinity or NaN (%s). It is not replayed, because of %s; what it "
+                    "returned is on record.",
+                    *(name, what, why_not or "max_held_bytes, which it exceeds"),
                 )
-                return None
+                site.num_replayed += 1
+                self._graphs.announce(site.name, guarded.taken.function.graph)
+                return ReplayedCall(site.name, inputs, outputs, frame)
+            self._record_what_came_in()
             before = self._sink.num_bad()
             with self._steps.counted_by(site.num_calls - 1):
                 replayed = self._replay(guarded, call, inputs, frame)
@@ -403,6 +424,16 @@ class GuardedFunctions:
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _record_what_came_in(self) -> None:
+        """Replay what went bad in input pipelines, and record who took it: a bad call may have got it."""
+        for guarded, call in self._pipelines.take():
+            try:
+                self._replays.run(guarded, call.number)
+            except Exception as error:  # the program must not see any error
+                self._report_failed(guarded.taken.function.name, error)
+        if self.ops is not None:
+            self.ops.record_noted()
 
     def _keep(self, call: Call) -> str:
         """Write the bundle of a call; return what the log says of it, after a space."""

@@ -3,7 +3,9 @@
 An op that makes a bad value of good inputs is recorded as FULL_HEALTH records it, once for each stack that
 runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it shows that the value came
 in. So are the ops that the thread runs next, which say what becomes of the value. All others are counted. The
-results of functions that are not guarded are looked at in the same way.
+results of functions that are not guarded are looked at in the same way. Of the ops that bring values in
+(elements of data sets, checkpoints, assignments), the last bad ones are noted, and go on record when
+something else is bad.
 
 Invariant: what the guard itself runs is not looked at.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, ModuleType
@@ -32,6 +35,10 @@ _MOST_FOLLOWING = 200
 #: How the names of our ops begin, and those of ops that only hand out what is harmless until an op takes it.
 _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
+#: Those that bring values in: elements of data sets, checkpoints, assignments.
+_BRINGS_IN = ("Optional", "Iterator", "Restore", "AssignVariableOp")
+#: How many of them are noted, with their tensors: the last ones.
+_MOST_NOTED = 4
 #: What these hold was not made by the op that reads it.
 _HOLDERS = (tf.resource, tf.variant)
 
@@ -70,6 +77,7 @@ class GuardedOps:
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
+        self._noted: deque[Callable[[], int]] = deque(maxlen=_MOST_NOTED)
 
     @contextmanager
     def ignored(self) -> Iterator[None]:
@@ -108,14 +116,28 @@ class GuardedOps:
             with self._lock:
                 self._num_bad += self.has_bad(outputs)
         else:
-            if name.startswith(_HANDS_OUT) or not self._is_news(name, inputs, outputs, frame):
+            if not outputs or name.startswith(_HANDS_OUT):
+                if name.startswith(_BRINGS_IN) and self.has_bad(outputs or inputs):
+                    self._noted.append(self._eager.later(op_type, inputs, outputs, frame))
                 return 0
+            if not self._is_news(name, inputs, outputs, frame):
+                return 0
+            self.record_noted()
             _log.warning(
                 "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
                 *(title, _line_of(frame)),
             )
             self._begin_to_follow()
         return self._eager.on_op(op_type, inputs, outputs, frame)
+
+    def record_noted(self) -> None:
+        """Record the ops that have brought bad values in."""
+        while self._noted:
+            try:
+                record = self._noted.popleft()
+            except IndexError:  # another thread has taken it
+                return
+            record()
 
     def _begin_to_follow(self) -> None:
         self._thread.num_left = _MOST_FOLLOWING

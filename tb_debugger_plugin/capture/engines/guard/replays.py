@@ -58,13 +58,15 @@ class Replays:
         self._copies = ReplayCopies(functions, taken, self._watched, "replayed")
         self._call = call
 
-    def run(self, guarded: Guarded, number: int, inputs: Sequence[EagerTensor]) -> Sequence[EagerTensor]:
+    def run(
+        self, guarded: Guarded, number: int, inputs: Sequence[EagerTensor] | None = None
+    ) -> Sequence[EagerTensor]:
         """Run a bad call again; return its results.
 
         Args:
           guarded: Its function.
           number: Its number.
-          inputs: Its inputs; only resources of them are used.
+          inputs: Its inputs; only resources of them are used. None if it has no resources.
 
         Raises:
           Exception: The replay cannot be defined, or fails.
@@ -73,11 +75,13 @@ class Replays:
         name = self._define(taken)
         held = iter(_with_reversed_lists(guarded, held_by(guarded, number)))
         values = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
+        names = argument_names(taken.function)
+        given = {} if inputs is None else dict(zip(names, inputs, strict=True))
         arguments = [
             _variable(taken.variables[argument], values.get(argument))
             if argument in taken.changed
-            else values.get(argument, given)
-            for argument, given in zip(argument_names(taken.function), inputs, strict=True)
+            else (values if argument in values else given)[argument]
+            for argument in names
         ]
         return self._call(name.encode(), [*arguments, *held], len(taken.function.outputs))
 

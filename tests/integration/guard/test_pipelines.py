@@ -1,0 +1,111 @@
+"""`capture/engines/guard/pipelines.py`: a function of an input pipeline is replayed when a call goes bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+import tb_debugger_plugin
+from tests.support.recorded import read
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
+
+ROWS = np.arange(64.0, dtype=np.float32).reshape(16, 4)
+
+
+def rows(*bad: int) -> np.ndarray:
+    table = ROWS.copy()
+    table[list(bad), 3] = np.nan
+    return table
+
+
+@tf.function
+def step(x: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(x) * 2.0
+
+
+def sums(
+    folder: Path, made: Callable[[], Iterable[tf.Tensor]], call: Callable[[tf.Tensor], tf.Tensor] = step
+) -> list[float]:
+    """What a program computes of a data set that it makes while it is recorded."""
+    with tb_debugger_plugin.record(folder, mode="GUARD"):
+        return [float(call(x)) for x in made()]
+
+
+def graphs(folder: Path) -> list[str]:
+    """The names of the functions of pipelines whose tensors are on record, one for each call."""
+    seen = read(folder)
+    return [one.function for one in seen.traces if "Dataset_" in one.function and one.op_type == "Mul"]
+
+
+def test_what_came_in_is_named_by_the_line_of_the_data_set(tmp_path: Path) -> None:
+    sums(tmp_path, lambda: tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * 2.0).batch(4))
+    why = str(tb_debugger_plugin.open_run(tmp_path).why())
+    assert "from_tensor_slices(rows(9)).map" in why and "1 NaN out of 4 values" in why
+
+
+def test_what_a_pipeline_leaves_out_is_not_replayed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def made() -> Iterable[tf.Tensor]:
+        data = tf.data.Dataset.from_tensor_slices(rows(3, 5, 7)).map(lambda x: x * 2.0)
+        return data.filter(lambda x: tf.math.is_finite(x[3])).batch(4)
+
+    assert np.isfinite(sums(tmp_path, made)).all()
+    seen = read(tmp_path)
+    assert (seen.traces, seen.executions, caplog.text) == ([], [], "")
+
+
+def test_each_function_is_replayed_once_however_many_elements_are_bad(tmp_path: Path) -> None:
+    table = rows(*range(16))
+    sums(tmp_path, lambda: tf.data.Dataset.from_tensor_slices(table).map(lambda x: x * 2.0).batch(2))
+    assert len(graphs(tmp_path)) == 1
+
+
+def test_a_step_is_seen_behind_a_pipeline_with_many_bad_elements(tmp_path: Path) -> None:
+    def made() -> Iterable[tf.Tensor]:
+        data = tf.data.Dataset.from_tensor_slices(np.tile(rows(*range(16)), (64, 1))).map(lambda x: x * 2.0)
+        return data.batch(512)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for x in made():
+            step(tf.where(tf.math.is_finite(x), x, np.inf))
+    assert any(one.function == "step" for one in read(tmp_path).traces)
+
+
+def test_functions_compute_the_same_elements_and_call_python_once_for_each(tmp_path: Path) -> None:
+    calls: list[float] = []
+
+    def note(x: np.ndarray) -> np.ndarray:
+        calls.append(float(x[0]))
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(x - 1.0)
+
+    def made() -> Iterable[tf.Tensor]:
+        data = tf.data.Dataset.from_tensor_slices(ROWS)
+        return data.map(lambda x: tf.numpy_function(note, [x], tf.float32)).batch(4)
+
+    found = sums(tmp_path, made)
+    assert calls == ROWS[:, 0].tolist()
+    expected = [float(step(x)) for x in made()]
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
+def test_a_function_that_takes_a_variable_is_not_replayed(tmp_path: Path) -> None:
+    weight = tf.Variable(2.0)
+    sums(tmp_path, lambda: tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * weight).batch(4))
+    assert graphs(tmp_path) == []
+
+
+def test_functions_get_their_definitions_back(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        data = tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * 2.0).batch(4)
+        names = [name for name in context.context().list_function_names() if "Dataset_map" in str(name)]
+        inside = [context.context().get_function_def(name) for name in names]
+    after = [context.context().get_function_def(name) for name in names]
+    assert any("TbDebuggerGuard" in str(one) for one in inside)
+    assert not any("TbDebugger" in str(one) for one in after)
+    assert np.isnan([float(step(x)) for x in data]).tolist() == [False, False, True, False]
