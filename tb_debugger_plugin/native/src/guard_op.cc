@@ -140,8 +140,8 @@ std::optional<Held> Hold(const GuardSite& taken, TF_OpKernelContext* context) {
 void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad) {
   std::optional<Held> held = Hold(kernel.site->taken, context);
   std::lock_guard<std::mutex> lock(calls_mutex);
-  const std::ptrdiff_t of_site = std::count_if(Waiting().begin(), Waiting().end(),
-                                               [&](const BadCall& call) { return call.site == kernel.number; });
+  const std::ptrdiff_t of_site = std::count_if(
+      Waiting().begin(), Waiting().end(), [&](const BadCall& call) { return call.site == kernel.number; });
   if (Waiting().size() >= kMostWaiting || of_site >= kMostWaitingOfSite) return;
   Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value()});
   if (held) HeldByCall()[last_call] = std::move(*held);
