@@ -6,7 +6,9 @@ editable and a wheel build find the same files at the same paths.
 
 from __future__ import annotations
 
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -65,19 +67,29 @@ class BuildExt(build_ext):
         super().run()
 
     def build_extension(self, ext: Extension) -> None:
-        """Compile the files that are newer than what they became, or all after a change of a header."""
+        """Compile the files that are newer than what they became, or all after a change of a header.
+
+        As many at once as there are processors.
+        """
         shared = [*map(Path, ext.depends), Path(native.__file__)]
-        compile_file = self.compiler._compile
+        compiler, jobs = self.compiler, list[tuple[object, ...]]()
+        compile_files, compile_file = compiler.compile, compiler._compile
 
-        def compile_stale(obj: str, src: str, *arguments: object) -> None:
+        def note_stale(obj: str, src: str, *arguments: object) -> None:
             if self.force or not is_fresh(Path(obj), [Path(src), *shared]):
-                compile_file(obj, src, *arguments)
+                jobs.append((obj, src, *arguments))
 
-        self.compiler._compile = compile_stale
+        def compile_at_once(*arguments: object, **options: object) -> object:
+            objects = compile_files(*arguments, **options)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(lambda job: compile_file(*job), jobs))
+            return objects
+
+        compiler.compile, compiler._compile = compile_at_once, note_stale
         try:
             super().build_extension(ext)
         finally:
-            self.compiler._compile = compile_file
+            compiler.compile, compiler._compile = compile_files, compile_file
 
 
 class Build(build):
