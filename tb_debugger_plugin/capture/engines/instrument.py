@@ -23,6 +23,7 @@ from tb_debugger_plugin.capture.graph.definitions import (
     define,
     definition_of,
     library_of,
+    make_savable,
     source_name,
 )
 from tb_debugger_plugin.capture.graph.function import Function
@@ -58,12 +59,18 @@ def watch_function(
     """
     record_constants(plan, known, sink)
     note_unrecorded(plan, known, sink)
-    definition, moved, run = instrumented(function, known, plan, sink, watched)
+    definition, moved, run = instrumented(function, known, plan, sink, watched, is_savable=known.in_pipeline)
     define(function, definition, Changes(moved, run), stacks=known.stacks)
 
 
 def instrumented(
-    function: Function, known: KnownGraph, plan: Plan, sink: Sink, watched: WatchedFunctions
+    function: Function,
+    known: KnownGraph,
+    plan: Plan,
+    sink: Sink,
+    watched: WatchedFunctions,
+    *,
+    is_savable: bool = False,
 ) -> tuple[GraphDef, dict[str, str], list[str]]:
     """Return the graph of a function with watch nodes, without the functions that it calls.
 
@@ -73,15 +80,18 @@ def instrumented(
       plan: The tensors to watch.
       sink: Makes the watch nodes.
       watched: Returns the functions that have watch ops.
+      is_savable: Whether TensorFlow is to save iterators of input pipelines that run the function.
 
     Returns:
       The graph, the tensors that watch nodes replace, and the names of the nodes that have to run.
     """
     definition = definition_of(function)
     moved, run = _add_watches(definition, known, plan.tensors, sink)
-    run += _keep_calls(definition, plan, watched)
+    run += _keep_calls(definition, plan, watched, is_savable=is_savable)
     if run and _can_be_condition(function):
         _add_run_to_predicate(definition, function, moved, run)
+    if is_savable:
+        make_savable(definition)
     return definition, moved, run
 
 
@@ -247,8 +257,12 @@ def _rewire(nodes: Iterable[NodeDef], moved: dict[str, str]) -> None:
                 node.input[position] = new
 
 
-def _keep_calls(definition: GraphDef, plan: Plan, watched: WatchedFunctions) -> list[str]:
+def _keep_calls(
+    definition: GraphDef, plan: Plan, watched: WatchedFunctions, *, is_savable: bool = False
+) -> list[str]:
     """Keep TensorFlow from dropping the watch ops of called functions, and XLA from compiling them.
+
+    TensorFlow saves no iterator with stateful calls, so a graph that is to be savable keeps its own.
 
     Returns:
       The names of the calls that have to run.
@@ -260,7 +274,7 @@ def _keep_calls(definition: GraphDef, plan: Plan, watched: WatchedFunctions) -> 
             continue
         called = [function for f in functions_named(node) if (function := watched(f.name)) is not None]
         if called and node.name in calls:
-            node.op = CALLS[node.op]
+            node.op = node.op if is_savable else CALLS[node.op]
             kept.append(node.name)
         if any(function.is_compiled for function in called):
             # The function is a wrapper now; XLA compiles the copy that the wrapper calls.

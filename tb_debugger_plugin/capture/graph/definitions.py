@@ -34,6 +34,9 @@ from tb_debugger_plugin.capture.tf_types import (
 
 #: The field of a `GraphDef` that holds functions.
 _LIBRARY = "library"
+#: How the names of our ops begin, and end where they are not stateful (`native/src/kernel.h`).
+_OURS = "TbDebugger"
+_IN_PIPELINE = "InPipeline"
 
 
 def definition_of(function: Function) -> GraphDef:
@@ -50,6 +53,13 @@ def definition_in_runtime(name: str) -> FunctionDef | None:
     """Return the `FunctionDef` of a function; None when the runtime has none of that name."""
     runtime = context.context()
     return runtime.get_function_def(name) if runtime.has_function(name) else None
+
+
+def make_savable(definition: GraphDef) -> None:
+    """Let our ops in a function of an input pipeline be stateless: TensorFlow saves no iterator otherwise."""
+    for node in definition.node:
+        if node.op.startswith(_OURS):
+            node.op += _IN_PIPELINE
 
 
 def library_of(definition: GraphDef) -> FunctionDefLibrary:

@@ -251,13 +251,14 @@ int64_t AddCompiledTensors(std::vector<CompiledTensor> tensors) {
 
 std::string RegisterCompiledOp() {
   static const std::string failure = [] {
-    TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kName);
-    tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 0");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "tensors: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "measurements: int64");
-    tf.TF_OpDefinitionBuilderAddInput(op, "first_bad_turn: int64");
-    tf.TF_OpDefinitionBuilderAddInput(op, "whole: T");
-    return RegisterOnCpu(kName, op, Create, Compute, Delete);
+    const auto describe = [](TF_OpDefinitionBuilder* op) {
+      tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 0");
+      tf.TF_OpDefinitionBuilderAddAttr(op, "tensors: int");
+      tf.TF_OpDefinitionBuilderAddInput(op, "measurements: int64");
+      tf.TF_OpDefinitionBuilderAddInput(op, "first_bad_turn: int64");
+      tf.TF_OpDefinitionBuilderAddInput(op, "whole: T");
+    };
+    return RegisterOnCpu(kName, describe, Create, Compute, Delete);
   }();
   return failure;
 }

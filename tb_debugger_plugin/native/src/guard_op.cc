@@ -204,21 +204,23 @@ void ComputeHeld(void* state, TF_OpKernelContext* context) {
 }
 
 std::string RegisterGuard() {
-  TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kGuard);
-  tf.TF_OpDefinitionBuilderAddAttr(op, "Tchecked: list(type) >= 0");
-  tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
-  tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
-  tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
-  tf.TF_OpDefinitionBuilderAddInput(op, "held: Theld");
-  return RegisterOnCpu(kGuard, op, CreateGuard, ComputeGuard, DeleteGuard);
+  const auto describe = [](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "Tchecked: list(type) >= 0");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
+    tf.TF_OpDefinitionBuilderAddInput(op, "held: Theld");
+  };
+  return RegisterOnCpu(kGuard, describe, CreateGuard, ComputeGuard, DeleteGuard);
 }
 
 std::string RegisterHeld() {
-  TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kHeld);
-  tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
-  tf.TF_OpDefinitionBuilderAddAttr(op, "call: int");
-  tf.TF_OpDefinitionBuilderAddOutput(op, "held: Theld");
-  return RegisterOnCpu(kHeld, op, CreateHeld, ComputeHeld, DeleteHeld);
+  const auto describe = [](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "call: int");
+    tf.TF_OpDefinitionBuilderAddOutput(op, "held: Theld");
+  };
+  return RegisterOnCpu(kHeld, describe, CreateHeld, ComputeHeld, DeleteHeld);
 }
 
 }  // namespace

@@ -77,18 +77,26 @@ bool FailIf(int64_t rang, TF_OpKernelContext* context, Recorder* recorder) {
   return true;
 }
 
-std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,
+std::string RegisterOnCpu(const std::string& name,
+                          const std::function<void(TF_OpDefinitionBuilder*)>& describe,
                           void* (*create)(TF_OpKernelConstruction*),
                           void (*compute)(void*, TF_OpKernelContext*), void (*destroy)(void*),
                           void (*shape)(TF_ShapeInferenceContext*, TF_Status*)) {
-  Status status;
-  tf.TF_OpDefinitionBuilderSetIsStateful(op, true);
-  tf.TF_OpDefinitionBuilderSetShapeInferenceFunction(op, shape == nullptr ? NoShape : shape);
-  tf.TF_RegisterOpDefinition(op, status.get());
-  if (!status.ok()) return status.message();
-  TF_KernelBuilder* kernel = tf.TF_NewKernelBuilder(name, "CPU", create, compute, destroy);
-  tf.TF_RegisterKernelBuilder(name, kernel, status.get());
-  return status.ok() ? "" : status.message();
+  for (const bool stateful : {true, false}) {
+    const std::string registered = stateful ? name : name + kInPipeline;
+    Status status;
+    TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(registered.c_str());
+    describe(op);
+    // Given false, TensorFlow's function makes the op stateful, too.
+    if (stateful) tf.TF_OpDefinitionBuilderSetIsStateful(op, true);
+    tf.TF_OpDefinitionBuilderSetShapeInferenceFunction(op, shape == nullptr ? NoShape : shape);
+    tf.TF_RegisterOpDefinition(op, status.get());
+    if (!status.ok()) return status.message();
+    TF_KernelBuilder* kernel = tf.TF_NewKernelBuilder(registered.c_str(), "CPU", create, compute, destroy);
+    tf.TF_RegisterKernelBuilder(registered.c_str(), kernel, status.get());
+    if (!status.ok()) return status.message();
+  }
+  return "";
 }
 
 }  // namespace tbdbg

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -60,9 +61,13 @@ std::vector<TraceTarget> TargetsOn(TF_OpKernelContext* context, const Watch& wat
 // `rang`: number of the ring, or 0. Returns whether the op failed.
 bool FailIf(int64_t rang, TF_OpKernelContext* context, Recorder* recorder);
 
-// Registers an op as stateful, so that it is never folded, merged with an equal op, or
-// dropped as unused. Returns an empty string, or an error.
-std::string RegisterOnCpu(const char* name, TF_OpDefinitionBuilder* op,
+// Registers an op, on CPUs, twice. Under its name it is stateful, so that it is never folded, merged with an
+// equal op, or dropped as unused. With kInPipeline behind its name it is not, for functions of input
+// pipelines: TensorFlow saves no iterator whose functions have stateful ops. `describe` adds inputs, outputs
+// and attributes. Returns an empty string, or an error.
+constexpr char kInPipeline[] = "InPipeline";
+std::string RegisterOnCpu(const std::string& name,
+                          const std::function<void(TF_OpDefinitionBuilder*)>& describe,
                           void* (*create)(TF_OpKernelConstruction*),
                           void (*compute)(void*, TF_OpKernelContext*), void (*destroy)(void*),
                           void (*shape)(TF_ShapeInferenceContext*, TF_Status*) = nullptr);

@@ -260,24 +260,26 @@ void InlineShape(TF_ShapeInferenceContext* context, TF_Status* status) {
 
 std::string Register(const char* name, bool passes_through, bool several,
                      void (*compute)(void*, TF_OpKernelContext*)) {
-  TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(name);
-  tf.TF_OpDefinitionBuilderAddAttr(op, "T: type");
-  tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
-  tf.TF_OpDefinitionBuilderAddInput(op, "tensor: T");
-  if (several) {
-    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
-    tf.TF_OpDefinitionBuilderAddInput(op, "before: N * T");
-  }
-  if (passes_through) tf.TF_OpDefinitionBuilderAddOutput(op, "output: T");
-  return RegisterOnCpu(name, op, Create, compute, Delete, passes_through ? InlineShape : nullptr);
+  const auto describe = [=](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "T: type");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "tensor: T");
+    if (several) {
+      tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
+      tf.TF_OpDefinitionBuilderAddInput(op, "before: N * T");
+    }
+    if (passes_through) tf.TF_OpDefinitionBuilderAddOutput(op, "output: T");
+  };
+  return RegisterOnCpu(name, describe, Create, compute, Delete, passes_through ? InlineShape : nullptr);
 }
 
 std::string RegisterReduced() {
-  TF_OpDefinitionBuilder* op = tf.TF_NewOpDefinitionBuilder(kReduced);
-  tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
-  tf.TF_OpDefinitionBuilderAddAttr(op, "mode: int");
-  tf.TF_OpDefinitionBuilderAddInput(op, "numbers: double");
-  return RegisterOnCpu(kReduced, op, CreateReduced, ComputeReduced, Delete);
+  const auto describe = [](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "watch: int");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "mode: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "numbers: double");
+  };
+  return RegisterOnCpu(kReduced, describe, CreateReduced, ComputeReduced, Delete);
 }
 
 }  // namespace

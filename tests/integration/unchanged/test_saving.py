@@ -137,6 +137,34 @@ def test_the_graph_of_a_function_as_tensorboard_shows_it_is_the_programs_own(tmp
         assert b"TbDebugger" not in definition
 
 
+@pytest.mark.parametrize("mode", ["FULL_HEALTH", "GUARD"])
+def test_an_iterator_of_a_recorded_pipeline_is_saved_and_restored(tmp_path: Path, mode: str) -> None:
+    @tf.function
+    def twice(x: tf.Tensor) -> tf.Tensor:
+        return x * 2.0
+
+    def element(x: tf.Tensor) -> tf.Tensor:
+        inside = tf.cond(x > 3, lambda: twice(tf.cast(x, tf.float32)), lambda: tf.cast(x, tf.float32))
+        return tf.math.log(inside - 4.0 * tf.constant(1.0))
+
+    def elements() -> tf.data.Dataset:
+        return tf.data.Dataset.range(10).map(element).shuffle(4, seed=1).batch(2).prefetch(2)
+
+    with tb_debugger_plugin.record(tmp_path / "log", mode=mode):
+        data = elements()
+        iterator = iter(data)
+        next(iterator)
+        path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "model"))
+        rest = [one.numpy() for one in iterator]
+        restored = iter(data)
+        tf.train.Checkpoint(iterator=restored).restore(path)
+        found = [one.numpy() for one in restored]
+    plain = [one.numpy() for one in elements()]
+    assert np.array_equal(rest, plain[1:], equal_nan=True)
+    assert np.array_equal(found, plain[1:], equal_nan=True)
+    tf.train.Checkpoint(iterator=iter(data)).save(str(tmp_path / "later"))
+
+
 def test_a_trace_of_what_runs_shows_our_ops_because_they_run(tmp_path: Path) -> None:
     module = Module()
     with tb_debugger_plugin.record(tmp_path / "log"):

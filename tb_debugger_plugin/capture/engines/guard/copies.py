@@ -31,7 +31,13 @@ from tb_debugger_plugin.capture.engines.guard.taken import (
     body_of,
 )
 from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
-from tb_debugger_plugin.capture.graph.definitions import Changes, define, definition_of, source_name
+from tb_debugger_plugin.capture.graph.definitions import (
+    Changes,
+    define,
+    definition_of,
+    make_savable,
+    source_name,
+)
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
@@ -127,6 +133,7 @@ class GuardedCopies:
         changes = Changes(moved=moved, run=[_GUARD])
         name = function.name
         if in_place:
+            make_savable(definition)
             define(like, definition, changes)
         else:
             copies, name = self._functions.copies, f"{name}_guarded"
