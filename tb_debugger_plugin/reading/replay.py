@@ -24,6 +24,7 @@ from tb_debugger_plugin.analysis.snapshot import Json, JsonObject
 from tb_debugger_plugin.errors import FormatError, NotReadyError
 from tb_debugger_plugin.events.bundle import Header, read_header
 from tb_debugger_plugin.events.locations import location
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
 from tb_debugger_plugin.index.runs import FoundRun, find_runs
 from tb_debugger_plugin.reading import choose
 
@@ -210,7 +211,9 @@ def _known(run: Run, header: Header) -> _Known:
     calls = [one.index for one in run.executions(step=step) if one.op_type == header.original]
     if len(calls) != 1:
         return _Known(lines=lines)
-    rows = run.graph_executions(health="bad", call=calls[0])
+    found = run.graph_executions(health="bad", call=calls[0])
+    # What an input pipeline computed meanwhile is no part of the call.
+    rows = [row for row in found if not is_of_pipeline(row.function or "")]
     here = {row.index for row in rows}
     ops = [_Op(name, one.op_type) for name, one in origins if one.graph_execution_index in here]
     return _Known(ops[0] if ops else None, lines, _counted(rows))

@@ -49,6 +49,15 @@ def test_what_came_in_is_named_by_the_line_of_the_data_set(tmp_path: Path) -> No
     assert "from_tensor_slices(rows(9)).map" in why and "1 NaN out of 4 values" in why
 
 
+def test_a_program_without_functions_has_the_line_of_the_data_set_too(tmp_path: Path) -> None:
+    def made() -> Iterable[tf.Tensor]:
+        return tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: tf.sqrt(x - 1.0)).batch(4)
+
+    sums(tmp_path, made, lambda x: tf.reduce_sum(x) * 2.0)
+    why = str(tb_debugger_plugin.open_run(tmp_path).why())
+    assert why.startswith("Sqrt, test_pipelines.py:") and "tf.sqrt(x - 1.0)" in why
+
+
 def test_what_a_pipeline_leaves_out_is_not_replayed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def made() -> Iterable[tf.Tensor]:
         data = tf.data.Dataset.from_tensor_slices(rows(3, 5, 7)).map(lambda x: x * 2.0)

@@ -168,7 +168,7 @@ class GuardedFunctions:
         if module is None:
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _LIBRARY_MISSING)
             return
-        self.ops = GuardedOps(module, sink, frames, eager, self._title)
+        self.ops = GuardedOps(module, sink, frames, eager, self._title, self._record_what_came_in)
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         self._pipelines = GuardedPipelines(self._copies, module)
@@ -426,14 +426,16 @@ class GuardedFunctions:
             return replayed
 
     def _record_what_came_in(self) -> None:
-        """Replay what went bad in input pipelines, and record who took it: a bad call may have got it."""
-        for guarded, call in self._pipelines.take():
-            try:
-                self._replays.run(guarded, call.number)
-            except Exception as error:  # the program must not see any error
-                self._report_failed(guarded.taken.function.name, error)
-        if self.ops is not None:
-            self.ops.record_noted()
+        """Replay what went bad in input pipelines, and record who took it: something bad may come from it."""
+        ops = self.ops
+        assert ops is not None, "there is something to check"
+        with self._lock, ops.ignored():
+            for guarded, call in self._pipelines.take():
+                try:
+                    self._replays.run(guarded, call.number)
+                except Exception as error:  # the program must not see any error
+                    self._report_failed(guarded.taken.function.name, error)
+            ops.record_noted()
 
     def _keep(self, call: Call) -> str:
         """Write the bundle of a call; return what the log says of it, after a space."""

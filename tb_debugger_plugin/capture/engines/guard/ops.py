@@ -53,6 +53,7 @@ class GuardedOps:
       eager: Records an op.
       title: Returns what an op or function is in messages, by its name in the runtime; empty if it is not
         to be looked at.
+      before_first: Called before an op is recorded that follows no other one.
 
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
@@ -66,12 +67,14 @@ class GuardedOps:
         frames: StackFrames,
         eager: EagerOps,
         title: Callable[[str], str],
+        before_first: Callable[[], None],
     ) -> None:
         self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
         self._sink = sink
         self._frames = frames
         self._eager = eager
         self._title = title
+        self._before_first = before_first
         self._thread = threading.local()
         self.num_following = 0
         self._lock = threading.Lock()  # guards the fields around it
@@ -82,11 +85,12 @@ class GuardedOps:
     @contextmanager
     def ignored(self) -> Iterator[None]:
         """Look at nothing that this thread runs inside."""
+        before = getattr(self._thread, "is_ignored", False)
         self._thread.is_ignored = True
         try:
             yield
         finally:
-            self._thread.is_ignored = False
+            self._thread.is_ignored = before
 
     def on_op(
         self,
@@ -122,7 +126,7 @@ class GuardedOps:
                 return 0
             if not self._is_news(name, inputs, outputs, frame):
                 return 0
-            self.record_noted()
+            self._before_first()
             _log.warning(
                 "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
                 *(title, _line_of(frame)),
