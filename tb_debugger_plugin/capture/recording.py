@@ -623,6 +623,7 @@ class Recording:
             self.end_if_call_ended()
             if call.outputs is not None:
                 rang = self._eager.on_op(call.name, call.inputs, call.outputs, call.frame)
+                rang = call.rang or rang
             self.FlushExecutionFiles()
         except Exception as failure:  # the program must not see any error
             self._fail(failure)

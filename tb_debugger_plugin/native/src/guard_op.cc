@@ -17,34 +17,44 @@ namespace {
 
 constexpr char kGuard[] = "TbDebuggerGuard";
 constexpr char kHeld[] = "TbDebuggerHeld";
-// A program whose calls nobody takes must not fill memory, nor one function keep out the others.
-constexpr size_t kMostWaiting = 256;
-constexpr std::ptrdiff_t kMostWaitingOfSite = 16;
+// A program whose calls nobody takes must not fill memory.
+constexpr size_t kMostWaiting = 16;
+constexpr std::ptrdiff_t kMostOfPipelineSite = 4;
 
 struct Site {
+  Site(GuardSite site, const Recorder* made_for) : taken(std::move(site)), recorder(made_for) {}
+
   GuardSite taken;
-  const Recorder* recorder;  // for which it was made
-  bool is_made = false;      // whether TensorFlow has made its op
+  std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
+  bool is_made = false;                   // whether TensorFlow has made its op
 };
 
 // References to tensors.
 class Held {
  public:
   Held() = default;
-  Held(Held&& other) noexcept : tensors_(std::move(other.tensors_)) { other.tensors_.clear(); }
+  Held(Held&& other) noexcept : tensors_(std::move(other.tensors_)), size_(other.size_) {
+    other.tensors_.clear();
+  }
   Held& operator=(Held&& other) noexcept {
     std::swap(tensors_, other.tensors_);
+    std::swap(size_, other.size_);
     return *this;
   }
   ~Held() {
     for (TF_Tensor* tensor : tensors_) tf.TF_DeleteTensor(tensor);
   }
 
-  void Add(TF_Tensor* tensor) { tensors_.push_back(tensor); }
+  void Add(TF_Tensor* tensor) {
+    tensors_.push_back(tensor);
+    size_ += tf.TF_TensorByteSize(tensor);
+  }
   const std::vector<TF_Tensor*>& tensors() const { return tensors_; }
+  size_t size() const { return size_; }
 
  private:
   std::vector<TF_Tensor*> tensors_;
+  size_t size_ = 0;
 };
 
 std::mutex calls_mutex;
@@ -56,6 +66,10 @@ std::deque<Site>& Sites() {
 std::deque<BadCall>& Waiting() {
   static auto* waiting = new std::deque<BadCall>;
   return *waiting;
+}
+std::deque<BadCall>& InPipelines() {
+  static auto* calls = new std::deque<BadCall>;
+  return *calls;
 }
 std::unordered_map<int64_t, Held>& HeldByCall() {
   static auto* held = new std::unordered_map<int64_t, Held>;
@@ -125,24 +139,66 @@ void CompareClasses(GuardKernel* kernel, TF_OpKernelContext* context) {
 // The references to all tensors to hold; nothing if one cannot be held, or if they are larger than the limit.
 std::optional<Held> Hold(const GuardSite& taken, TF_OpKernelContext* context) {
   Held held;
-  size_t size = 0;
   for (size_t i = static_cast<size_t>(taken.num_checked); i < taken.dtypes.size(); ++i) {
     TF_Tensor* tensor = nullptr;
     tf.TF_GetInput(context, static_cast<int>(i), &tensor, ThreadStatus());
     if (tf.TF_GetCode(ThreadStatus()) != 0 || tensor == nullptr) return std::nullopt;
     held.Add(tensor);
-    size += tf.TF_TensorByteSize(tensor);
   }
-  if (size > static_cast<size_t>(taken.max_held_bytes)) return std::nullopt;
+  if (held.size() > static_cast<size_t>(taken.max_held_bytes)) return std::nullopt;
   return held;
 }
 
+// Takes the tensors of a call out of those that are held, so that they are dropped after the lock.
+Held Unhold(int64_t call) {
+  const auto found = HeldByCall().find(call);
+  if (found == HeldByCall().end()) return {};
+  Held held = std::move(found->second);
+  HeldByCall().erase(found);
+  return held;
+}
+
+// Takes the first call of a site, of any if it is negative, out of those of pipelines.
+std::optional<BadCall> TakeOfPipeline(int64_t site) {
+  std::deque<BadCall>& calls = InPipelines();
+  const auto found = std::find_if(calls.begin(), calls.end(),
+                                  [=](const BadCall& call) { return site < 0 || call.site == site; });
+  if (found == calls.end()) return std::nullopt;
+  BadCall call = std::move(*found);
+  calls.erase(found);
+  return call;
+}
+
+// Keeps the last calls of pipelines: a few of each function, within the limit for all of them.
+void KeepOfPipeline(int64_t site, Held held, std::vector<int64_t> bad, size_t limit,
+                    std::vector<Held>* dropped) {
+  std::deque<BadCall>& calls = InPipelines();
+  const auto of_site =
+      std::count_if(calls.begin(), calls.end(), [=](const BadCall& call) { return call.site == site; });
+  if (of_site >= kMostOfPipelineSite) dropped->push_back(Unhold(TakeOfPipeline(site)->number));
+  size_t size = held.size();
+  for (const BadCall& call : calls) size += HeldByCall()[call.number].size();
+  while (size > limit && !calls.empty()) {
+    dropped->push_back(Unhold(TakeOfPipeline(-1)->number));
+    size -= dropped->back().size();
+  }
+  calls.push_back({++last_call, site, std::move(bad), true});
+  HeldByCall()[last_call] = std::move(held);
+}
+
 void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad) {
-  std::optional<Held> held = Hold(kernel.site->taken, context);
+  const GuardSite& taken = kernel.site->taken;
+  std::optional<Held> held = Hold(taken, context);
+  std::vector<Held> dropped;  // after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
-  const std::ptrdiff_t of_site = std::count_if(
-      Waiting().begin(), Waiting().end(), [&](const BadCall& call) { return call.site == kernel.number; });
-  if (Waiting().size() >= kMostWaiting || of_site >= kMostWaitingOfSite) return;
+  const Recorder* recorder = CurrentRecorder();
+  if (recorder == nullptr || kernel.site->recorder != recorder) return;  // it has just ended
+  if (taken.in_pipeline) {
+    if (!held) return;
+    return KeepOfPipeline(kernel.number, std::move(*held), std::move(bad),
+                          static_cast<size_t>(taken.max_held_bytes), &dropped);
+  }
+  if (Waiting().size() >= kMostWaiting) return;
   Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value()});
   if (held) HeldByCall()[last_call] = std::move(*held);
   num_waiting.store(static_cast<int64_t>(Waiting().size()), std::memory_order_release);
@@ -227,8 +283,15 @@ std::string RegisterHeld() {
 
 int64_t AddGuardSite(GuardSite site) {
   std::lock_guard<std::mutex> lock(calls_mutex);
-  Sites().push_back({std::move(site), CurrentRecorder()});
+  Sites().emplace_back(std::move(site), CurrentRecorder());
   return static_cast<int64_t>(Sites().size()) - 1;
+}
+
+void CloseGuardSite(int64_t site) {
+  std::vector<Held> dropped;  // after the lock
+  std::lock_guard<std::mutex> lock(calls_mutex);
+  if (Site* found = FindSite(site)) found->recorder = nullptr;
+  while (const std::optional<BadCall> call = TakeOfPipeline(site)) dropped.push_back(Unhold(call->number));
 }
 
 bool GuardWasMade(int64_t site) {
@@ -241,6 +304,8 @@ int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }
 
 std::optional<BadCall> TakeBadCall(int64_t site) {
   std::lock_guard<std::mutex> lock(calls_mutex);
+  const Site* of_call = FindSite(site);
+  if (of_call != nullptr && of_call->taken.in_pipeline) return TakeOfPipeline(site);
   std::deque<BadCall>& waiting = Waiting();
   const auto found =
       std::find_if(waiting.begin(), waiting.end(), [=](const BadCall& call) { return call.site == site; });
@@ -254,10 +319,7 @@ std::optional<BadCall> TakeBadCall(int64_t site) {
 void ReleaseBadCall(int64_t number) {
   Held held;  // deleted after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
-  const auto found = HeldByCall().find(number);
-  if (found == HeldByCall().end()) return;
-  held = std::move(found->second);
-  HeldByCall().erase(found);
+  held = Unhold(number);
 }
 
 void ReleaseBadCalls() {
@@ -265,6 +327,7 @@ void ReleaseBadCalls() {
   std::lock_guard<std::mutex> lock(calls_mutex);
   held.swap(HeldByCall());
   Waiting().clear();
+  InPipelines().clear();
   num_waiting.store(0, std::memory_order_release);
 }
 

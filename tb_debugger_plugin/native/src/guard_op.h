@@ -17,10 +17,16 @@ struct GuardSite {
   int64_t num_checked = 0;
   std::vector<int64_t> dtypes;  // of all inputs: first those to check, then those to hold
   int64_t max_held_bytes = 0;   // a call that holds more is kept without its tensors
+  // Whether threads of input pipelines run it. Its last few bad calls stay until somebody asks for them, all
+  // such calls together within max_held_bytes, and NumBadCalls does not count them.
+  bool in_pipeline = false;
 };
 
 // Adds a site for the current recorder. Returns the number by which the attribute of the op refers to it.
 int64_t AddGuardSite(GuardSite site);
+
+// Lets the op of a site do nothing from now on, and drops the site's calls.
+void CloseGuardSite(int64_t site);
 
 // Whether TensorFlow has made the op of a site, which it does before anything of the graph runs.
 bool GuardWasMade(int64_t site);
@@ -32,7 +38,7 @@ struct BadCall {
   bool is_held = false;      // whether its tensors are
 };
 
-// How many calls wait to be taken. Reads one number.
+// How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();
 // Takes the first of them that is of a site. Its tensors stay until ReleaseBadCall.
 std::optional<BadCall> TakeBadCall(int64_t site);

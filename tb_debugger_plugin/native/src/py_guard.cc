@@ -20,11 +20,25 @@ PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
   PyObject* dtypes;
   long long num_checked, max_held_bytes;
-  if (!PyArg_ParseTuple(args, "LO!L", &num_checked, &PyTuple_Type, &dtypes, &max_held_bytes)) return nullptr;
+  int in_pipeline = 0;
+  if (!PyArg_ParseTuple(args, "LO!L|p", &num_checked, &PyTuple_Type, &dtypes, &max_held_bytes,
+                        &in_pipeline)) {
+    return nullptr;
+  }
   if (!FromPython(dtypes, &site.dtypes)) return nullptr;
   site.num_checked = num_checked;
   site.max_held_bytes = max_held_bytes;
+  site.in_pipeline = in_pipeline != 0;
   return PyLong_FromLongLong(AddGuardSite(std::move(site)));
+}
+
+PyObject* PyCloseGuardSite(PyObject*, PyObject* site) {
+  const long long number = PyLong_AsLongLong(site);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  Py_BEGIN_ALLOW_THREADS
+  CloseGuardSite(number);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
 }
 
 PyObject* PyGuardWasMade(PyObject*, PyObject* site) {

@@ -6,14 +6,17 @@
 
 namespace tbdbg {
 
-// add_guard_site(num_checked, dtypes, max_held_bytes): returns the number of a new site. `dtypes`: a tuple of
-// DataType numbers, of all inputs of the guard.
+// add_guard_site(num_checked, dtypes, max_held_bytes, in_pipeline=False): returns the number of a new site.
+// `dtypes`: a tuple of DataType numbers, of all inputs of the guard.
 PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
+
+// close_guard_site(site): lets the guard of a site do nothing from now on, and drops the site's calls.
+PyObject* PyCloseGuardSite(PyObject* module, PyObject* site);
 
 // guard_was_made(site): whether TensorFlow has made the op of a site.
 PyObject* PyGuardWasMade(PyObject* module, PyObject* site);
 
-// num_bad_calls(): how many bad calls wait to be taken.
+// num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);
 
 // has_bad(tensors): whether one of some eager tensors has an infinity or NaN. Those that are not floating, or

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard_op.h"
 #include "py_eager_op.h"
 #include "py_gate.h"
 #include "py_values.h"
@@ -155,13 +156,20 @@ PyObject* WithoutGil(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// What guards still hold is of no use then; threads of input pipelines may go on.
+void LeaveCurrent(Recorder* recorder) {
+  if (CurrentRecorder() != recorder) return;
+  SetCurrentRecorder(nullptr);
+  ReleaseBadCalls();
+}
+
 PyObject* Close(PyObject* self, PyObject* nothing) {
-  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  LeaveCurrent(Self(self));
   return WithoutGil<&Recorder::Close>(self, nothing);
 }
 
 PyObject* Abandon(PyObject* self, PyObject*) {
-  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
+  LeaveCurrent(Self(self));
   Self(self)->Abandon();
   Py_RETURN_NONE;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -93,3 +94,36 @@ def test_a_call_that_cannot_be_repeated_runs_once_and_what_it_returned_is_on_rec
     assert "checks calls of compiled" in said and "an op that cannot run twice" in said
     assert (count.numpy(), len(seen.executions), seen.traces) == (3.0, 1, [])
     assert "compiled (run eagerly) produced" in str(tb_debugger_plugin.open_run(tmp_path).why())
+
+
+def test_a_replay_whose_python_function_makes_functions_ends(tmp_path: Path) -> None:
+    made: list[object] = []
+
+    def trace(x: np.ndarray) -> np.ndarray:
+        function = tf.function(lambda y: y + 1.0)
+        made.append(function(tf.constant(float(x))))
+        return x
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(tf.numpy_function(trace, [x], tf.float32, stateful=False))
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for x in (1.0, 0.0):
+            step(tf.constant(x))
+    assert len(made) == 3
+    assert str(tb_debugger_plugin.open_run(tmp_path).why()).startswith("Log in step")
+
+
+def test_a_compiled_function_changes_only_what_it_assigns(tmp_path: Path) -> None:
+    frozen, weight = tf.Variable([np.inf, 1.0]), tf.Variable([0.0, 0.0])
+
+    @tf.function(jit_compile=True)
+    def step(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x * tf.math.multiply_no_nan(frozen, [0.0, 1.0]))
+        return tf.reduce_sum(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(3):
+            step(tf.ones([2]))
+    assert read(tmp_path).executions == []

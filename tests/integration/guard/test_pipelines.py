@@ -11,6 +11,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tb_debugger_plugin
+from tb_debugger_plugin import native
+from tb_debugger_plugin.capture.engines.guard import pipelines
 from tests.support.recorded import read
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
@@ -109,11 +111,76 @@ def test_a_function_that_takes_a_variable_is_not_replayed(tmp_path: Path) -> Non
     assert graphs(tmp_path) == []
 
 
+def test_what_is_saved_has_no_op_of_ours(tmp_path: Path) -> None:
+    class Sum(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def __call__(self, x: tf.Tensor) -> tf.Tensor:
+            total = tf.constant(0.0)
+            for one in tf.data.Dataset.from_tensor_slices(x).map(lambda y: y * 2.0):
+                total += one
+            return total
+
+    with tb_debugger_plugin.record(tmp_path / "log", mode="GUARD"):
+        module = Sum()
+        assert float(module(tf.constant([1.0, 2.0]))) == 6.0
+        tf.saved_model.save(module, str(tmp_path / "model"))
+    assert b"TbDebugger" not in (tmp_path / "model" / "saved_model.pb").read_bytes()
+
+
+def test_bad_elements_of_many_functions_hide_no_bad_step(tmp_path: Path) -> None:
+    data = [tf.data.Dataset.from_tensor_slices(rows(*range(16))) for _ in range(20)]
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for one in data:
+            assert len(list(one.map(lambda x: x * 2.0))) == 16
+        step(tf.constant([np.inf]))
+        module = native.load()
+        assert module is not None and module.num_bad_calls() == 0
+    assert any(one.function == "step" for one in read(tmp_path).traces)
+
+
+def test_nothing_is_held_after_the_end_while_a_pipeline_goes_on(tmp_path: Path) -> None:
+    module = native.load()
+    assert module is not None
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        endless = tf.data.Dataset.from_tensor_slices(rows(*range(16))).repeat()
+        iterator = iter(endless.map(lambda x: x * 2.0).prefetch(8))
+        next(iterator)
+    for _ in range(100):
+        next(iterator)
+    with tb_debugger_plugin.record(tmp_path / "next", mode="GUARD"):
+        assert module.num_bad_calls() == 0
+        assert np.isfinite(step(tf.constant([1.0])))
+    assert read(tmp_path / "next").traces == []
+
+
+def test_the_line_is_named_when_the_call_itself_cannot_be_replayed(tmp_path: Path) -> None:
+    @tf.function(jit_compile=True)
+    def drawn(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(x) * tf.random.uniform([])
+
+    sums(tmp_path, lambda: tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * 2.0).batch(4), drawn)
+    why = str(tb_debugger_plugin.open_run(tmp_path).why())
+    assert "from_tensor_slices(rows(9)).map" in why and "This was in step 2." in why
+
+
+def test_an_error_in_the_end_reaches_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(function: object) -> None:
+        raise ValueError("no")
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        list(tf.data.Dataset.from_tensor_slices(rows()).map(lambda x: x * 2.0))
+        monkeypatch.setattr(pipelines, "restore", fail)
+    with tb_debugger_plugin.record(tmp_path / "next", mode="GUARD"):
+        step(tf.constant([np.inf]))
+    assert any(one.function == "step" for one in read(tmp_path / "next").traces)
+
+
 def test_functions_get_their_definitions_back(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         data = tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * 2.0).batch(4)
         names = [name for name in context.context().list_function_names() if "Dataset_map" in str(name)]
-        inside = [context.context().get_function_def(name) for name in names]
+        get = type(context.context()).get_function_def
+        inside = [get(context.context(), name) for name in names]
     after = [context.context().get_function_def(name) for name in names]
     assert any("TbDebuggerGuard" in str(one) for one in inside)
     assert not any("TbDebugger" in str(one) for one in after)

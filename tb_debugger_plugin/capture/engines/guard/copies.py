@@ -103,8 +103,8 @@ class GuardedCopies:
 
         Args:
           function: A function that Python calls, and that still has its graph.
-          in_place: Whether to give the function itself the definition of the copy. Then the guard holds all
-            arguments, and a replay needs no inputs.
+          in_place: Whether to give the function itself the definition of the copy, as that of an input
+            pipeline. Then the guard holds all arguments; a function that cannot be replayed gets none.
 
         Raises:
           Exception: TensorFlow refuses the copy.
@@ -119,13 +119,13 @@ class GuardedCopies:
         arguments = [name for name in argument_names(function) if name not in resources]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
         taken = self._within_limit(taken)
-        if in_place and resources and not taken.cannot_repeat:
-            taken = replace(taken, cannot_repeat="a variable or a table that it takes")
+        if in_place and (resources or taken.cannot_repeat):
+            return None  # its calls could not be replayed
         held: list[Source] = []
         if not taken.cannot_repeat:
             held = [Source(name, dtypes[name]) for name in arguments]
             held += [*taken.old.values(), *taken.kept_sources]
-        definition.node.append(self._node(taken, held))
+        definition.node.append(self._node(taken, held, in_pipeline=in_place))
         site = definition.node[-1].attr["site"].i
         moved = {old.name: new.name for old, new in zip(results, body.results, strict=True)}
         attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
@@ -148,14 +148,15 @@ class GuardedCopies:
         why = f"{size / 1e6:,.3g} MB of variables, above max_held_bytes"
         return replace(taken, cannot_repeat=why)
 
-    def _node(self, taken: Taken, held: list[Source]) -> NodeDef:
+    def _node(self, taken: Taken, held: list[Source], *, in_pipeline: bool) -> NodeDef:
         inputs = [*taken.checked, *held]
         node = NodeDef(name=_GUARD, op="TbDebuggerGuard", device="/device:CPU:0")
         node.input.extend(source.name for source in inputs)
         node.attr["Tchecked"].list.type.extend(source.dtype for source in taken.checked)
         node.attr["Theld"].list.type.extend(source.dtype for source in held)
         dtypes = tuple([source.dtype for source in inputs])
-        node.attr["site"].i = self._module.add_guard_site(len(taken.checked), dtypes, self._max_held_bytes)
+        limit = self._max_held_bytes
+        node.attr["site"].i = self._module.add_guard_site(len(taken.checked), dtypes, limit, in_pipeline)
         return node
 
     def taken(self, name: str) -> Taken | None:

@@ -14,9 +14,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from types import FrameType, ModuleType
 from typing import Protocol
 
@@ -56,6 +56,8 @@ _OF_COPIES = re.compile(r"_guarded(?:_inside)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
 _MOST_NAMES = 3
 _FORGET_EVERY = 64
+#: Seconds after which a function stays as it is, because a replay may wait for its thread.
+_PATIENCE_S = 5.0
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
 _LIBRARY_MISSING = (
@@ -101,6 +103,7 @@ class ReplayedCall:
       outputs: What the replay returned; None if it failed.
       frame: The frame that made the call.
       error: Why the replay failed.
+      rang: The number of a ring of the alarm by what was recorded before it, or 0.
     """
 
     name: str
@@ -108,6 +111,7 @@ class ReplayedCall:
     outputs: Sequence[EagerTensor] | None
     frame: FrameType
     error: Exception | None = None
+    rang: int = 0
 
 
 class Steps(Protocol):
@@ -196,13 +200,29 @@ class GuardedFunctions:
         """
         functions = list(functions)
         self._functions.add(functions)
-        if self._module is None or tf.config.list_logical_devices("GPU"):
+        chosen = GuardedPipelines.chosen(functions)
+        if not chosen or self._module is None or tf.config.list_logical_devices("GPU"):
             return
+        with self._defining() as may_define:
+            try:
+                if may_define:
+                    self._pipelines.guard(chosen)
+            except Exception as error:  # the program must not see any error
+                _log.debug("A function of an input pipeline cannot be guarded:", exc_info=error)
+
+    @contextmanager
+    def _defining(self) -> Iterator[bool]:
+        """Hold the lock; yield False, without it, if a replay holds it for long.
+
+        The replay may wait for this thread: it runs Python functions again that are said to have no effects,
+        and those may make or call functions.
+        """
+        may_define = self._lock.acquire(timeout=_PATIENCE_S)
         try:
-            with self._lock:
-                self._pipelines.guard(functions)
-        except Exception as error:  # the program must not see any error
-            _log.debug("A function of an input pipeline cannot be guarded:", exc_info=error)
+            yield may_define
+        finally:
+            if may_define:
+                self._lock.release()
 
     def watch_session(self, part: NewPart) -> SessionWatches:
         """Report that sessions are not guarded."""
@@ -239,7 +259,7 @@ class GuardedFunctions:
         if os.getpid() != self._process:
             return  # a forked child, whose locks may be held for ever
         if self.ops is not None:
-            self.ops.say_count()
+            self.ops.end()
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()
@@ -282,11 +302,13 @@ class GuardedFunctions:
     def _site(self, name: str | bytes, inputs: Sequence[EagerTensor]) -> _Site:
         """Guard a function that is called for the first time."""
         text = name.decode() if isinstance(name, bytes) else name
-        with self._lock:
+        with self._defining() as may_define:
             site = self._sites.get(name)
             if site is not None:
                 return site
             site = _Site(text)
+            if not may_define:
+                return site
             try:
                 self._guard(site, inputs)
             except Exception as error:  # the program must not see any error
@@ -355,7 +377,6 @@ class GuardedFunctions:
         """Handle the bad calls of a function. This may raise what the user wants."""
         guarded, module, ops = site.guarded, self._module, self.ops
         assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
-        self._pipelines.note()
         while (call := module.take_bad_call(guarded.site)) is not None:
             try:
                 with ops.ignored():
@@ -396,6 +417,8 @@ class GuardedFunctions:
                     *(name, self._in_words(came)),
                 )
                 return None
+            with self._steps.counted_by(site.num_calls - 1):
+                rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
             if why_not or not call.is_held:
                 _log.warning(
@@ -405,11 +428,10 @@ class GuardedFunctions:
                 )
                 site.num_replayed += 1
                 self._graphs.announce(site.name, guarded.taken.function.graph)
-                return ReplayedCall(site.name, inputs, outputs, frame)
-            self._record_what_came_in()
+                return ReplayedCall(site.name, inputs, outputs, frame, rang=rang)
             before = self._sink.num_bad()
             with self._steps.counted_by(site.num_calls - 1):
-                replayed = self._replay(guarded, call, inputs, frame)
+                replayed = replace(self._replay(guarded, call, inputs, frame), rang=rang)
             if replayed.error is None:
                 vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
@@ -425,17 +447,26 @@ class GuardedFunctions:
             site.num_replayed += 1
             return replayed
 
-    def _record_what_came_in(self) -> None:
-        """Replay what went bad in input pipelines, and record who took it: something bad may come from it."""
+    def _record_what_came_in(self) -> int:
+        """Replay what went bad in input pipelines, and record who took it: something bad may come from it.
+
+        Returns:
+          The number of a ring of the alarm, or 0.
+        """
         ops = self.ops
         assert ops is not None, "there is something to check"
-        with self._lock, ops.ignored():
-            for guarded, call in self._pipelines.take():
-                try:
-                    self._replays.run(guarded, call.number)
-                except Exception as error:  # the program must not see any error
-                    self._report_failed(guarded.taken.function.name, error)
-            ops.record_noted()
+        if not self._lock.acquire(blocking=False):
+            return 0  # another thread replays
+        try:
+            with ops.ignored():
+                for guarded, call in self._pipelines.take():
+                    try:
+                        self._replays.run(guarded, call.number)
+                    except Exception as error:  # the program must not see any error, nor what rings too early
+                        _log.debug("%s cannot be replayed:", guarded.taken.function.name, exc_info=error)
+                return ops.record_noted()
+        finally:
+            self._lock.release()
 
     def _keep(self, call: Call) -> str:
         """Write the bundle of a call; return what the log says of it, after a space."""

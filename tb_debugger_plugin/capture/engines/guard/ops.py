@@ -53,7 +53,7 @@ class GuardedOps:
       eager: Records an op.
       title: Returns what an op or function is in messages, by its name in the runtime; empty if it is not
         to be looked at.
-      before_first: Called before an op is recorded that follows no other one.
+      before_first: Called before an op is recorded that follows no other one; returns the number of a ring.
 
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
@@ -67,7 +67,7 @@ class GuardedOps:
         frames: StackFrames,
         eager: EagerOps,
         title: Callable[[str], str],
-        before_first: Callable[[], None],
+        before_first: Callable[[], int],
     ) -> None:
         self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
         self._sink = sink
@@ -116,6 +116,7 @@ class GuardedOps:
         title = "" if name in INTERNAL_OPS or name.startswith(_OURS) else self._title(name)
         if not title:
             return 0
+        rang = 0
         if self._follows():
             with self._lock:
                 self._num_bad += self.has_bad(outputs)
@@ -126,22 +127,26 @@ class GuardedOps:
                 return 0
             if not self._is_news(name, inputs, outputs, frame):
                 return 0
-            self._before_first()
+            rang = self._before_first()
             _log.warning(
                 "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
                 *(title, _line_of(frame)),
             )
             self._begin_to_follow()
-        return self._eager.on_op(op_type, inputs, outputs, frame)
+        later = self._eager.on_op(op_type, inputs, outputs, frame)
+        return rang or later
 
-    def record_noted(self) -> None:
-        """Record the ops that have brought bad values in."""
+    def record_noted(self) -> int:
+        """Record the ops that have brought bad values in; return the number of the first ring, or 0."""
+        first = 0
         while self._noted:
             try:
                 record = self._noted.popleft()
             except IndexError:  # another thread has taken it
-                return
-            record()
+                break
+            rang = record()
+            first = first or (rang if rang > 0 else 0)
+        return first
 
     def _begin_to_follow(self) -> None:
         self._thread.num_left = _MOST_FOLLOWING
@@ -172,8 +177,9 @@ class GuardedOps:
             self._seen.add(site)
             return True
 
-    def say_count(self) -> None:
-        """Say how many ops were bad, if any was."""
+    def end(self) -> None:
+        """Hold nothing any more, and say how many ops were bad, if any was."""
+        self._noted.clear()
         with self._lock:
             num_bad, num_recorded = self._num_bad, len(self._seen)
         if num_bad:

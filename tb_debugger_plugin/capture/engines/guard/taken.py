@@ -388,14 +388,14 @@ class FunctionReader:
 
     def _read_parts(self, node: NodeDef, inputs: list[str]) -> None:
         """Read a node that runs functions which hand out nothing: branches, loops, compiled functions."""
-        changes, items, inside = False, list[int](), list[tuple[int, ...]]()
+        changed, items, inside = set[str](), list[int](), list[tuple[int, ...]]()
         for named in functions_run_by(node):
             taken = self._callees.taken(named.name)
             if taken is None:
                 self._give_up(f"the function {named.name}, whose graph is not known")
-                changes = True
+                changed.update(inputs)
             else:
-                changes = changes or bool(taken.changed)
+                changed.update(_changed_by(node, taken, inputs))
                 items += taken.items
                 inside += taken.inside
                 if taken.items and (node.op in CALLS or _is_condition(node, named.name)):
@@ -404,7 +404,7 @@ class FunctionReader:
         for name in dict.fromkeys(inputs):
             argument = self._of_handle.get(name)
             if argument is not None:
-                self._use(argument, _Use(node, _Does.MAY_CHANGE, changes))
+                self._use(argument, _Use(node, _Does.MAY_CHANGE, name in changed))
         if items and not self._why_not:
             sources = tuple([Source(name, _VARIANT) for name in self._callees.lists(self._new, node, items)])
             is_list = (True,) * len(items)
@@ -516,6 +516,14 @@ def functions_run_by(node: NodeDef) -> list[NameAttrList]:
     return [
         named for attribute in function_attributes(node.op) for named in functions_of(node.attr[attribute])
     ]
+
+
+def _changed_by(node: NodeDef, taken: Taken, inputs: list[str]) -> list[str]:
+    """Return the inputs of a node that a function which it runs may change; of branches and loops, all."""
+    if node.op not in CALLS:
+        return inputs if taken.changed else []
+    names = [tensor.rpartition(":")[0] for tensor in taken.function.inputs]
+    return [outer for inner, outer in zip(names, inputs, strict=True) if inner in taken.changed]
 
 
 def _is_condition(node: NodeDef, name: str) -> bool:
