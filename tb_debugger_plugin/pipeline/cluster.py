@@ -14,13 +14,15 @@ import asyncio
 import contextlib
 import logging
 import math
+import multiprocessing
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
 from typing import Final
 
 import dask
@@ -59,6 +61,8 @@ _REFUSED: Final = {
 #: Seconds without any worker that takes tasks after which a conversion is given up.
 PATIENCE_S: Final = 120
 _POLL_S: Final = 1.0
+#: Seconds after which a process that was just being started has begun, or never will.
+_START_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ def _local(workers: int | None) -> Iterator[LocalCluster]:
     # Ctrl-C is for this process, which ends the others. Threads and processes inherit what is blocked; Python
     # unblocks it in the thread that starts the first process, unless its tracker runs already.
     resource_tracker.ensure_running()
+    before = set(multiprocessing.active_children())
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         local = LocalCluster(
@@ -125,10 +130,10 @@ def _local(workers: int | None) -> Iterator[LocalCluster]:
     try:
         yield local
     finally:
-        _close_local(local)
+        _close_local(local, before)
 
 
-def _close_local(local: LocalCluster) -> None:
+def _close_local(local: LocalCluster, before: Set[BaseProcess]) -> None:
     try:
         local.close()
     except Exception:
@@ -137,6 +142,10 @@ def _close_local(local: LocalCluster) -> None:
         local.status = Status.running
         with contextlib.suppress(Exception):
             local.close()
+        time.sleep(_START_S)
+        for process in set(multiprocessing.active_children()) - before:
+            process.kill()
+            process.join()
 
 
 def _connect(scheduler: str) -> Client:
