@@ -256,6 +256,8 @@ class GuardedFunctions:
     def remove_hooks(self) -> None:
         """Give TensorFlow its own method again, and say how many calls and ops were bad."""
         self._unhook()
+        if self._module is not None:
+            self._pipelines.remove_hooks()
         if os.getpid() != self._process:
             return  # a forked child, whose locks may be held for ever
         if self.ops is not None:

@@ -93,9 +93,12 @@ class GuardedPipelines:
             self._replayed.add(bad)
         return is_news
 
+    def remove_hooks(self) -> None:
+        """Show Python the runtime's definitions again."""
+        self._originals.remove()
+
     def restore(self) -> None:
         """Give the functions their own definitions again."""
-        self._originals.remove()
         with self._lock:
             guarded = list(self._guarded.values())
         for each in guarded:
