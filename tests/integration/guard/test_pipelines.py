@@ -176,9 +176,11 @@ def test_an_error_in_the_end_reaches_no_program(tmp_path: Path, monkeypatch: pyt
 
 
 def test_functions_get_their_definitions_back(tmp_path: Path) -> None:
+    before = context.context().list_function_names()
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         data = tf.data.Dataset.from_tensor_slices(rows(9)).map(lambda x: x * 2.0).batch(4)
-        names = [name for name in context.context().list_function_names() if "Dataset_map" in str(name)]
+        new = context.context().list_function_names() - before
+        names = [name for name in new if "Dataset_map" in str(name)]
         get = type(context.context()).get_function_def
         inside = [get(context.context(), name) for name in names]
     after = [context.context().get_function_def(name) for name in names]
