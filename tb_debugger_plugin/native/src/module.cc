@@ -40,8 +40,7 @@ PyMethodDef methods[] = {
      "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
     {"num_bad_calls", PyNumBadCalls, METH_NOARGS, "num_bad_calls(): how many bad calls wait to be taken."},
     {"take_bad_call", PyTakeBadCall, METH_O, "take_bad_call(site): the first BadCall of a site, or None."},
-    {"release_bad_call", PyReleaseBadCall, METH_O,
-     "release_bad_call(number): drop what a bad call holds; None for all bad calls."},
+    {"release_bad_call", PyReleaseBadCall, METH_O, "release_bad_call(number): drop what a bad call holds."},
     {"stack_key", PyStackKey, METH_O, "stack_key(frame): bytes that identify the stack that ends there."},
     {nullptr, nullptr, 0, nullptr}};
 

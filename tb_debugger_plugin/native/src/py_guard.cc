@@ -33,8 +33,8 @@ PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
 }
 
 PyObject* PyCloseGuardSite(PyObject*, PyObject* site) {
-  const long long number = PyLong_AsLongLong(site);
-  if (number == -1 && PyErr_Occurred()) return nullptr;
+  int64_t number;
+  if (!FromPython(site, &number)) return nullptr;
   Py_BEGIN_ALLOW_THREADS
   CloseGuardSite(number);
   Py_END_ALLOW_THREADS
@@ -42,8 +42,8 @@ PyObject* PyCloseGuardSite(PyObject*, PyObject* site) {
 }
 
 PyObject* PyGuardWasMade(PyObject*, PyObject* site) {
-  const long long number = PyLong_AsLongLong(site);
-  if (number == -1 && PyErr_Occurred()) return nullptr;
+  int64_t number;
+  if (!FromPython(site, &number)) return nullptr;
   return PyBool_FromLong(GuardWasMade(number));
 }
 
@@ -66,8 +66,8 @@ PyObject* PyHasBad(PyObject*, PyObject* tensors) {
 }
 
 PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
-  const long long number = PyLong_AsLongLong(site);
-  if (number == -1 && PyErr_Occurred()) return nullptr;
+  int64_t number;
+  if (!FromPython(site, &number)) return nullptr;
   const std::optional<BadCall> call = TakeBadCall(number);
   if (!call) Py_RETURN_NONE;
   PyObject* bad = MakeList(call->bad.size(), [&](size_t i) { return PyLong_FromLongLong(call->bad[i]); });
@@ -75,17 +75,11 @@ PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
                                PyBool_FromLong(call->is_held)});
 }
 
-PyObject* PyReleaseBadCall(PyObject*, PyObject* number) {
-  if (number == Py_None) {
-    Py_BEGIN_ALLOW_THREADS
-    ReleaseBadCalls();
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
-  }
-  const long long which = PyLong_AsLongLong(number);
-  if (which == -1 && PyErr_Occurred()) return nullptr;
+PyObject* PyReleaseBadCall(PyObject*, PyObject* call) {
+  int64_t number;
+  if (!FromPython(call, &number)) return nullptr;
   Py_BEGIN_ALLOW_THREADS
-  ReleaseBadCall(which);
+  ReleaseBadCall(number);
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }

@@ -26,7 +26,7 @@ PyObject* PyHasBad(PyObject* module, PyObject* tensors);
 // take_bad_call(site): the first of them of a site, as a BadCall (native/structs.py); None if none waits.
 PyObject* PyTakeBadCall(PyObject* module, PyObject* site);
 
-// release_bad_call(number): drops what a bad call holds; None for all bad calls.
+// release_bad_call(number): drops what a bad call holds.
 PyObject* PyReleaseBadCall(PyObject* module, PyObject* number);
 
 // Loads native/structs.BadCall. False with a Python exception set.

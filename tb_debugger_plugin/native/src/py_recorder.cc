@@ -156,20 +156,17 @@ PyObject* WithoutGil(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// What guards still hold is of no use then; threads of input pipelines may go on.
-void LeaveCurrent(Recorder* recorder) {
-  if (CurrentRecorder() != recorder) return;
-  SetCurrentRecorder(nullptr);
-  ReleaseBadCalls();
-}
-
 PyObject* Close(PyObject* self, PyObject* nothing) {
-  LeaveCurrent(Self(self));
+  if (CurrentRecorder() == Self(self)) {
+    SetCurrentRecorder(nullptr);
+    ReleaseBadCalls();  // threads of input pipelines may go on, but add none from here on
+  }
   return WithoutGil<&Recorder::Close>(self, nothing);
 }
 
+// For a forked child: it takes no lock, which a thread of the parent may hold for ever.
 PyObject* Abandon(PyObject* self, PyObject*) {
-  LeaveCurrent(Self(self));
+  if (CurrentRecorder() == Self(self)) SetCurrentRecorder(nullptr);
   Self(self)->Abandon();
   Py_RETURN_NONE;
 }

@@ -109,8 +109,8 @@ class GuardedCopies:
         Raises:
           Exception: TensorFlow refuses the copy.
         """
-        results = body_of(function).results
-        body = _compiled_body(function) if function.is_compiled else body_of(function)
+        plain = body_of(function)
+        body = _compiled_body(function, plain) if function.is_compiled else plain
         definition = body.definition
         taken = FunctionReader(function, body, self, is_outermost=True).read()
         if not taken.checked:
@@ -127,7 +127,7 @@ class GuardedCopies:
             held += [*taken.old.values(), *taken.kept_sources]
         definition.node.append(self._node(taken, held, in_pipeline=in_place))
         site = definition.node[-1].attr["site"].i
-        moved = {old.name: new.name for old, new in zip(results, body.results, strict=True)}
+        moved = {old.name: new.name for old, new in zip(plain.results, body.results, strict=True)}
         attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
         like = replace(function, attrs=attrs, control_outputs=body.control_outputs)
         changes = Changes(moved=moved, run=[_GUARD])
@@ -221,16 +221,15 @@ def argument_names(function: Function) -> list[str]:
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
 
 
-def _compiled_body(function: Function) -> Body:
+def _compiled_body(function: Function, plain: Body) -> Body:
     """Return a call of a function that XLA compiles: nothing of what XLA compiles changes."""
-    plain = definition_of(function)
-    by_name = {node.name: node for node in plain.node}
+    by_name = {node.name: node for node in plain.definition.node}
     arguments = [by_name[name] for name in argument_names(function)]
     call = NodeDef(name=_CALL, op="StatefulPartitionedCall", input=[node.name for node in arguments])
-    dtypes = [tensor.dtype.as_datatype_enum for tensor in function.result_tensors()]
     call.attr["f"].CopyFrom(AttrValue(func=NameAttrList(name=function.name)))
     call.attr["Tin"].list.type.extend(node.attr["dtype"].type for node in arguments)
-    call.attr["Tout"].list.type.extend(dtypes)
+    call.attr["Tout"].list.type.extend(result.dtype for result in plain.results)
     call.attr[attributes.XLA_COMPILE].b = True
-    results = [Source(source_name(_CALL, slot), dtype) for slot, dtype in enumerate(dtypes)]
-    return Body(GraphDef(versions=plain.versions, node=[*arguments, call]), tuple(results), (_CALL,))
+    results = [Source(source_name(_CALL, slot), one.dtype) for slot, one in enumerate(plain.results)]
+    definition = GraphDef(versions=plain.definition.versions, node=[*arguments, call])
+    return Body(definition, tuple(results), (_CALL,))

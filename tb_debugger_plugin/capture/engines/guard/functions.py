@@ -265,8 +265,6 @@ class GuardedFunctions:
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()
-        if self._module is not None:
-            self._module.release_bad_call(None)
 
     def restore(self) -> None:
         """Remove the copies from the runtime. It has had the program's definitions all the time."""
