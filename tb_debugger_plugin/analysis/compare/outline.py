@@ -8,14 +8,14 @@ another run even if names got other numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tb_debugger_plugin.analysis.graph.adjacency import adjacency
 from tb_debugger_plugin.analysis.lists.executions import thread_names
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.user_lines import UserLine, user_lines
+from tb_debugger_plugin.analysis.source.user_lines import UserLine, all_user_lines
 from tb_debugger_plugin.events.tensorflow_names import display_name
 
 _NUMBER: Final = re.compile(r"_\d+(?=$|/|_)")
@@ -113,13 +113,13 @@ class Outline:
 def outline(snapshot: Snapshot) -> Outline:
     """Return the outline of a run."""
     made = Outline([], [], {}, {})
-    lines = user_lines(snapshot)
+    lines = all_user_lines(snapshot)
     _add_graphs(snapshot, made, lines)
     _add_eager(snapshot, made, lines)
     return made
 
 
-def _add_graphs(snapshot: Snapshot, made: Outline, lines: dict[int, UserLine]) -> None:
+def _add_graphs(snapshot: Snapshot, made: Outline, lines: Mapping[int, UserLine]) -> None:
     catalog, edges = snapshot.catalog, adjacency(snapshot)
     constants = _constants(snapshot)
     groups: dict[int, Group] = {}
@@ -157,7 +157,7 @@ def _constants(snapshot: Snapshot) -> dict[int, str]:
     return dict(rows)
 
 
-def _add_eager(snapshot: Snapshot, made: Outline, lines: dict[int, UserLine]) -> None:
+def _add_eager(snapshot: Snapshot, made: Outline, lines: Mapping[int, UserLine]) -> None:
     threads = thread_names(snapshot)
     rows = snapshot.rows("SELECT host, thread, op_type, stack FROM executions GROUP BY ALL ORDER BY min(idx)")
     groups: dict[tuple[int, int], Group] = {}

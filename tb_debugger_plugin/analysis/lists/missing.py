@@ -89,7 +89,7 @@ def is_cut(snapshot: Snapshot) -> bool:
 
 def keeping_all(snapshot: Snapshot) -> str | None:
     """Return the argument that keeps what a circular buffer may have dropped; None if it dropped nothing."""
-    ((size,),) = snapshot.rows("SELECT max(circular_buffer_size) FROM hosts")
+    ((size,),) = snapshot.rows_of("hosts", "SELECT max(circular_buffer_size) FROM hosts")
     if size is not None and size > 0:
         return "circular_buffer_size=-1"
     return "max_bytes=None" if bounded_hosts(snapshot) else None

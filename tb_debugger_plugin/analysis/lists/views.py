@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_debugger_plugin.analysis.calls.steps import host_steps
 from tb_debugger_plugin.analysis.snapshot import Snapshot
-from tb_debugger_plugin.analysis.source.user_lines import user_lines
+from tb_debugger_plugin.analysis.source.user_lines import all_user_lines
 from tb_debugger_plugin.events.dtypes import NAMES
 from tb_debugger_plugin.events.modes import MEASURED
 from tb_debugger_plugin.events.numbers import Array
@@ -122,7 +122,7 @@ def add_views(snapshot: Snapshot) -> None:
     """Give the connection of a snapshot the views of :data:`VIEWS`, unless it has them."""
     if snapshot.rows("SELECT 1 FROM duckdb_views() WHERE temporary AND view_name = 'tensors'"):
         return
-    lines = {stack: line.name for stack, line in user_lines(snapshot).items()}
+    lines = {stack: line.name for stack, line in all_user_lines(snapshot).items()}
     for table, key, words in (
         ("_hosts", "host", dict(enumerate(snapshot.catalog.host_names))),
         ("_dtypes", "dtype", NAMES),

@@ -6,7 +6,7 @@ innermost one. Lines are those that are on record; no path is ever opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
@@ -16,8 +16,10 @@ from tb_debugger_plugin.analysis.source.sources import LIBRARY, whose_code
 
 #: The tables of :data:`_QUERY`.
 _TABLES: Final = ("stacks", "frames", "sources", "source_lines", "frame_lines")
-#: Stacks whose lines are asked for one by one; of a caller who wants more, all lines are read at once.
+#: Stacks of a long list whose lines are asked for one by one; of a caller who wants more, all are read.
 _FEW: Final = 8
+#: A list of stacks with so many frames is long. All lines of a shorter one cost little more than one line.
+_LONG: Final = 1 << 15
 _QUERY = """
 WITH library AS (SELECT unnest($libraries::INTEGER[]) AS source), innermost AS (
   SELECT s.stack, s.host, max(s.depth + CASE WHEN b.source IS NULL THEN 1000000 ELSE 0 END) AS rank
@@ -59,34 +61,44 @@ class UserLine(JsonObject):
         return f"{path.name}:{self.line}"
 
 
-def user_lines(snapshot: Snapshot, stacks: Iterable[int] | None = None) -> dict[int, UserLine]:
+def user_lines(snapshot: Snapshot, stacks: Iterable[int]) -> dict[int, UserLine]:
     """Return the user's line of each stack, in one query.
 
     Args:
       snapshot: The run.
-      stacks: The numbers of the stacks; None for all. One that is not on record has no line.
+      stacks: The numbers of the stacks. One that is not on record has no line.
     """
-    rows = snapshot.rows("SELECT source, path, origin FROM sources")
-    given: Json = {
-        "libraries": [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
-    }
-    if stacks is not None:
-        given["stacks"] = sorted({stack for stack in stacks if stack >= 0})
-    where = "" if stacks is None else "WHERE s.stack IN (SELECT unnest($stacks::INTEGER[]))"
-    return {
-        stack: UserLine(path or "", line, function or "", None if text is None else text.strip())
-        for stack, path, line, function, text in snapshot.rows(_QUERY.format(where=where), given)
-    }
+    wanted = {stack for stack in stacks if stack >= 0}
+    ((frames,),) = snapshot.rows_of("stacks", "SELECT count(*) FROM stacks")
+    if frames >= _LONG:
+        return _read(snapshot, wanted)
+    lines = all_user_lines(snapshot)
+    return {stack: lines[stack] for stack in wanted if stack in lines}
 
 
 def all_user_lines(snapshot: Snapshot) -> Mapping[int, UserLine]:
     """Return the user's line of each stack of the run. They are asked for once."""
-    return snapshot.remember_of(_TABLES, "all user lines", lambda: user_lines(snapshot))
+    return snapshot.remember_of(_TABLES, "all user lines", lambda: _read(snapshot, None))
 
 
 def user_line(snapshot: Snapshot, stack: int) -> UserLine | None:
     """Return the user's line of a stack; None when the stack is not on record. It is asked for once."""
     known: dict[int, UserLine | None] = snapshot.remember_of(_TABLES, "user lines", dict)
     if stack not in known:
-        known.update(user_lines(snapshot, [stack] if len(known) < _FEW else None))
+        few = len(known) < _FEW
+        known.update(user_lines(snapshot, [stack]) if few else all_user_lines(snapshot))
     return known.setdefault(stack, None)
+
+
+def _read(snapshot: Snapshot, stacks: Collection[int] | None) -> dict[int, UserLine]:
+    rows = snapshot.rows("SELECT source, path, origin FROM sources")
+    given: Json = {
+        "libraries": [source for source, path, recorded in rows if whose_code(path, recorded) == LIBRARY]
+    }
+    if stacks is not None:
+        given["stacks"] = sorted(stacks)
+    where = "" if stacks is None else "WHERE s.stack IN (SELECT unnest($stacks::INTEGER[]))"
+    return {
+        stack: UserLine(path or "", line, function or "", None if text is None else text.strip())
+        for stack, path, line, function, text in snapshot.rows(_QUERY.format(where=where), given)
+    }

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from tb_debugger_plugin.analysis.source.user_lines import user_line, user_lines
 from tests.support.events import Recording, snapshot_of
@@ -34,6 +35,12 @@ def _program(folder: Path) -> None:
         recording.graph("g1")
         for number in range(_LINES):
             recording.op("g1", f"op{number}", "Mul", ids=[number], stack=[f"f{number}"])
+
+
+@pytest.fixture(params=["a short list of stacks", "a long list of stacks"], autouse=True)
+def _length(request, monkeypatch):
+    if request.param == "a long list of stacks":
+        monkeypatch.setattr("tb_debugger_plugin.analysis.source.user_lines._LONG", 0)
 
 
 def test_the_lines_of_many_stacks_take_few_queries_and_are_those_of_one_query(tmp_path):
