@@ -203,10 +203,10 @@ def _grouped(
 
 
 def _group(name: str, members: Sequence[TensorPrecision]) -> PrecisionGroup:
-    worst = min(members, key=badness)
-    reasons = [one for one in sorted(members, key=badness) if _needs_float32(one)]
-    keep = f"{reasons[0].place.name}: {sentence(reasons[0])}" if reasons else None
-    return PrecisionGroup(name, len(members), worst, keep)
+    ranked = sorted(members, key=badness)
+    reason = next(filter(_needs_float32, ranked), None)
+    keep = None if reason is None else f"{reason.place.name}: {sentence(reason)}"
+    return PrecisionGroup(name, len(members), ranked[0], keep)
 
 
 def _needs_float32(tensor: TensorPrecision) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Final, TypedDict
 
 from tb_debugger_plugin.analysis.precision.magnitudes import Magnitudes, Share, share_below
@@ -153,7 +154,7 @@ class TensorPrecision:
         """The share of the elements that loses bits of the mantissa, or becomes 0."""
         return share_below(self.found, self.target.smallest_normal)
 
-    @property
+    @cached_property
     def verdict(self) -> PrecisionVerdict:
         """The worst that would happen."""
         least = self.found.least_largest
