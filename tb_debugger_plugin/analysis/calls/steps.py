@@ -192,9 +192,15 @@ def step_of(snapshot: Snapshot, *, execution: int = -1, graph_execution: int = -
         ("graph_executions", graph_execution) if graph_execution >= 0 else ("executions", execution)
     )
     for host, marked, time, *_ in snapshot.rows(f"SELECT * FROM ({_ROWS[name]}) WHERE idx = ?", [position]):
-        steps = host_steps(snapshot)[host]
-        if steps.kind == "marked" or len(steps.ends) > 1:
-            return int(steps.of(np.array([time]), np.array([marked], np.int32))[0])
+        return step_at(snapshot, host, time, marked)
+    return None
+
+
+def step_at(snapshot: Snapshot, host: int, time: float, marked: int) -> int | None:
+    """Return the step of a row of a host, by its ``wall_time`` and its ``step``, as :func:`step_of` does."""
+    steps = host_steps(snapshot)[host]
+    if steps.kind == "marked" or len(steps.ends) > 1:
+        return int(steps.of(np.array([time]), np.array([marked], np.int32))[0])
     return None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tb_debugger_plugin.analysis.calls.steps import step_of
+from tb_debugger_plugin.analysis.calls.steps import step_at
 from tb_debugger_plugin.analysis.catalog import Op
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.analysis.origins.structure import Structure
@@ -34,7 +34,7 @@ class EagerExecution(NamedTuple):
       op_type: Type of the op, or name of the function.
       is_function: Which of the two.
       graph: The graph that ran; -1 for none.
-      host, stack, time: As on record.
+      host, stack, time, step: As on record.
       num_outputs: Number of its outputs.
     """
 
@@ -44,6 +44,7 @@ class EagerExecution(NamedTuple):
     host: int
     stack: int
     time: float
+    step: int
     num_outputs: int
 
 
@@ -130,7 +131,7 @@ class Eager:
     def _read(self, begin: int, end: int) -> _Part:
         part, catalog = _Part(), self._snapshot.catalog
         for index, op_type, *rest in self._snapshot.rows(
-            "SELECT idx, op_type, graph, host, stack, wall_time, num_outputs FROM executions"
+            "SELECT idx, op_type, graph, host, stack, wall_time, step, num_outputs FROM executions"
             " WHERE idx >= ? AND idx < ?",
             [begin, end],
         ):
@@ -230,7 +231,12 @@ class Record:
 
     def step(self, value: ValueRef) -> int | None:
         """Return the step in which a value was computed; None if it is not known, or the only one."""
-        return step_of(self.snapshot, execution=value.execution, graph_execution=value.at)
+        if value.at >= 0:
+            return self.traces.step(value.at)
+        if value.execution < 0:
+            return None
+        execution = self.eager.execution(value.execution)
+        return step_at(self.snapshot, execution.host, execution.time, execution.step)
 
     def taken(self, execution: int) -> list[tuple[int, ValueRef | None]]:
         """Return the values that an execution took, by slot; None for one that no execution on record made.

@@ -31,8 +31,9 @@ from tb_debugger_plugin.analysis.origins.origin import Category, Link, Origin, O
 from tb_debugger_plugin.analysis.origins.ranking import Found
 from tb_debugger_plugin.analysis.origins.sinks import BadSink
 from tb_debugger_plugin.analysis.origins.takers import Taking
+from tb_debugger_plugin.analysis.origins.traces import BAD_ROWS
 from tb_debugger_plugin.analysis.origins.values import BadKind, Relation, ValueFeed, ValueRef
-from tb_debugger_plugin.analysis.snapshot import Range
+from tb_debugger_plugin.analysis.snapshot import Range, Snapshot, remembered
 from tb_debugger_plugin.analysis.values import health
 from tb_debugger_plugin.analysis.values.nearest_value import health_of
 from tb_debugger_plugin.events.tensorflow_names import display_name
@@ -126,6 +127,24 @@ _WORDS: Final[dict[Relation, str]] = {
 }
 
 Takings = tuple[Taking, ...]
+
+
+@remembered(Snapshot.remember)
+def _bad_of_sites(snapshot: Snapshot, kind: BadKind) -> dict[int, int]:
+    """Return how many traces of each site have bad elements of a kind."""
+    query = (
+        f"SELECT site, count(*) FROM graph_executions WHERE health = {BAD} AND {BAD_ROWS[kind]} GROUP BY site"
+    )
+    return dict(snapshot.rows(query))
+
+
+@remembered(Snapshot.remember)
+def _bad_calls(snapshot: Snapshot) -> dict[tuple[str, bool, int], int]:
+    """Return how many executions of each op, or function, and stack have a bad output."""
+    rows = snapshot.rows(
+        f"SELECT op_type, stack, count(*) FROM executions WHERE health = {BAD} GROUP BY op_type, stack"
+    )
+    return {(*snapshot.catalog.op_types[op_type], stack): count for op_type, stack, count in rows}
 
 
 class Telling:
@@ -334,23 +353,15 @@ class Telling:
         return health.health(self._snapshot, health.as_row(rows[0]), index=None, eager=True)
 
     def _count(self, value: ValueRef, kind: BadKind, same: tuple[Op, ...]) -> int:
-        condition = "nan > 0 OR nan IS NULL" if kind == "nan" else "pos_inf + neg_inf > 0 OR nan IS NULL"
         if value.trace >= 0:
             of_ops = self._snapshot.catalog.op_sites
-            sites = [site.number for op in same for site in of_ops.get(op.number, ())]
-            rows = self._snapshot.rows(
-                "SELECT count(*) FROM graph_executions WHERE site IN (SELECT unnest(?::INTEGER[]))"
-                f" AND health = {BAD} AND ({condition})",
-                [[self._feeds.traces.site(value.trace), *sites]],
-            )
-            return int(rows[0][0])
+            sites = {site.number for op in same for site in of_ops.get(op.number, ())}
+            counts = _bad_of_sites(self._snapshot, kind)
+            return sum(counts.get(site, 0) for site in sites | {self._feeds.traces.site(value.trace)})
         if value.execution >= 0 and value.slot >= 0:
-            rows = self._snapshot.rows(
-                f"SELECT count(*) FROM executions WHERE health = {BAD} AND (op_type, stack) ="
-                " (SELECT (op_type, stack) FROM executions WHERE idx = ?)",
-                [value.execution],
-            )
-            return max(1, int(rows[0][0]))
+            made = self._feeds.eager.execution(value.execution)
+            calls = _bad_calls(self._snapshot)
+            return max(1, calls.get((made.op_type, made.is_function, made.stack), 0))
         return 1
 
     def _where(self, value: ValueRef, place: ValuePlace) -> Phrases:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_debugger_plugin.analysis.calls.call_owner import owners, span_of_call, traces_of_call
+from tb_debugger_plugin.analysis.calls.steps import step_at
 from tb_debugger_plugin.analysis.origins.values import UNMEASURED, Measured
 from tb_debugger_plugin.analysis.snapshot import Columns, Snapshot
 from tb_debugger_plugin.events.numbers import Array
@@ -31,7 +32,7 @@ _SPANS: Final = (1 << 16, 1 << 20)
 #: The rows with bad elements of a kind, as SQL.
 BAD_ROWS: Final = {"nan": "(nan > 0 OR nan IS NULL)", "inf": "(pos_inf + neg_inf > 0 OR nan IS NULL)"}
 _COUNTS: Final = ("nan", "neg_inf", "pos_inf", "size")
-_COLUMNS: Final = ", ".join(("idx", "wall_time", "site", "health", *_COUNTS, "positive"))
+_COLUMNS: Final = ", ".join(("idx", "wall_time", "step", "site", "health", *_COUNTS, "positive"))
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,13 @@ class Window:
 
     def row(self, idx: int) -> int | None:
         """Return the row of a trace; None when it is not here."""
+        first, last, is_gapless = self._reach
+        if not first <= idx <= last:
+            return None
+        if is_gapless:
+            return idx - first
         row = int(np.searchsorted(self.idx, idx))
-        return row if row < len(self.idx) and self.idx[row] == idx else None
+        return row if self.idx[row] == idx else None
 
     def of_sites(self, sites: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return the positions of the traces of some sites, in order."""
@@ -65,6 +71,14 @@ class Window:
         rows = parts[0] if len(parts) == 1 else np.sort(np.concatenate([*parts, np.empty(0, np.int64)]))
         found: npt.NDArray[np.int64] = self.idx[rows.astype(np.int64)]
         return found
+
+    @cached_property
+    def _reach(self) -> tuple[int, int, bool]:
+        """The first and the last position, and whether all between them are here, as of one thread."""
+        if not len(self.idx):
+            return 0, -1, True
+        first, last = int(self.idx[0]), int(self.idx[-1])
+        return first, last, last - first + 1 == len(self.idx)
 
     @cached_property
     def _by_site(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -102,6 +116,7 @@ class Traces:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._windows: list[Window] = []
+        self._measured: dict[int, Measured] = {}
 
     def window(self, idx: int) -> Window:
         """Return the call of a trace."""
@@ -146,14 +161,24 @@ class Traces:
 
     def measured(self, idx: int) -> Measured:
         """Return what was recorded of a trace."""
-        return self.window(idx).measured(idx)
+        if idx not in self._measured:
+            self._measured[idx] = self.window(idx).measured(idx)
+        return self._measured[idx]
 
     def site(self, idx: int) -> int:
         """Return the site of a trace."""
+        return int(self._of_row("site", idx))
+
+    def step(self, idx: int) -> int | None:
+        """Return the step of a trace; None where its process has a single one."""
+        host = self._snapshot.catalog.sites[self.site(idx)].host
+        return step_at(self._snapshot, host, self.measured(idx).time, int(self._of_row("step", idx)))
+
+    def _of_row(self, column: str, idx: int) -> float:
         window = self.window(idx)
         row = window.row(idx)
         assert row is not None
-        return int(window.columns["site"][row])
+        return float(window.columns[column][row])
 
     def _make(self, idx: int) -> Window:
         (row,) = self._snapshot.rows("SELECT wall_time, site FROM graph_executions WHERE idx = ?", [idx])

@@ -10,14 +10,26 @@ one at or before the position, and that of a consumer the first one at or after 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias
 
-from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
+import numpy as np
+
+from tb_debugger_plugin.analysis.snapshot import Json, Snapshot, SqlRow
 from tb_debugger_plugin.analysis.values import health
 
 #: Distance from a position within which its nearest traces are searched first.
 _REACH: Final = 1 << 16
+#: Traces of a block whose numbers are read at once: a query takes as long for all of them as for one.
+_BLOCK: Final = 1 << 12
+#: Blocks that one question reads, and that a snapshot keeps. What is farther apart is asked for by position.
+_MAX_READ: Final = 2
+_MAX_BLOCKS: Final = 16
+_COLUMNS: Final = f"t.idx, t.site, {health.SELECT}"
+
+#: Columns by name.
+Block: TypeAlias = dict[str, "np.ndarray[Any, Any]"]
 
 
 class Side(enum.Enum):
@@ -104,14 +116,46 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
 
 def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, Json]:
     """Return the health of some traces by position."""
-    rows = snapshot.rows(
-        f"SELECT t.idx, t.site, {health.SELECT} FROM graph_executions t WHERE t.idx IN (SELECT unnest(?))",
-        [list(set(indices))],
-    )
+    wanted = sorted(set(indices))
+    blocks: OrderedDict[int, Block] = snapshot.share(f"{__name__}.blocks", OrderedDict)
+    numbers = {idx // _BLOCK for idx in wanted}
+    if len(numbers - blocks.keys()) > _MAX_READ:
+        return _healths(
+            snapshot,
+            snapshot.rows(
+                f"SELECT {_COLUMNS} FROM graph_executions t WHERE idx IN (SELECT unnest(?))", [wanted]
+            ),
+        )
+    for number in numbers:
+        if number not in blocks:
+            blocks[number] = _read_block(snapshot, number)
+        blocks.move_to_end(number)
+    found = _healths(snapshot, (row for idx in wanted for row in _rows_at(blocks[idx // _BLOCK], idx)))
+    while len(blocks) > _MAX_BLOCKS:
+        blocks.popitem(last=False)
+    return found
+
+
+def _healths(snapshot: Snapshot, rows: Iterable[SqlRow]) -> dict[int, Json]:
     return {
         idx: health.health(snapshot, trace_row(snapshot, site, fields), index=idx)
         for idx, site, *fields in rows
     }
+
+
+def _read_block(snapshot: Snapshot, number: int) -> Block:
+    """Return the columns of a block of the long list; NULL is masked."""
+    return snapshot.connection.execute(
+        f"SELECT {_COLUMNS} FROM graph_executions t WHERE idx >= ? AND idx < ? ORDER BY idx",
+        [number * _BLOCK, (number + 1) * _BLOCK],
+    ).fetchnumpy()
+
+
+def _rows_at(block: Block, idx: int) -> Iterator[SqlRow]:
+    """Yield the row of a position, if it is on record."""
+    row = int(np.searchsorted(block["idx"], idx))
+    if row < len(block["idx"]) and block["idx"][row] == idx:
+        yield tuple(None if values[row] is np.ma.masked else values[row].item() for values in block.values())
 
 
 def trace_row(snapshot: Snapshot, site: int, fields: Iterable[object]) -> Json:
