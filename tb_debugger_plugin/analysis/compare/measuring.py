@@ -291,9 +291,13 @@ def _measured(
         first_local,
         _time(times, first_local),
         _time(times, first_any),
-        int(np.nan_to_num(a.columns["size"][part][0])),
+        _whole(a.columns["size"][part.start]),
         bool((a.columns["mode"][part] == _WHOLE).any() and (b.columns["mode"][part] == _WHOLE).any()),
     )
+
+
+def _whole(size: float) -> int:
+    return 0 if np.isnan(size) else int(size)
 
 
 def _first(flags: npt.NDArray[np.bool_]) -> int:
