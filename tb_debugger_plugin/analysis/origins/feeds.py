@@ -316,8 +316,11 @@ class Feeds(Record):
             return self._of_variable(frozenset(("id", one) for one in ids), value, kind)
         if execution.op_type in op_kinds.ELEMENTS:
             return self._of_pipeline(value, kind)
+        call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
+        if execution.op_type in op_kinds.UNPACKS and call is value:
+            # GUARD records what an optional held, not what handed it out.
+            return self._of_pipeline(value, kind)
         if value.slot >= 0:
-            call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
             graph = self.eager.execution(call.execution).graph
             inside = None if graph < 0 else self._result_of_call(call, graph, self.measured(value))
             if inside is not None:

@@ -36,7 +36,7 @@ _MOST_FOLLOWING = 200
 _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
-_BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
+_BRINGS_IN = ("Iterator", "OptionalGetValue", "Restore", "AssignVariableOp")
 #: How many of them are noted, with their tensors: the last ones.
 _MOST_NOTED = 4
 #: What these hold was not made by the op that reads it.

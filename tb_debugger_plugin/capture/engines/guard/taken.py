@@ -50,6 +50,8 @@ _READS: Final = frozenset(
 )
 #: Those of them that do not use the value.
 _ASK: Final = frozenset(("VariableShape", "VarIsInitializedOp"))
+#: Ops that exchange values with other replicas or workers, in an order that a variable keeps.
+_EXCHANGES: Final = "Collective"
 #: Attributes of functions that TensorFlow may replace by others with the same arguments and results.
 _REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
 #: Ops that update a few rows. TensorFlow then copies the whole variable for each read.
@@ -335,6 +337,9 @@ class FunctionReader:
             self._keep(node)
 
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
+        if node.op.startswith(_EXCHANGES):
+            self._keep(node)
+            return
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
         does, changes = _Does.UPDATES, node.op not in _READS
@@ -536,4 +541,5 @@ def _is_compiled(node: NodeDef) -> bool:
 
 
 def _is_replaceable(function: Function) -> bool:
-    return any(name in function.attrs for name in _REPLACEABLE)
+    values = [value for name, value in function.attrs.items() if name in _REPLACEABLE]
+    return any(value.b or value.WhichOneof("value") != "b" for value in values)
