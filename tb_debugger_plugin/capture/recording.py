@@ -574,9 +574,7 @@ class Recording:
                 if self._steps.is_recorded:
                     rang = self._eager.on_op(op_type, inputs, outputs, sys._getframe(1))
             else:
-                # For a constant, `op_name` is the requested name, which may differ from the name of the op.
-                name = outputs[0].op.name if outputs else op_name or ""
-                self._graphs.note_op(graph, name, sys._getframe(1))
+                self._graphs.note_op(graph, _name_of(outputs, op_name), sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
         if rang:
@@ -597,13 +595,16 @@ class Recording:
         op_name: str | None = None,
         graph: TfGraph | None = None,
     ) -> object:
-        """Do the same in GUARD, where only eager ops are looked at."""
+        """Do the same in GUARD, where only eager ops are looked at, and ops of graphs have layers only."""
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
+        if graph is not None:
+            self._names.note_op(graph, _name_of(outputs, op_name))
+            return self._threads.callback_result(outputs)
         ops, rang = self._guarded_ops, 0
         looked_at = inputs if op_type == "AssignVariableOp" else outputs
-        if graph is None and looked_at and ops is not None and self._steps.is_recorded:
+        if looked_at and ops is not None and self._steps.is_recorded:
             try:
                 if ops.has_bad(looked_at) or ops.num_following:
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
@@ -729,3 +730,8 @@ class Recording:
             self.dump_root,
             self._failure,
         )
+
+
+def _name_of(outputs: Sequence[tf.Tensor], requested: str | None) -> str:
+    """Return the name of an op that was just made; a constant was asked for by a name that may differ."""
+    return outputs[0].op.name if outputs else requested or ""

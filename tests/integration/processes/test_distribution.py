@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb_debugger_plugin import open_run
 from tb_debugger_plugin.events import fileset
 from tests.support.programs import run_python
 from tests.support.recorded import Recorded, counts, read, read_each
@@ -60,6 +61,40 @@ with tb_debugger_plugin.record(sys.argv[1] + "/survivors", keep_graph_optimizati
 """
 
 
+GUARDED = """
+import sys
+import numpy as np
+import tensorflow as tf
+import tb_debugger_plugin
+
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+data = np.random.default_rng(0).uniform(1, 2, size=[32, 4]).astype("float32")
+
+class Log(tf.keras.layers.Layer):
+    def call(self, x):
+        return tf.math.log(x)  # bad
+
+def train():
+    tf.keras.utils.set_random_seed(1)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        layers = [Log(name="log"), tf.keras.layers.Dense(3, activation="relu"), tf.keras.layers.Dense(2)]
+        model = tf.keras.Sequential([tf.keras.Input([4]), *layers])
+        model.compile("adam", "mse")
+    model.fit(data, data[:, :2], batch_size=8, epochs=2, verbose=0, shuffle=False)
+    return b"".join(weight.tobytes() for weight in model.get_weights())
+
+healthy = train()
+with tb_debugger_plugin.record(sys.argv[1] + "/healthy", mode="GUARD"):
+    assert train() == healthy
+data[29, 1] = -1
+hurt = train()
+with tb_debugger_plugin.record(sys.argv[1] + "/hurt", mode="GUARD"):
+    assert train() == hurt != healthy
+"""
+
+
 def devices(recorded: Recorded, op_type: str) -> dict[str, list[list[float]]]:
     """By device, the summaries of all ops of a type."""
     actual: dict[str, list[list[float]]] = {}
@@ -80,6 +115,21 @@ def test_each_replica_of_a_mirrored_training_is_seen_and_its_bits_stay(tmp_path:
     assert set(devices(read(tmp_path / "survivors"), "ReluGrad")) == {"CPU:0", "CPU:1"}
     logs = {name: rows for name, rows in devices(recorded, "Log").items() if rows[0][0] == 2}
     assert logs == {"CPU:0": [counts([-np.inf, 0.0])], "CPU:1": [counts([-np.inf, np.log(2.0)])]}
+
+
+def test_guard_replays_a_mirrored_training_and_names_the_layer(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(GUARDED)
+    run_python(str(program), str(tmp_path), timeout=180)
+    assert read(tmp_path / "healthy").traces == []
+    origin, *_ = open_run(tmp_path / "hurt").origins()
+    assert (origin.op_type, origin.layer) == ("Log", "sequential_3/log")
+    assert origin.source is not None
+    assert origin.source.text == "return tf.math.log(x)  # bad"
+    logs = devices(read(tmp_path / "hurt"), "Log")
+    # Row 29 is in the last of four batches, in the half of the second replica.
+    assert [len(rows) for rows in logs.values()] == [1, 1]
+    assert [rows[0][3] for _, rows in sorted(logs.items())] == [0, 1]
 
 
 WORKER = """
@@ -118,6 +168,39 @@ print("result", plain)
 """
 
 
+GUARDED_WORKER = """
+import json, os, socket, sys
+import tensorflow as tf
+import tb_debugger_plugin
+
+task = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+socket.gethostname = lambda: f"worker-{task}"  # as if on two machines
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+def train():
+    with strategy.scope():
+        weights = tf.Variable(tf.random.stateless_normal([4, 4], [1, 2]))
+
+    @tf.function
+    def step(x):
+        def on_this_worker(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.math.log(x) @ weights)
+            gradient = tape.gradient(loss, weights)
+            weights.assign_sub(0.1 * tf.distribute.get_replica_context().all_reduce("SUM", gradient))
+        strategy.run(on_this_worker, args=(x,))
+
+    for number in range(4):
+        step(tf.fill([2, 4], -1.0 if number == 2 and task == 1 else 3.0))
+    return weights.numpy().tobytes()
+
+plain = train()
+with tb_debugger_plugin.record(f"{sys.argv[1]}/{task}", mode="GUARD") as recording:
+    assert train() == plain
+    assert recording.on
+"""
+
+
 def free_ports(number: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [server.getsockname()[1] for server in sockets]
@@ -126,12 +209,12 @@ def free_ports(number: int) -> list[int]:
     return ports
 
 
-def run_workers(root: Path) -> list[str]:
+def run_workers(root: Path, program: str) -> list[str]:
     """Run two workers that train together; what each of them printed."""
     cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(root)],
+            [sys.executable, "-c", program, str(root)],
             env={
                 **os.environ,
                 "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -153,7 +236,7 @@ def run_workers(root: Path) -> list[str]:
 
 
 def test_two_workers_record_into_one_folder_and_are_told_apart(tmp_path: Path) -> None:
-    first, second = run_workers(tmp_path)
+    first, second = run_workers(tmp_path, WORKER)
     assert first == second
     assert "result" in first
     sets = fileset.find_file_sets(tmp_path)
@@ -171,3 +254,11 @@ def test_two_workers_record_into_one_folder_and_are_told_apart(tmp_path: Path) -
     totals = [[row[4:] for row in recorded.of("total")] for recorded in workers]
     assert len(totals[0]) == 4
     assert totals[0] == totals[1]
+
+
+def test_each_worker_replays_its_call_without_the_other_and_the_bits_stay(tmp_path: Path) -> None:
+    run_workers(tmp_path, GUARDED_WORKER)
+    (told, *_), (of_bad_worker, *_) = (open_run(tmp_path / task).origins() for task in "01")
+    assert (of_bad_worker.op_type, of_bad_worker.step) == ("Log", 2)
+    # The gradient comes from the other worker.
+    assert (told.op_type, told.step) == ("CollectiveReduceV2", 2)

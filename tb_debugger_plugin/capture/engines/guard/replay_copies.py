@@ -181,8 +181,8 @@ def _take_from_lists(nodes: Nodes, node: NodeDef, kept: Kept, lists: Sequence[st
 
 
 def _replace(node: NodeDef, names: list[str], dtypes: Sequence[int]) -> None:
-    """Let a node pass on arguments instead of running its op."""
-    waits = [name for name in node.input if name[0] == "^"]
+    """Let a node pass on arguments instead of running its op, after its inputs: so is the record read."""
+    waits = dict.fromkeys(f"^{name.removeprefix('^').partition(':')[0]}" for name in node.input)
     node.op = "IdentityN" if names else "NoOp"
     del node.input[:]
     node.input.extend([*names, *waits])
