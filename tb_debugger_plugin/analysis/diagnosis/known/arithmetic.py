@@ -36,7 +36,7 @@ REMAINDERS: Final = ("Mod", "FloorMod", "TruncateMod")
 #: Sums of the elements of the first input.
 PLAIN_SUMS: Final = (
     *("Sum", "Cumsum", "SegmentSum", "SegmentSumV2", "UnsortedSegmentSum", "SparseSegmentSum"),
-    *("BiasAddGrad", "CollectiveReduce", "CollectiveReduceV2", "NcclAllReduce"),
+    "BiasAddGrad",
 )
 MEANS: Final = ("Mean", "SegmentMean", "SparseSegmentMean", "AvgPool", "AvgPool3D")
 SUMS: Final = ("AddN", *PLAIN_SUMS, *MEANS)

@@ -21,6 +21,10 @@ _RANDOM: Final = (
     *("RandomGammaGrad", "StatelessRandomBinomial"),
 )
 
+_OTHER_WORKER: Final = Advice(
+    "Look at what the other replicas and workers recorded: one of them computed it."
+)
+
 CAUSES: Final = (
     Cause(
         (*sorted(ARGUMENTS), "PlaceholderWithDefault"),
@@ -61,6 +65,20 @@ CAUSES: Final = (
         "it is in the checkpoint that was restored",
         always,
         Advice("Restore an earlier checkpoint, from before the values became bad."),
+    ),
+    Cause(
+        sorted(op_kinds.COLLECTIVES),
+        NAN,
+        "its own inputs are finite, so another replica or worker passed it in",
+        finite_in,
+        _OTHER_WORKER,
+    ),
+    Cause(
+        sorted(op_kinds.COLLECTIVES),
+        INFINITE,
+        "another replica or worker passed it in, or the sum of all is beyond the range of the dtype",
+        guess(finite_in),
+        _OTHER_WORKER,
     ),
     Cause(_LISTS, ANY, "it was put in the list earlier", always),
     Cause(("OptionalGetValue",), ANY, "it was packed into an optional earlier", always),
