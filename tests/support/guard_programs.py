@@ -103,6 +103,21 @@ def gradient_outside(recording: Recording) -> None:
             weight.assign_sub(0.1 * tape.gradient(norm, weight))
 
 
+def gradient_of_a_choice(recording: Recording) -> None:
+    """An exponential that overflows where another value is chosen: the result is good, the gradient is NaN."""
+    load = tf.Variable([0.5, 3.0, 120.0])
+
+    @tf.function
+    def penalty(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.where(x < 5.0, tf.exp(x), 30.0 * x))
+
+    with recording():
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                total = penalty(load)
+            load.assign_sub(0.1 * tape.gradient(total, load))
+
+
 def loop_that_draws(recording: Recording) -> None:
     """A loop with a branch, of which each turn draws random numbers; they are too small in call 2."""
     total = tf.Variable(0.0)
@@ -188,6 +203,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "nested": nested_functions,
     "tape": tape_outside,
     "gradient": gradient_outside,
+    "choice": gradient_of_a_choice,
     "loop": loop_that_draws,
     "pipeline": pipeline,
     "fit": fit,

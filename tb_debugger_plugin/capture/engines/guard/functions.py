@@ -58,6 +58,9 @@ _MOST_NAMES = 3
 _FORGET_EVERY = 64
 #: Seconds after which a function stays as it is, because a replay may wait for its thread.
 _PATIENCE_S = 5.0
+#: Functions of which a call that began with bad values is replayed after others were: what became of the
+#: values is then on record, such as in the gradient.
+_MOST_FOLLOWING = 16
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
 _LIBRARY_MISSING = (
@@ -100,7 +103,8 @@ class ReplayedCall:
     Attributes:
       name: Name of the function in the runtime.
       inputs: Inputs of the call.
-      outputs: What the replay returned; None if it failed.
+      outputs: What the call returned, which has the ids that later ones take; what the replay returned if
+        that is not the same; None if it failed.
       frame: The frame that made the call.
       error: Why the replay failed.
       rang: The number of a ring of the alarm by what was recorded before it, or 0.
@@ -164,6 +168,7 @@ class GuardedFunctions:
         self._sites: dict[str | bytes, _Site] = {}
         self._lock = threading.RLock()  # held while functions are guarded, and while calls are replayed
         self._has_replayed = False
+        self._num_following = 0
         self._process = os.getpid()
         self._is_on = True
         self._module = module = sink.native
@@ -411,12 +416,10 @@ class GuardedFunctions:
             came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
             came += _bad_variables(guarded, inputs)
             if came and self._has_replayed:
-                _log.warning(
-                    "GUARD counts calls of %s with bad values and does not replay them: before the call, an "
-                    "infinity or NaN was in %s.",
-                    *(name, self._in_words(came)),
-                )
-                return None
+                if site.num_replayed or self._num_following >= _MOST_FOLLOWING:
+                    self._say_it_counts(site, name, self._in_words(came))
+                    return None
+                self._num_following += 1
             with self._steps.counted_by(site.num_calls - 1):
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
@@ -432,6 +435,8 @@ class GuardedFunctions:
             before = self._sink.num_bad()
             with self._steps.counted_by(site.num_calls - 1):
                 replayed = replace(self._replay(guarded, call, inputs, frame), rang=rang)
+            if replayed.outputs is not None and _are_the_same(replayed.outputs, outputs):
+                replayed = replace(replayed, outputs=outputs)
             if replayed.error is None:
                 vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
@@ -446,6 +451,16 @@ class GuardedFunctions:
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _say_it_counts(self, site: _Site, name: str, came: str) -> None:
+        message = (
+            f"GUARD counts calls of {name} with bad values and does not replay them: before the call, an "
+            f"infinity or NaN was in {came}."
+        )
+        if site.num_replayed:
+            _log.warning("%s", message)
+        else:
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
 
     def _record_what_came_in(self) -> int:
         """Replay what went bad in input pipelines, and record who took it: something bad may come from it.
@@ -514,6 +529,14 @@ class GuardedFunctions:
         level: int = logging.WARNING,
     ) -> None:
         self._not_recorded.report(Missing(reason, message, names, level=level))
+
+
+def _are_the_same(first: Sequence[EagerTensor], second: Sequence[EagerTensor]) -> bool:
+    """Whether some results are the same; a call of another thread may have been replayed."""
+    if [one.dtype for one in first] != [one.dtype for one in second]:
+        return False
+    pairs = [pair for pair in zip(first, second, strict=True) if pair[0].dtype in MEASURED_DTYPES]
+    return all(np.asarray(one).tobytes() == np.asarray(other).tobytes() for one, other in pairs)
 
 
 def _free_memory() -> int:
