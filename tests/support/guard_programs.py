@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -118,6 +119,23 @@ def gradient_of_a_choice(recording: Recording) -> None:
             load.assign_sub(0.1 * tape.gradient(total, load))
 
 
+def summary(recording: Recording) -> None:
+    """A ratio of 0 / 0 that goes into a summary only."""
+
+    @tf.function
+    def step(hits: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
+        with writer.as_default(step=1):
+            tf.summary.scalar("rate", hits / tries)
+        return hits + 1.0
+
+    with tempfile.TemporaryDirectory() as folder:
+        writer = tf.summary.create_file_writer(folder)
+        with recording():
+            for number in range(3):
+                step(tf.constant(float(number)), tf.constant(float(number)))
+        writer.close()
+
+
 def loop_that_draws(recording: Recording) -> None:
     """A loop with a branch, of which each turn draws random numbers; they are too small in call 2."""
     total = tf.Variable(0.0)
@@ -204,6 +222,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "tape": tape_outside,
     "gradient": gradient_outside,
     "choice": gradient_of_a_choice,
+    "summary": summary,
     "loop": loop_that_draws,
     "pipeline": pipeline,
     "fit": fit,

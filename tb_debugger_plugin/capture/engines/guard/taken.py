@@ -428,7 +428,13 @@ class FunctionReader:
         return not definition.is_stateful or node.op in _HARMLESS
 
     def _keep(self, node: NodeDef) -> None:
-        outputs = self._function.graph.get_operation_by_name(node.name).outputs
+        op = self._function.graph.get_operation_by_name(node.name)
+        outputs = op.outputs
+        if not outputs:
+            # A summary, a line that is printed: nothing else may show what it takes.
+            for tensor in op.inputs:
+                what = f"what {node.op} takes"
+                self._check(_source(tensor), Label(self._function, what, is_variable=False))
         if any(tensor.dtype == tf.resource for tensor in outputs):
             self._give_up(f"the op {node.op}, which makes a resource")
         sources = tuple([_source(tensor) for tensor in outputs])
