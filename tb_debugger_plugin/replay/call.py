@@ -101,7 +101,8 @@ def run(bundle: Bundle, variant: Variant) -> Outcome:
             return Outcome(changed=changed, error=str(error).strip().splitlines()[0][:500])
         seconds = time.perf_counter() - begin
     del kept  # expressions live as long as the call
-    return Outcome([_facts(one) for one in results], changed, seconds)
+    # A function without results returns None.
+    return Outcome([_facts(one) for one in results or ()], changed, seconds)
 
 
 def _load(functions: Functions) -> bytes:

@@ -69,7 +69,7 @@ library = function_pb2.FunctionDefLibrary.FromString(DATA[-1])
 functions = function_deserialization.load_function_def_library(library)
 name = functions[MAIN].name
 results = context.context().call_function(name, [argument(*one) for one in ARGUMENTS], {num_results})
-for number, result in enumerate(results):
+for number, result in enumerate(results or ()):
     words = f"result {{number}}: {{result.dtype.name}} {{list(result.shape)}}"
     print(words + (f", all finite: {{np.isfinite(result).all()}}" if result.dtype.is_floating else ""))
 '''

@@ -136,6 +136,20 @@ def summary(recording: Recording) -> None:
         writer.close()
 
 
+def without_results(recording: Recording) -> None:
+    """A function that only assigns, a logarithm of 0 in call 2."""
+    level = tf.Variable([9.0, 9.0])
+
+    @tf.function
+    def drain(by: tf.Tensor) -> None:
+        level.assign(tf.math.log(level - by))
+
+    with recording():
+        for number in range(4):
+            level.assign([9.0, 9.0])
+            drain(tf.constant(9.0 if number == 2 else 1.0))
+
+
 def loop_that_draws(recording: Recording) -> None:
     """A loop with a branch, of which each turn draws random numbers; they are too small in call 2."""
     total = tf.Variable(0.0)
@@ -223,6 +237,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "gradient": gradient_outside,
     "choice": gradient_of_a_choice,
     "summary": summary,
+    "no results": without_results,
     "loop": loop_that_draws,
     "pipeline": pipeline,
     "fit": fit,

@@ -45,8 +45,9 @@ def test_the_origins_are_those_of_full_health(tmp_path: Path, name: str) -> None
     found = recorded(tmp_path / "guard", "GUARD", PROGRAMS[name])
     assert expected
     assert [one[:-1] for one in found][:1] == [one[:-1] for one in expected][:1]
-    # A compiled function has no numbers of elements; eager ops that take gradients are not on record.
-    if "compiled" not in name and name not in ("several steps", "tape", "gradient"):
+    # A compiled function has no numbers of elements; eager ops that take gradients, and later good calls, are
+    # not on record.
+    if "compiled" not in name and name not in ("several steps", "tape", "gradient", "no results"):
         assert set(found) <= set(expected)
 
 

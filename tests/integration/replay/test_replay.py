@@ -55,7 +55,8 @@ def step(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["step", "random", "nested", "loop", "tape", "fit", "several steps", "compiled step"]
+    "name",
+    ["step", "random", "nested", "no results", "loop", "tape", "fit", "several steps", "compiled step"],
 )
 def test_a_kept_call_has_the_same_bad_tensors_and_bits(tmp_path: Path, name: str) -> None:
     run = tb_debugger_plugin.open_run(guarded(tmp_path, PROGRAMS[name]))

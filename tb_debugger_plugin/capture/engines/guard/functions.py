@@ -299,7 +299,8 @@ class GuardedFunctions:
                     return run(name, tensor_inputs, num_outputs)
                 raise
             if num_bad_calls():
-                self._take(site, tensor_inputs, outputs, sys._getframe(1))
+                # A call without results returns None.
+                self._take(site, tensor_inputs, outputs or [], sys._getframe(1))
             return outputs
 
         return call_function

@@ -26,8 +26,8 @@ from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 
-#: Runs a function of the runtime: its name, its inputs, the number of its results.
-CallFunction = Callable[[bytes, list[EagerTensor], int], Sequence[EagerTensor]]
+#: Runs a function of the runtime: its name, its inputs, the number of its results; without any, returns None.
+CallFunction = Callable[[bytes, list[EagerTensor], int], Sequence[EagerTensor] | None]
 
 
 class Replays:
@@ -83,7 +83,7 @@ class Replays:
             else (values if argument in values else given)[argument]
             for argument in names
         ]
-        return self._call(name.encode(), [*arguments, *held], len(taken.function.outputs))
+        return self._call(name.encode(), [*arguments, *held], len(taken.function.outputs)) or []
 
     def _define(self, taken: Taken) -> str:
         made = self._copies.get(taken.function)
