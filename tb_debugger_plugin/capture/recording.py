@@ -599,14 +599,13 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
-        if graph is not None:
-            self._names.note_op(graph, _name_of(outputs, op_name))
-            return self._threads.callback_result(outputs)
         ops, rang = self._guarded_ops, 0
         looked_at = inputs if op_type == "AssignVariableOp" else outputs
-        if looked_at and ops is not None and self._steps.is_recorded:
+        if graph is not None or (looked_at and ops is not None and self._steps.is_recorded):
             try:
-                if ops.has_bad(looked_at) or ops.num_following:
+                if graph is not None:
+                    self._names.note_op(graph, _name_of(outputs, op_name))
+                elif ops is not None and (ops.has_bad(looked_at) or ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
             except Exception as error:  # the program must not see any error
                 self._fail(error)

@@ -105,7 +105,7 @@ def gradient_outside(recording: Recording) -> None:
 
 
 def gradient_of_a_choice(recording: Recording) -> None:
-    """An exponential that overflows where another value is chosen: the result is good, the gradient is NaN."""
+    """An exponential that overflows where another value is chosen: its gradient is NaN."""
     load = tf.Variable([0.5, 3.0, 120.0])
 
     @tf.function
@@ -134,6 +134,19 @@ def summary(recording: Recording) -> None:
             for number in range(3):
                 step(tf.constant(float(number)), tf.constant(float(number)))
         writer.close()
+
+
+def printed(recording: Recording) -> None:
+    """A ratio of 0 / 0 that is only printed."""
+
+    @tf.function
+    def step(hits: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
+        tf.print("rate", hits / tries, output_stream="file:///dev/null")
+        return hits + 1.0
+
+    with recording():
+        for number in range(3):
+            step(tf.constant(float(number)), tf.constant(float(number)))
 
 
 def without_results(recording: Recording) -> None:
@@ -237,6 +250,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "gradient": gradient_outside,
     "choice": gradient_of_a_choice,
     "summary": summary,
+    "printed": printed,
     "no results": without_results,
     "loop": loop_that_draws,
     "pipeline": pipeline,

@@ -34,6 +34,7 @@ from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, Numbers
 from tb_debugger_plugin.analysis.diagnosis.rewriting import Example
 from tb_debugger_plugin.analysis.diagnosis.situated import ANY_OP, Pattern, divisions, losses, training
 from tb_debugger_plugin.analysis.diagnosis.surroundings import Surroundings
+from tb_debugger_plugin.analysis.graph import op_kinds
 
 _Row = TypeVar("_Row", Cause, Pattern)
 _LIBRARY: Final = re.compile(r"^_(?:MklNative|Mkl)?(?:Fused)?(?=[A-Z])")
@@ -58,7 +59,9 @@ CAUSES: Final = (
     *outside.CAUSES,
 )
 #: Ops that compute with their first input only.
-FIRST_INPUT_ONLY: Final = arithmetic.FIRST_INPUT_ONLY | {"SparseSoftmaxCrossEntropyWithLogits"}
+FIRST_INPUT_ONLY: Final = (
+    arithmetic.FIRST_INPUT_ONLY | op_kinds.COLLECTIVES | {"SparseSoftmaxCrossEntropyWithLogits"}
+)
 
 
 @dataclass(frozen=True)

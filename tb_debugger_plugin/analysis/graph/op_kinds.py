@@ -34,8 +34,8 @@ TRIVIAL: Final = frozenset(
 UNPACKS: Final = frozenset({"OptionalGetValue"})
 #: Ops that combine their inputs with those that the same op of the other replicas takes.
 COLLECTIVES: Final = frozenset(
-    """CollectiveReduce CollectiveReduceV2 CollectiveReduceV3 CollectiveGather CollectiveGatherV2
-    NcclAllReduce""".split()
+    """CollectiveReduce CollectiveReduceV2 CollectiveReduceV3 CollectiveReduceScatterV2 CollectiveGather
+    CollectiveGatherV2 CollectiveAllToAllV2 CollectiveAllToAllV3 NcclAllReduce""".split()
 )
 CALLS: Final = frozenset({"PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "SymbolicGradient"})
 LOOPS: Final = frozenset({"While", "StatelessWhile"})

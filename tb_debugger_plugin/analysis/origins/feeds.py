@@ -319,7 +319,8 @@ class Feeds(Record):
         call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
         if execution.op_type in op_kinds.UNPACKS and call is value:
             # GUARD records what an optional held, not what handed it out.
-            return self._of_pipeline(value, kind)
+            outside = ValueFeed(ValueRef(outside="the input data"), "data", execution.op_type)
+            return self._of_pipeline(value, kind) or [outside]
         if value.slot >= 0:
             graph = self.eager.execution(call.execution).graph
             inside = None if graph < 0 else self._result_of_call(call, graph, self.measured(value))

@@ -72,7 +72,7 @@ class Layers:
           owners: The layer of the variable that an op reads, by op name. It is used for graphs that were made
             before the recording.
         """
-        noted = self._noted.pop(graph, {})
+        noted = self._noted.pop(graph, {}) if names else {}
         scopes = self._scopes.setdefault(graph, {})
         for name in names:
             if name not in noted and name in owners:

@@ -74,6 +74,30 @@ def test_the_step_on_record_is_that_of_the_call(tmp_path: Path) -> None:
     assert first.step == 4
 
 
+def test_ops_have_their_layers_also_those_of_functions_of_their_own(tmp_path: Path) -> None:
+    class Tally(tf.keras.layers.Layer):
+        def __init__(self, **options: object) -> None:
+            super().__init__(**options)
+            self.total = self.add_weight(name="total", shape=[4], initializer="zeros", trainable=False)
+
+        @tf.function
+        def call(self, x: tf.Tensor) -> tf.Tensor:
+            self.total.assign(self.total + tf.math.log(x)[0])
+            return x
+
+    layer = Tally(name="tally")
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return layer(x) * 2.0
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step(tf.ones([2, 4]))
+        step(tf.zeros([2, 4]))
+    (first, *_) = tb_debugger_plugin.open_run(str(tmp_path)).origins()
+    assert (first.op_type, first.layer) == ("Log", "tally")
+
+
 def test_a_healthy_program_writes_no_tensors_and_no_graphs(tmp_path: Path) -> None:
     weight = tf.Variable([1.0, 2.0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tb_debugger_plugin.analysis.diagnosis.advice import DATA, Advice
-from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, guess
+from tb_debugger_plugin.analysis.diagnosis.evidence import always, finite_in, guess, infinities
 from tb_debugger_plugin.analysis.diagnosis.known import ANY, INFINITE, NAN, Cause
 from tb_debugger_plugin.analysis.graph import op_kinds
 from tb_debugger_plugin.events.tensorflow_names import ARGUMENTS
@@ -70,13 +70,14 @@ CAUSES: Final = (
         sorted(op_kinds.COLLECTIVES),
         NAN,
         "its own inputs are finite, so another replica or worker passed it in",
-        finite_in,
+        guess(finite_in),
         _OTHER_WORKER,
     ),
+    Cause(sorted(op_kinds.COLLECTIVES), NAN, "∞ − ∞ is NaN", infinities),
     Cause(
         sorted(op_kinds.COLLECTIVES),
         INFINITE,
-        "another replica or worker passed it in, or the sum of all is beyond the range of the dtype",
+        "another replica or worker passed it in, or what all of them give is beyond the range of the dtype",
         guess(finite_in),
         _OTHER_WORKER,
     ),

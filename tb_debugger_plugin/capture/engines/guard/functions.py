@@ -1,8 +1,9 @@
 """Guards the functions that Python calls, from the beginning of a recording in GUARD to its end.
 
 A function is guarded when Python first calls it. From then on each call runs its guarded copy, and after each
-call one number says whether any call went bad. Such a call is replayed before the program goes on, unless it
-repeats what is on record or began with bad values; then it is counted.
+call one number says whether any call went bad. Such a call is replayed before the program goes on. It is
+only counted if it repeats what is on record, or if it began with bad values and another one of its function
+did, too.
 
 Invariant: an error of the guard leaves functions unguarded, and the program goes on.
 """
@@ -18,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType, ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 from tensorflow.python.eager import context
 from tensorflow.python.framework import op_def_registry
@@ -61,6 +63,8 @@ _PATIENCE_S = 5.0
 #: Functions of which a call that began with bad values is replayed after others were: what became of the
 #: values is then on record, such as in the gradient.
 _MOST_FOLLOWING = 16
+#: By how much, relatively, a replay may differ from the call, whose ops TensorFlow may have fused.
+_ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
 _LIBRARY_MISSING = (
@@ -84,6 +88,7 @@ class _Site:
       num_calls: Number of calls.
       num_bad: Number of bad calls.
       num_replayed: How many of them are on record.
+      is_followed: Whether one was replayed, or was to be, that began with bad values.
     """
 
     name: str
@@ -94,6 +99,7 @@ class _Site:
     num_calls: int = 0
     num_bad: int = 0
     num_replayed: int = 0
+    is_followed: bool = False
 
 
 @dataclass(frozen=True)
@@ -416,11 +422,10 @@ class GuardedFunctions:
             what = self._in_words([guarded.label(number) for number in sorted(bad)])
             came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
             came += _bad_variables(guarded, inputs)
-            if came and self._has_replayed:
-                if site.num_replayed or self._num_following >= _MOST_FOLLOWING:
-                    self._say_it_counts(site, name, self._in_words(came))
-                    return None
-                self._num_following += 1
+            follows = bool(came) and self._has_replayed
+            if follows and not self._may_follow(site, guarded):
+                self._say_it_counts(site, name, self._in_words(came))
+                return None
             with self._steps.counted_by(site.num_calls - 1):
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
@@ -441,9 +446,8 @@ class GuardedFunctions:
             if replayed.error is None:
                 vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
-                kept = self._keep(
-                    Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
-                )
+                of_call = Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
+                kept = "" if follows else self._keep(of_call)
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
                     "Further calls with the same bad results are counted.%s",
@@ -452,6 +456,16 @@ class GuardedFunctions:
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _may_follow(self, site: _Site, guarded: Guarded) -> bool:
+        """Whether a call that began with bad values is replayed: one of a function, of so many functions."""
+        if site.num_replayed or site.is_followed or guarded.taken.cannot_repeat:
+            return False
+        if self._num_following >= _MOST_FOLLOWING:
+            return False
+        site.is_followed = True
+        self._num_following += 1
+        return True
 
     def _say_it_counts(self, site: _Site, name: str, came: str) -> None:
         message = (
@@ -533,11 +547,20 @@ class GuardedFunctions:
 
 
 def _are_the_same(first: Sequence[EagerTensor], second: Sequence[EagerTensor]) -> bool:
-    """Whether some results are the same; a call of another thread may have been replayed."""
-    if [one.dtype for one in first] != [one.dtype for one in second]:
+    """Whether some results are those of one call, but for rounding; another thread's may have run again."""
+    try:
+        if [(one.dtype, one.shape) for one in first] != [(one.dtype, one.shape) for one in second]:
+            return False
+        pairs = [pair for pair in zip(first, second, strict=True) if pair[0].dtype in MEASURED_DTYPES]
+        return all(_are_close(np.asarray(one), np.asarray(other)) for one, other in pairs)
+    except Exception as error:  # there may be no memory for it
+        _log.debug("The results of a call are not compared with those of its replay:", exc_info=error)
         return False
-    pairs = [pair for pair in zip(first, second, strict=True) if pair[0].dtype in MEASURED_DTYPES]
-    return all(np.asarray(one).tobytes() == np.asarray(other).tobytes() for one, other in pairs)
+
+
+def _are_close(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    return np.allclose(one.astype(wide), other.astype(wide), rtol=_ROUNDING, atol=0, equal_nan=True)
 
 
 def _free_memory() -> int:

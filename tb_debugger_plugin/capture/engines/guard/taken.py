@@ -4,7 +4,8 @@ Takes a function and edits its definition: adds the reads of variables that are 
 other functions run copies that hand out what is taken inside (`copies`). Returns a `Taken`.
 
 Invariant: a tensor is taken only where an op uses it that no graph optimizer rewrites (an assignment, the
-result of the call), so nothing that TensorFlow would fuse stays apart, and the program keeps its bits.
+result of the call, a summary), so nothing that TensorFlow would fuse stays apart, and the program keeps its
+bits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfTensor
+from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfOp, TfTensor
 
 #: Prefix of the names of nodes that a guard adds.
 SCOPE: Final = "TbDebuggerGuard/"
@@ -52,6 +53,12 @@ _READS: Final = frozenset(
 _ASK: Final = frozenset(("VariableShape", "VarIsInitializedOp"))
 #: Ops that exchange values with other replicas or workers, in an order that a variable keeps.
 _EXCHANGES: Final = "Collective"
+#: Ops that show what they take: nothing else may show it. Other ops without results, such as those that save,
+#: take what is checked elsewhere.
+_SHOWS: Final = frozenset(("WriteSummary", "WriteScalarSummary", "PrintV2"))
+#: Ops that make text of numbers, for those.
+_TO_TEXT: Final = frozenset(("StringFormat", "AsString"))
+_LOOPS: Final = ("While", "StatelessWhile")
 #: Attributes of functions that TensorFlow may replace by others with the same arguments and results.
 _REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
 #: Ops that update a few rows. TensorFlow then copies the whole variable for each read.
@@ -78,7 +85,7 @@ class Label(NamedTuple):
 
     Attributes:
       function: The function in which it is computed.
-      what: A variable, by its argument, or a result.
+      what: A variable, by its argument, or a result, or what an op shows.
       is_variable: Whether it is the value of a variable.
     """
 
@@ -138,6 +145,7 @@ class Taken:
       variables: The arguments that are variables, by name.
       others: Names of the arguments that are other resources.
       assumes: Names of the arguments that are variables and must have a value before the call.
+      exchanges: Whether values of other replicas are among `kept`, which are as large as gradients.
       cannot_repeat: Why the function cannot be replayed; empty if it can.
     """
 
@@ -150,6 +158,7 @@ class Taken:
     variables: Mapping[str, Variable]
     others: frozenset[str]
     assumes: frozenset[str]
+    exchanges: bool = False
     cannot_repeat: str = ""
 
     @property
@@ -260,6 +269,7 @@ class FunctionReader:
         self._checked: dict[Source, Label] = {}
         self._kept: list[Kept] = []
         self._assumes: set[str] = set()
+        self._exchanges = False
         self._why_not = ""
         self._new = GraphDef()  # nodes to add
 
@@ -292,6 +302,7 @@ class FunctionReader:
             self._variables,
             frozenset(self._others),
             frozenset(self._assumes),
+            self._exchanges,
             cannot_repeat=self._why_not,
         )
 
@@ -338,6 +349,7 @@ class FunctionReader:
 
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
         if node.op.startswith(_EXCHANGES):
+            self._exchanges = True
             self._keep(node)
             return
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
@@ -368,6 +380,7 @@ class FunctionReader:
             is_list = tuple([each for inside in taken.kept for each in inside.is_list])
             parts_of = (tuple(taken.items), tuple(taken.inside), is_list)
             self._kept.append(Kept(node.name, kept, *parts_of, is_inside=True))
+        self._exchanges |= taken.exchanges
         self._why_not = self._why_not or taken.cannot_repeat
         names = [tensor.rpartition(":")[0] for tensor in taken.function.inputs]
         for inner, outer in zip(names, inputs, strict=True):
@@ -405,6 +418,10 @@ class FunctionReader:
                 inside += taken.inside
                 if taken.items and (node.op in CALLS or _is_condition(node, named.name)):
                     self._give_up("an op that cannot run twice, in a condition or a compiled function")
+                if taken.exchanges and node.op in _LOOPS:
+                    # A list would hold the gradients of each turn.
+                    self._give_up("an exchange between replicas in a loop")
+                self._exchanges |= taken.exchanges
                 self._why_not = self._why_not or taken.cannot_repeat
         for name in dict.fromkeys(inputs):
             argument = self._of_handle.get(name)
@@ -430,9 +447,8 @@ class FunctionReader:
     def _keep(self, node: NodeDef) -> None:
         op = self._function.graph.get_operation_by_name(node.name)
         outputs = op.outputs
-        if not outputs:
-            # A summary, a line that is printed: nothing else may show what it takes.
-            for tensor in op.inputs:
+        if node.op in _SHOWS:
+            for tensor in _shown(op):
                 what = f"what {node.op} takes"
                 self._check(_source(tensor), Label(self._function, what, is_variable=False))
         if any(tensor.dtype == tf.resource for tensor in outputs):
@@ -516,6 +532,15 @@ def _variable(argument: TfTensor) -> Variable | None:
         return None
     (part,) = data.shape_and_type
     return Variable(tf.as_dtype(part.dtype), tf.TensorShape(part.shape))
+
+
+def _shown(op: TfOp) -> list[TfTensor]:
+    """Return what an op shows; of a text, the tensors that it is made of."""
+    return [
+        shown
+        for tensor in op.inputs
+        for shown in (tensor.op.inputs if tensor.op.type in _TO_TEXT else (tensor,))
+    ]
 
 
 def _source(tensor: TfTensor) -> Source:

@@ -184,3 +184,21 @@ def test_what_a_function_makes_a_data_set_of_is_not_swallowed(program: Program) 
     program.run(p_rows=[NAN, 1.0])
     program.call("IteratorGetNext", [1.0], ids=[1], stack=["f90"])
     assert {one.category for one in program.origins()} <= {"expected"}
+
+
+def test_what_an_optional_held_that_nothing_on_record_made_is_input_data(program: Program) -> None:
+    program.call("OptionalGetValue", [NAN, 1.0], inputs=[5], ids=[6], stack=["f90"])
+    program.call("Neg", [NAN, -1.0], inputs=[6], ids=[7], stack=["f91"])
+    (found,) = program.origins()
+    assert (found.category, found.headline) == ("came_in", "OptionalGetValue in main, train.py:90")
+
+
+def test_what_another_worker_gave_is_said_to_be_its(program: Program) -> None:
+    ops = "x: Placeholder, size: Const, shared: CollectiveReduceV2(x, size)"
+    program.graph(ops, name="step", more={"size": {"outputs": [(3, [])]}})
+    program.run(g_x=1.0)
+    program.trace("g", "shared", NAN)
+    program.call("__inference_step_1", NAN, "g", inputs=[7], ids=[8])
+    (found,) = program.origins()
+    assert found.op_name == "shared"
+    assert "another replica or worker passed it in" in found.explanation
