@@ -199,7 +199,10 @@ def test_a_call_that_would_hold_too_much_is_not_replayed(
     with tb_debugger_plugin.record(tmp_path, mode="GUARD", max_held_bytes=100):
         step(tf.constant(np.full([100], np.inf, np.float32)))
     assert "above max_held_bytes" in caplog.text
-    assert not read(tmp_path).executions
+    seen = read(tmp_path)
+    assert (len(seen.executions), seen.traces) == (1, [])
+    said = [one.message for one in seen.records("not_recorded")]
+    assert ["cannot replay" in said[0], "has an infinity or NaN" in said[1]] == [True, True], said
 
 
 @pytest.mark.parametrize("on_alert", ["raise", "stop", "call"])

@@ -430,11 +430,12 @@ class GuardedFunctions:
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
             if why_not or not call.is_held:
-                _log.warning(
-                    "A call of %s has an infinity or NaN (%s). It is not replayed, because of %s; what it "
-                    "returned is on record.",
-                    *(name, what, why_not or "max_held_bytes, which it exceeds"),
+                message = (
+                    f"A call of {name} has an infinity or NaN ({what}). It is not replayed, because of "
+                    f"{why_not or 'max_held_bytes, which it exceeds'}; what it returned is on record."
                 )
+                # Not by its name, of which it was said already that it cannot be replayed.
+                self._report(NotRecordedReason.NOT_INSTRUMENTED, message)
                 site.num_replayed += 1
                 self._graphs.announce(site.name, guarded.taken.function.graph)
                 return ReplayedCall(site.name, inputs, outputs, frame, rang=rang)
@@ -475,7 +476,7 @@ class GuardedFunctions:
         if site.num_replayed:
             _log.warning("%s", message)
         else:
-            self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, message)
 
     def _record_what_came_in(self) -> int:
         """Replay what went bad in input pipelines, and record who took it: something bad may come from it.
@@ -530,7 +531,7 @@ class GuardedFunctions:
     def _report_failed(self, name: str, error: Exception) -> None:
         _log.debug("The replay of a call of %s failed:", name, exc_info=error)
         message = f"A call of {name} has an infinity or NaN and could not be replayed: {user_message(error)}."
-        self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
+        self._report(NotRecordedReason.NOT_INSTRUMENTED, message)
 
     def _report_unguarded(self, name: str, reason: str) -> None:
         message = f"GUARD does not check the function {name}: {reason}."
