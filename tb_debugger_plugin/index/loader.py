@@ -204,8 +204,9 @@ _MAX_DOUBLINGS: Final = 10
 #: A page that shows a run sends queries more often than this. A private database stays longer, because making
 #: it again takes as long as reading all files.
 _IDLE_SECONDS: Final = 60.0
-#: A run is in use when the last query came so many seconds ago at most, and so many after the first one.
-_LAST_USE_SECONDS: Final = 1.0
+#: A run is in use when a query is being answered, or the last one came so many seconds ago at most, and so
+#: many after the first one. Who looks at a run also reads for some seconds, and to open it again costs more.
+_LAST_USE_SECONDS: Final = 5.0
 _USE_SECONDS: Final = 0.5
 _IDLE_PRIVATE_SECONDS: Final = 600.0
 
@@ -301,7 +302,8 @@ class RunLoader:
         """Whether queries have come for a while, and until a moment ago."""
         with self._changed:
             is_used = self._last_query - self._first_query >= _USE_SECONDS
-            return is_used and self._clock() - self._last_query < _LAST_USE_SECONDS
+            is_recent = self._num_queries > 0 or self._clock() - self._last_query < _LAST_USE_SECONDS
+            return is_used and is_recent
 
     def close(self) -> None:
         """Stop reading and close the database. Queries that are being answered fail as not ready."""

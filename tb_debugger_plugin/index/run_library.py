@@ -35,7 +35,7 @@ _LATER_WAIT_SECONDS: Final = 0.002
 #: Open databases. Each takes three threads and some megabytes, and that of a long run up to its memory limit.
 _MAX_OPEN: Final = 8
 #: The same with those that are in use: to close one of them would be to open it again at once.
-_MAX_IN_USE: Final = 18
+_MAX_IN_USE: Final = 24
 #: Seconds that a query waits until each surplus database is closed; a remote file may keep a loader busy.
 _MAKE_ROOM_SECONDS: Final = 1.0
 

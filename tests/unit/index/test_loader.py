@@ -523,7 +523,11 @@ def test_a_run_is_in_use_while_queries_keep_coming(recording, load):
     clock.now = 0.6
     _num_graph_executions(loader)
     assert loader.is_in_use
-    clock.now = 1.7
+    clock.now = 5.7
+    assert not loader.is_in_use
+    with loader.reading():
+        clock.now = 20.0
+        assert loader.is_in_use
     assert not loader.is_in_use
 
 
@@ -535,7 +539,7 @@ def test_more_runs_stay_open_while_they_are_in_use(tmp_path):
         def is_in_use(self) -> bool:
             return self.run.name in self.used
 
-    names = [f"run{number:02}" for number in range(20)]
+    names = [f"run{number:02}" for number in range(26)]
     for name in names:
         small_program(tmp_path / name, run_id=name).close()
     with contextlib.closing(Library(tmp_path, make_loader=Loader)) as library:
@@ -549,4 +553,4 @@ def test_more_runs_stay_open_while_they_are_in_use(tmp_path):
         Loader.used = {*names[:3], *names[-8:]}
         assert are_open() == [*names[:3], *names[-8:]]
         Loader.used = {*names}
-        assert are_open() == names[-18:]
+        assert are_open() == names[-24:]
