@@ -14,6 +14,7 @@ from tb_debugger_plugin.analysis.diagnosis.evidence import Input, may_be_of_one_
 from tb_debugger_plugin.analysis.diagnosis.known import ANY
 from tb_debugger_plugin.analysis.diagnosis.known.arithmetic import COMPLEX_DIVISION
 from tb_debugger_plugin.analysis.diagnosis.numbers import BAD_KINDS, KINDS, Kind, Numbers
+from tb_debugger_plugin.analysis.graph.op_kinds import COLLECTIVES
 from tests.support.oracles import (
     MATRIX_GUESSES,
     NO_INFINITY,
@@ -48,9 +49,14 @@ GUESSED = {
     "the diagonal of the matrix has a 0, which divides",
     "the matrix has none: an eigenvalue is 0",
     "a parameter of the distribution is outside its range, such as a rate or a scale that is not above 0",
+    "its own inputs are finite, so another replica or worker passed it in",
+    "another replica or worker passed it in, or what all of them give is beyond the range of the dtype",
 }
-#: Ops of which only some causes have an oracle.
-PARTLY = {"MatrixTriangularSolve", "BatchMatrixTriangularSolve", "MatrixDeterminant", "MatrixExponential"}
+#: Ops of which only some causes have an oracle, and those that take what is in other processes.
+PARTLY = {
+    *("MatrixTriangularSolve", "BatchMatrixTriangularSolve", "MatrixDeterminant", "MatrixExponential"),
+    *COLLECTIVES,
+}
 MODES = ("FULL", "CONCISE", "CURT", "NUMERICS")
 VALUES = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, 90, -90, 1e-39, 1e-20, -1e-20, 1e20, -1e20, 3e38, -3e38]
 BAD_VALUES = [math.inf, -math.inf, math.nan]

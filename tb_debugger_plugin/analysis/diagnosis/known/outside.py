@@ -73,7 +73,7 @@ CAUSES: Final = (
         guess(finite_in),
         _OTHER_WORKER,
     ),
-    Cause(sorted(op_kinds.COLLECTIVES), NAN, "∞ − ∞ is NaN", infinities),
+    Cause(sorted(op_kinds.COLLECTIVES), NAN, "∞ − ∞ is NaN", guess(infinities)),
     Cause(
         sorted(op_kinds.COLLECTIVES),
         INFINITE,
