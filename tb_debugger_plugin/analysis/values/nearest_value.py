@@ -23,8 +23,8 @@ from tb_debugger_plugin.analysis.values import health
 _REACH: Final = 1 << 16
 #: Traces of a block whose numbers are read at once: a query takes as long for all of them as for one.
 _BLOCK: Final = 1 << 12
-#: Blocks that one question reads, and that a snapshot keeps. What is farther apart is asked for by position.
-_MAX_READ: Final = 2
+#: Blocks that one call reads, and that a snapshot keeps. What is farther apart is asked for by position.
+_MAX_READ: Final = 1
 _MAX_BLOCKS: Final = 16
 _COLUMNS: Final = f"t.idx, t.site, {health.SELECT}"
 
