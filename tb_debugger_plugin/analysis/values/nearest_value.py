@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,14 @@ _COLUMNS: Final = f"t.idx, t.site, {health.SELECT}"
 
 #: Columns by name.
 Block: TypeAlias = dict[str, "np.ndarray[Any, Any]"]
+
+
+@dataclass
+class _Blocks:
+    """The blocks that a snapshot keeps, the last used last; the first question is asked without them."""
+
+    held: OrderedDict[int, Block] = field(default_factory=OrderedDict)
+    num_asked: int = 0
 
 
 class Side(enum.Enum):
@@ -117,15 +126,12 @@ def _choose(bounds: tuple[int | None, int | None], side: Side, at: int) -> int |
 def health_of(snapshot: Snapshot, indices: Iterable[int]) -> dict[int, Json]:
     """Return the health of some traces by position."""
     wanted = sorted(set(indices))
-    blocks: OrderedDict[int, Block] = snapshot.share(f"{__name__}.blocks", OrderedDict)
-    numbers = {idx // _BLOCK for idx in wanted}
-    if len(numbers - blocks.keys()) > _MAX_READ:
-        return _healths(
-            snapshot,
-            snapshot.rows(
-                f"SELECT {_COLUMNS} FROM graph_executions t WHERE idx IN (SELECT unnest(?))", [wanted]
-            ),
-        )
+    memory: _Blocks = snapshot.share(f"{__name__}.blocks", _Blocks)
+    blocks, numbers = memory.held, {idx // _BLOCK for idx in wanted}
+    memory.num_asked += 1
+    if memory.num_asked == 1 or len(numbers - blocks.keys()) > _MAX_READ:
+        query = f"SELECT {_COLUMNS} FROM graph_executions t WHERE idx IN (SELECT unnest(?))"
+        return _healths(snapshot, snapshot.rows(query, [wanted]))
     for number in numbers:
         if number not in blocks:
             blocks[number] = _read_block(snapshot, number)
