@@ -132,7 +132,7 @@ def test_guard_replays_a_mirrored_training_and_names_the_layer(tmp_path: Path) -
     assert [rows[0][3] for _, rows in sorted(logs.items())] == [0, 1]
 
 
-WORKER = """
+BEGIN = """
 import hashlib, json, os, socket, sys
 import tensorflow as tf
 import tb_debugger_plugin
@@ -144,7 +144,8 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy()
 def train():
     with strategy.scope():
         weights = tf.Variable(tf.random.stateless_normal([4, 4], [1, 2]))
-
+"""
+WORKER = f"""{BEGIN}
     @tf.function
     def step():
         def on_this_worker():
@@ -168,19 +169,7 @@ print("result", plain)
 """
 
 
-GUARDED_WORKER = """
-import json, os, socket, sys
-import tensorflow as tf
-import tb_debugger_plugin
-
-task = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
-socket.gethostname = lambda: f"worker-{task}"  # as if on two machines
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-
-def train():
-    with strategy.scope():
-        weights = tf.Variable(tf.random.stateless_normal([4, 4], [1, 2]))
-
+GUARDED_WORKER = f"""{BEGIN}
     @tf.function
     def step(x):
         def on_this_worker(x):
@@ -195,7 +184,7 @@ def train():
     return weights.numpy().tobytes()
 
 plain = train()
-with tb_debugger_plugin.record(f"{sys.argv[1]}/{task}", mode="GUARD") as recording:
+with tb_debugger_plugin.record(f"{{sys.argv[1]}}/{{task}}", mode="GUARD") as recording:
     assert train() == plain
     assert recording.on
 """
