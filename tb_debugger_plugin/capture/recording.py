@@ -601,16 +601,16 @@ class Recording:
             return outputs
         ops, rang = self._guarded_ops, 0
         looked_at = inputs if op_type == "AssignVariableOp" else outputs
-        if graph is not None or (looked_at and ops is not None and self._steps.is_recorded):
-            try:
-                if graph is not None:
-                    self._names.note_op(graph, _name_of(outputs, op_name))
-                elif ops is not None and (ops.has_bad(looked_at) or ops.num_following):
+        try:
+            if graph is not None:
+                self._names.note_op(graph, _name_of(outputs, op_name))
+            elif looked_at and ops is not None and self._steps.is_recorded:
+                if ops.has_bad(looked_at) or ops.num_following:
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
-            except Exception as error:  # the program must not see any error
-                self._fail(error)
-            if rang:
-                self._handle(rang)
+        except Exception as error:  # the program must not see any error
+            self._fail(error)
+        if rang:
+            self._handle(rang)
         return self._threads.callback_result(outputs)
 
     def _on_replayed(self, call: ReplayedCall) -> None:

@@ -318,9 +318,10 @@ class Feeds(Record):
             return self._of_pipeline(value, kind)
         call = self._packed(value) if execution.op_type in op_kinds.UNPACKS else value
         if execution.op_type in op_kinds.UNPACKS and call is value:
-            # GUARD records what an optional held, not what handed it out.
-            outside = ValueFeed(ValueRef(outside="the input data"), "data", execution.op_type)
-            return self._of_pipeline(value, kind) or [outside]
+            # What handed the optional out is not on record, as in GUARD: it may be a data set.
+            of_data = self._of_pipeline(value, kind)
+            if of_data:
+                return of_data
         if value.slot >= 0:
             graph = self.eager.execution(call.execution).graph
             inside = None if graph < 0 else self._result_of_call(call, graph, self.measured(value))

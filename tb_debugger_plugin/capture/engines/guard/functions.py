@@ -62,7 +62,7 @@ _FORGET_EVERY = 64
 _PATIENCE_S = 5.0
 #: Functions of which a call that began with bad values is replayed after others were: what became of the
 #: values is then on record, such as in the gradient.
-_MOST_FOLLOWING = 16
+_MOST_FOLLOWED = 16
 #: By how much, relatively, a replay may differ from the call, whose ops TensorFlow may have fused.
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
@@ -174,7 +174,6 @@ class GuardedFunctions:
         self._sites: dict[str | bytes, _Site] = {}
         self._lock = threading.RLock()  # held while functions are guarded, and while calls are replayed
         self._has_replayed = False
-        self._num_following = 0
         self._process = os.getpid()
         self._is_on = True
         self._module = module = sink.native
@@ -462,11 +461,8 @@ class GuardedFunctions:
         """Whether a call that began with bad values is replayed: one of a function, of so many functions."""
         if site.num_replayed or site.is_followed or guarded.taken.cannot_repeat:
             return False
-        if self._num_following >= _MOST_FOLLOWING:
-            return False
-        site.is_followed = True
-        self._num_following += 1
-        return True
+        site.is_followed = sum(one.is_followed for one in self._sites.values()) < _MOST_FOLLOWED
+        return site.is_followed
 
     def _say_it_counts(self, site: _Site, name: str, came: str) -> None:
         message = (

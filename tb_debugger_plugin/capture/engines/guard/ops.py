@@ -36,7 +36,11 @@ _MOST_FOLLOWING = 200
 _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
-_BRINGS_IN = ("Iterator", "OptionalGetValue", "Restore", "AssignVariableOp")
+_BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
+#: The op that takes a value out of an optional, and the modules that take elements of distributed data sets
+#: out so. Keras takes metrics out, which were made before.
+_UNPACKS = "OptionalGetValue"
+_DISTRIBUTED = "tensorflow.python.distribute."
 #: How many of them are noted, with their tensors: the last ones.
 _MOST_NOTED = 4
 #: What these hold was not made by the op that reads it.
@@ -122,7 +126,7 @@ class GuardedOps:
                 self._num_bad += self.has_bad(outputs)
         else:
             if not outputs or name.startswith(_HANDS_OUT):
-                if name.startswith(_BRINGS_IN) and self.has_bad(outputs or inputs):
+                if _brings_in(name, frame) and self.has_bad(outputs or inputs):
                     self._noted.append(self._eager.later(op_type, inputs, outputs, frame))
                 return 0
             if not self._is_news(name, inputs, outputs, frame):
@@ -188,6 +192,17 @@ class GuardedOps:
                 "GUARD saw an infinity or NaN in %s that Python ran; %s on record, with what followed.",
                 *(ops, f"the first of {num_recorded} stacks are" if num_recorded > 1 else "the first is"),
             )
+
+
+def _brings_in(name: str, frame: FrameType | None) -> bool:
+    """Whether an op brings values in."""
+    if name != _UNPACKS:
+        return name.startswith(_BRINGS_IN)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        if str(frame.f_globals.get("__name__")).startswith(_DISTRIBUTED):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _line_of(frame: FrameType | None) -> str:

@@ -51,8 +51,8 @@ _READS: Final = frozenset(
 )
 #: Those of them that do not use the value.
 _ASK: Final = frozenset(("VariableShape", "VarIsInitializedOp"))
-#: Ops that exchange values with other replicas or workers, in an order that a variable keeps.
-_EXCHANGES: Final = "Collective"
+#: Ops that exchange values with other replicas or workers. They may take a variable that keeps their order.
+_EXCHANGES: Final = ("Collective", "Nccl")
 #: Ops that show what they take: nothing else may show it. Other ops without results, such as those that save,
 #: take what is checked elsewhere.
 _SHOWS: Final = frozenset(("WriteSummary", "WriteScalarSummary", "PrintV2"))
@@ -342,16 +342,15 @@ class FunctionReader:
             self._read_parts(node, inputs)
             return
         handles = [self._of_handle[name] for name in inputs if name in self._of_handle]
-        if handles:
+        if node.op.startswith(_EXCHANGES):
+            self._exchanges = True
+            self._keep(node)
+        elif handles:
             self._read_variable_op(node, handles)
         elif not self._may_run_twice(node, inputs):
             self._keep(node)
 
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
-        if node.op.startswith(_EXCHANGES):
-            self._exchanges = True
-            self._keep(node)
-            return
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
         does, changes = _Does.UPDATES, node.op not in _READS

@@ -186,7 +186,7 @@ def test_what_a_function_makes_a_data_set_of_is_not_swallowed(program: Program) 
     assert {one.category for one in program.origins()} <= {"expected"}
 
 
-def test_what_an_optional_held_that_nothing_on_record_made_is_input_data(program: Program) -> None:
+def test_what_an_optional_held_that_nothing_on_record_made_came_in(program: Program) -> None:
     program.call("OptionalGetValue", [NAN, 1.0], inputs=[5], ids=[6], stack=["f90"])
     program.call("Neg", [NAN, -1.0], inputs=[6], ids=[7], stack=["f91"])
     (found,) = program.origins()
