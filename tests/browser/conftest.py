@@ -51,6 +51,7 @@ def example_address(example_logdir, tmp_path_factory):
 def opened(browser, live):
     """Opens a page on a program of its own, with a panel; the page must not have complained at the end."""
     with ExitStack() as stack:
+        stack.callback(live.wait_for_ends)
 
         def open_it(panel=None, *, program=None, **window):
             made = stack.enter_context(live.program(**(program or {})))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +15,8 @@ from tests.support.debugger_page import DebuggerPage
 from tests.support.events import Recording
 from tests.support.live_program import ScriptedProgram, served
 from tests.support.serving import tensorboard
+
+_PATIENCE_S = 20.0
 
 
 class LiveLogdir:
@@ -27,6 +32,18 @@ class LiveLogdir:
         with served(ScriptedProgram(**options), self.logdir / folder, files=files) as program:
             yield program
 
+    def wait_for_ends(self) -> None:
+        """Wait until the server knows that the programs have ended; new pages follow them until then."""
+        end = time.monotonic() + _PATIENCE_S
+        while any(_is_followed(program) for program in self._programs()):
+            assert time.monotonic() < end, "The server follows a program that has ended."
+            time.sleep(0.05)
+
+    def _programs(self) -> list[dict]:
+        route = f"{self.address}/data/plugin/debugger/live/programs"
+        with urllib.request.urlopen(route, timeout=_PATIENCE_S) as answer:
+            return json.load(answer)["programs"]
+
 
 @contextmanager
 def live_logdir(recording: Recording, log: Path, **options: object) -> Iterator[LiveLogdir]:
@@ -34,6 +51,10 @@ def live_logdir(recording: Recording, log: Path, **options: object) -> Iterator[
     folder = recording.close()
     with tensorboard(folder.parent, log, **options) as address:
         yield LiveLogdir(folder.parent, address, recording.files.prefix)
+
+
+def _is_followed(program: dict) -> bool:
+    return program["state"] is None or program["state"]["phase"] != "ended"
 
 
 def headline(page: DebuggerPage) -> Locator:
