@@ -95,7 +95,8 @@ def enable_dump_debug_info(
         and complex tensors (without the native library no complex and no float8 tensors), `"SHAPE"` covers
         floating, integer and bool tensors. `"GUARD"`, meant to stay on, records no tensor while all is
         finite, and runs a call of a function that leaves an infinity or NaN once more, to record it as
-        `"FULL_HEALTH"` does. It keeps all such records, up to `max_bytes` (needs the native library).
+        `"FULL_NUMERICS"` does, after the numbers that variables and results had in a few calls before. It
+        keeps all such records, up to `max_bytes` (needs the native library).
       circular_buffer_size: Number of the last executions, and of the last graph executions, to keep. With the
         native library, records around the first infinity and the first NaN of each op are kept as well, at
         most ten times as many, and four times as many for each doubling of the recording. 0 or below

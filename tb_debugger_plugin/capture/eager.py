@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
+from tensorflow.python.framework import op_def_registry, ops
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.graph.unwatchable import without_graph
@@ -159,7 +159,7 @@ class EagerOps:
         """Return a function that records an op as :meth:`on_op` does, when it is called."""
         key = op_type, len(outputs), self._frames.key(frame)
         site = self._call_sites.get(key) or self._add_call_site(key, frame)
-        thread = self._threads.number if hasattr(self._threads, "number") else self._threads.add()
+        thread = self._threads.current()
         # TensorFlow uses its lists again.
         given = list(inputs), list(outputs), self._devices, site.is_recorded, self._value, thread
         return functools.partial(self._sink.eager_op, site.prefix, *given)
@@ -187,6 +187,15 @@ class EagerOps:
             tensor_debug_mode=int(self._options.mode),
         )
         execution.code_location.MergeFromString(self._frames.code_location(stack))
+        return bytes(execution.SerializeToString())
+
+    def encode_without_outputs(self, name: str, num_outputs: int, frame: FrameType) -> bytes:
+        """Return the encoded fields of an execution none of whose outputs is recorded, or taken later."""
+        execution = Execution.FromString(self._encode_prefix(name, num_outputs, self._frames.current(frame)))
+        execution.thread_id = self._threads.current()
+        for _ in range(num_outputs):
+            execution.output_tensor_ids.append(ops.uid())
+            execution.tensor_protos.add()
         return bytes(execution.SerializeToString())
 
     def _is_recorded(self, name: str, dtype: int) -> int:

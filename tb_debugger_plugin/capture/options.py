@@ -36,12 +36,12 @@ DTypeFilter: TypeAlias = "Iterable[tf.DType | str] | Callable[[tf.DType], bool] 
 MaxBytes: TypeAlias = 'int | Literal["auto"] | None'
 #: Whether bad calls are kept as bundles, or the most bytes of them; None for the default.
 KeepReplay: TypeAlias = "bool | int | None"
-#: The mode that records only the calls that go bad, as `FULL_HEALTH` would have.
+#: The mode that records only the calls that go bad, and then measures all of each tensor: it is rare.
 GUARD: Final = "GUARD"
 #: The modes that a user may choose, and what each records of a tensor.
 MODE_NAMES: Final = {
     **{spec.mode.name: spec.mode for spec in MODES if spec.is_recorded},
-    GUARD: TensorDebugMode.FULL_HEALTH,
+    GUARD: TensorDebugMode.FULL_NUMERICS,
 }
 #: The smallest limit: the journals of the event files need some of it.
 LEAST_BYTES = 4 << 20

@@ -113,10 +113,7 @@ class SessionRuns:
 
     def _prefix_of(self, session: _Session, ran: SessionRan) -> bytes:
         feeds = ran.feeds
-        try:
-            thread = self._threads.number
-        except AttributeError:
-            thread = self._threads.add()
+        thread = self._threads.current()
         frame = sys._getframe()
         key = (
             thread,

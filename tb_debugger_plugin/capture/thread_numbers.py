@@ -38,6 +38,10 @@ class ThreadNumbers(threading.local):
         self.number = self._register.add_this_thread()
         return self.number
 
+    def current(self) -> int:
+        """Return the number of the running thread, which gets one if it has none."""
+        return self.number if hasattr(self, "number") else self.add()
+
 
 class Register:
     """Gives numbers to threads. Thread-safe.

@@ -31,6 +31,18 @@ class BadCall(NamedTuple):
     is_held: bool
 
 
+class FollowedInput(NamedTuple):
+    """An input of a guard whose numbers are kept of every few good calls.
+
+    Attributes:
+      prefix: The encoded fields of its records but their numbers; empty if it is not recorded.
+      tensor_id: Its number in the recording.
+    """
+
+    prefix: bytes = b""
+    tensor_id: int = 0
+
+
 class TraceTarget(NamedTuple):
     """The parts of a tensor's records that are known before it is computed.
 

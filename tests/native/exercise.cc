@@ -17,11 +17,13 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bad_tensors.h"
 #include "check.h"
 #include "crc32c.h"
+#include "earlier_calls.h"
 #include "encode.h"
 #include "exercise_gate.h"
 #include "framing.h"
@@ -530,6 +532,27 @@ void JudgeAnything() {
 }
 
 // Files are truncated while they are mapped: recording ends, the program goes on.
+void MeasureFewCalls() {
+  constexpr double kStep = 1e-3, kCost = 29e-6;  // so every tenth call
+  EarlierCalls calls;
+  int measured = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const int64_t number = calls.Count();
+    CHECK(number == i);
+    if (!calls.IsDue(number)) continue;
+    CHECK(!calls.IsDue(number));
+    EarlierCall call;
+    call.number = number;
+    call.stamp.wall_time = kStep * static_cast<double>(i);
+    calls.Add(std::move(call), kCost);
+    ++measured;
+  }
+  CHECK(measured == 17 + 98);
+  const std::vector<EarlierCall> kept = calls.Take(0.8);
+  CHECK(kept.size() == 20 && kept.front().number == 806 && kept.back().number == 996);
+  CHECK(calls.Take(0).empty());
+}
+
 void LoseTheTailFile(const std::string& base, int64_t circular_buffer_size) {
   struct sigaction before, after;
   CHECK(sigaction(SIGBUS, nullptr, &before) == 0);
@@ -579,6 +602,7 @@ int main(int, char** arguments) {
   ChooseByRules();
   KeepInARing(folder + "/kept");
   JudgeAnything();
+  MeasureFewCalls();
   LoseTheTailFile(folder + "/lost", 0);
   LoseTheTailFile(folder + "/lost ring", 2);
   SayWhatFails(folder + "/fails");

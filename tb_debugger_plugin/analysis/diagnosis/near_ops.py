@@ -6,6 +6,7 @@ Takes a snapshot, an op or an execution, and the position up to which values cou
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from tb_debugger_plugin.analysis.diagnosis.surroundings import NearOp, NearOutpu
 from tb_debugger_plugin.analysis.graph.adjacency import Neighbour, adjacency, before_calls
 from tb_debugger_plugin.analysis.graph.forward_op import forward_op
 from tb_debugger_plugin.analysis.graph.graphs import attributes_of
+from tb_debugger_plugin.analysis.graph.op_kinds import READS
 from tb_debugger_plugin.analysis.snapshot import Json, Snapshot
 from tb_debugger_plugin.analysis.source.user_lines import user_line
 from tb_debugger_plugin.analysis.values.nearest_value import Side, health_of, nearest_traces
@@ -209,12 +211,29 @@ class AroundGraphOp:
         return facts_of(self.op.snapshot, None if line is None else line.path)
 
     def history(self, slot: int) -> Sequence[float]:
-        """Largest magnitudes that the tensor in an input slot had, oldest first."""
+        """Largest magnitudes that the tensor in an input slot had, or a variable of it, oldest first."""
         if slot >= len(self.op.inputs):
             return ()
         source = self.op.inputs[slot]
         assert isinstance(source.op, GraphOp)
-        return _magnitudes(self.op.snapshot, source.op.record.number, source.slot, self.op.index)
+        found = _magnitudes(self.op.snapshot, source.op.record.number, source.slot, self.op.index)
+        return found if len(found) > 1 else self._history_of_variable(source.op)
+
+    def _history_of_variable(self, op: NearOp) -> Sequence[float]:
+        """Largest magnitudes of the nearest variable that an op needs: GUARD has those of earlier calls."""
+        waiting, seen = deque([op]), set[int]()
+        while waiting and len(seen) < _MOST:
+            near = waiting.popleft()
+            assert isinstance(near, GraphOp)
+            if near.record.number in seen:
+                continue
+            seen.add(near.record.number)
+            if near.type in READS:
+                found = _magnitudes(near.snapshot, near.record.number, 0, self.op.index)
+                if len(found) > 1:
+                    return found
+            waiting.extend(given.op for given in near.inputs)
+        return ()
 
     @cached_property
     def finite_before(self) -> int:

@@ -154,7 +154,7 @@ class NativeSink:
         """Record a tensor of a graph whose value is known when the graph is built."""
         self._note(tensor, is_constant=True)
         recorded = self.value(value, tensor.dtype, tensor.tensor_id, tensor.keep)
-        prefix = _prefix(tensor, placement.full_name(device))
+        prefix = tensor.prefix(placement.full_name(device))
         self._module.add_constant(self._constants_of(tensor.graph_id), prefix, recorded)
 
     def _watch(
@@ -314,7 +314,7 @@ class NativeSink:
 
 def _target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:
     return structs.TraceTarget(
-        _prefix(tensor, device),
+        tensor.prefix(device),
         tensor.tensor_id,
         -1,
         rings=tensor.rings,
@@ -327,10 +327,3 @@ def _target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:
 def _same_target(tensor: WatchedTensor, device: str) -> structs.TraceTarget:
     dims = tensor.dims or ()
     return _target(tensor, device)._replace(rank=len(dims), dims=dims)
-
-
-def _prefix(tensor: WatchedTensor, device: str = "") -> bytes:
-    trace = GraphExecutionTrace(
-        tfdbg_context_id=tensor.graph_id, op_name=tensor.op_name, output_slot=tensor.slot, device_name=device
-    )
-    return bytes(trace.SerializeToString())

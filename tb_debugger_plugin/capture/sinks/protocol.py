@@ -18,7 +18,7 @@ import tensorflow as tf
 from tb_debugger_plugin.capture.gate import Gate
 from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.tf_types import Array, EagerTensor, NodeDef
-from tb_debugger_plugin.events.messages import Message
+from tb_debugger_plugin.events.messages import GraphExecutionTrace, Message
 from tb_debugger_plugin.events.modes import TensorDebugMode
 from tb_debugger_plugin.native.structs import TensorValue
 
@@ -52,6 +52,13 @@ class WatchedTensor:
     in_pipeline: bool = False
     is_added_into: bool = False
     is_recorded: bool = True
+
+    def prefix(self, device: str = "") -> bytes:
+        """Return the encoded fields that all records of the tensor on a device have."""
+        trace = GraphExecutionTrace(
+            tfdbg_context_id=self.graph_id, op_name=self.op_name, output_slot=self.slot, device_name=device
+        )
+        return bytes(trace.SerializeToString())
 
 
 class NewTensor(NamedTuple):

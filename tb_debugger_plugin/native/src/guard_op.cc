@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "earlier_calls.h"
 #include "kernel.h"
 #include "recorder.h"
 #include "summary.h"
@@ -27,6 +29,7 @@ struct Site {
   GuardSite taken;
   std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
   bool is_made = false;                   // whether TensorFlow has made its op
+  EarlierCalls earlier;
 };
 
 // References to tensors.
@@ -84,7 +87,7 @@ Site* FindSite(int64_t number) {
 
 struct GuardKernel {
   int64_t number = -1;
-  const Site* site = nullptr;
+  Site* site = nullptr;
   // Whether the classes have given the same results as the C API for the checked tensors.
   std::once_flag once;
   std::atomic<bool> agrees{false};
@@ -204,6 +207,27 @@ void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<in
   num_waiting.store(static_cast<int64_t>(Waiting().size()), std::memory_order_release);
 }
 
+double Seconds() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+// Keeps the numbers of a good call.
+void Follow(Site* site, int64_t number, const Recorder& recorder, TF_OpKernelContext* context) {
+  constexpr int kColumns = ColumnsOf(Mode::kFullNumerics);
+  const std::vector<int64_t>& followed = site->taken.followed;
+  const double began = Seconds();
+  EarlierCall call{number, recorder.Now(), std::vector<double>(followed.size() * kColumns)};
+  double columns[kMaxSummary];
+  for (size_t i = 0; i < followed.size(); ++i) {
+    Input input(context, static_cast<int>(followed[i]));
+    if (!input.ok()) continue;  // no dtype says so
+    Summarize(input.View(), Mode::kFullNumerics, -1, columns);
+    std::copy_n(columns, kColumns, &call.columns[i * kColumns]);
+  }
+  site->earlier.Add(std::move(call), Seconds() - began);
+}
+
 void* CreateGuard(TF_OpKernelConstruction* construction) {
   int64_t number = -1;
   if (!IntAttr(construction, "site", &number)) return nullptr;
@@ -227,9 +251,15 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   std::call_once(kernel->once, [&] { CompareClasses(kernel, context); });
   const GuardSite& taken = kernel->site->taken;
   const auto num_checked = static_cast<size_t>(taken.num_checked);
+  const int64_t number = kernel->site->earlier.Count();
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
-  if (i == num_checked) return;
+  if (i == num_checked) {
+    if (!taken.followed.empty() && kernel->site->earlier.IsDue(number)) {
+      Follow(kernel->site, number, *recorder, context);
+    }
+    return;
+  }
   std::vector<int64_t> bad = {static_cast<int64_t>(i)};
   for (++i; i < taken.dtypes.size(); ++i) {
     if (IsBadInput(*kernel, context, i)) bad.push_back(static_cast<int64_t>(i));
@@ -298,6 +328,31 @@ bool GuardWasMade(int64_t site) {
   std::lock_guard<std::mutex> lock(calls_mutex);
   const Site* found = FindSite(site);
   return found != nullptr && found->is_made;
+}
+
+void RecordEarlierCalls(int64_t site, double after, const std::vector<FollowedInput>& inputs,
+                        const std::string& execution, bool counts_steps) {
+  constexpr int kColumns = ColumnsOf(Mode::kFullNumerics);
+  Recorder* recorder = CurrentRecorder();
+  Site* found;
+  {
+    std::lock_guard<std::mutex> lock(calls_mutex);
+    found = FindSite(site);
+  }
+  if (recorder == nullptr || found == nullptr || found->recorder != recorder) return;
+  for (EarlierCall& call : found->earlier.Take(after)) {
+    if (counts_steps) call.stamp.step = StepField(call.number);
+    const size_t count = std::min(inputs.size(), call.columns.size() / kColumns);
+    for (size_t i = 0; i < count; ++i) {
+      double* columns = &call.columns[i * kColumns];
+      const bool is_measured = columns[IndexOf(Mode::kFullNumerics, Column::kDtype)] != 0;
+      if (inputs[i].prefix.empty() || !is_measured) continue;
+      if (HowBad(columns, Mode::kFullNumerics) != Bad::kNo) continue;  // nobody has judged it
+      SetIdAndRank(Mode::kFullNumerics, inputs[i].tensor_id, -1, columns);
+      recorder->TraceEarlier(inputs[i].prefix, columns, call.stamp);
+    }
+    recorder->ExecutionEarlier(execution, call.stamp);
+  }
 }
 
 int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }

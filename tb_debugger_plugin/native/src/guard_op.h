@@ -17,6 +17,8 @@ struct GuardSite {
   int64_t num_checked = 0;
   std::vector<int64_t> dtypes;  // of all inputs: first those to check, then those to hold
   int64_t max_held_bytes = 0;   // a call that holds more is kept without its tensors
+  // The inputs whose numbers are kept of every few good calls (EarlierCalls).
+  std::vector<int64_t> followed;
   // Whether threads of input pipelines run it. Its last few bad calls stay until somebody asks for them, all
   // such calls together within max_held_bytes, and NumBadCalls does not count them.
   bool in_pipeline = false;
@@ -37,6 +39,18 @@ struct BadCall {
   std::vector<int64_t> bad;  // the inputs of the guard that are infinite or NaN
   bool is_held = false;      // whether its tensors are
 };
+
+// How the records of an input begin that is followed; the prefix is empty for one that is not recorded.
+struct FollowedInput {
+  std::string prefix;  // see EncodeTrace
+  double tensor_id = 0;
+};
+
+// Records the good calls that are kept of a site and ended after a time, oldest first, and drops them.
+// `inputs`: those of GuardSite::followed. `execution`: the encoded fields of the Execution of each call.
+// `counts_steps`: whether the step of a call is its number.
+void RecordEarlierCalls(int64_t site, double after, const std::vector<FollowedInput>& inputs,
+                        const std::string& execution, bool counts_steps);
 
 // How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();

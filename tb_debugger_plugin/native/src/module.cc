@@ -32,12 +32,14 @@ PyMethodDef methods[] = {
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors(tensors): the number of the tensors that a compiled function passes to its op."},
     {"add_guard_site", PyAddGuardSite, METH_VARARGS,
-     "add_guard_site(num_checked, dtypes, max_held_bytes, in_pipeline=False): the number of what the guard of "
-     "a function takes."},
+     "add_guard_site(num_checked, dtypes, followed, max_held_bytes, in_pipeline=False): the number of what the "
+     "guard of a function takes."},
     {"close_guard_site", PyCloseGuardSite, METH_O, "close_guard_site(site): let its guard do nothing."},
     {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
     {"has_bad", PyHasBad, METH_O,
      "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
+    {"record_earlier_calls", PyRecordEarlierCalls, METH_VARARGS,
+     "record_earlier_calls(site, after, inputs, execution, counts_steps): record the good calls that are kept."},
     {"num_bad_calls", PyNumBadCalls, METH_NOARGS, "num_bad_calls(): how many bad calls wait to be taken."},
     {"take_bad_call", PyTakeBadCall, METH_O, "take_bad_call(site): the first BadCall of a site, or None."},
     {"release_bad_call", PyReleaseBadCall, METH_O, "release_bad_call(number): drop what a bad call holds."},

@@ -1,7 +1,9 @@
 #include "py_guard.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "eager_tensor.h"
 #include "guard_op.h"
@@ -12,20 +14,24 @@ namespace {
 
 Struct bad_call_struct;
 
+bool ToFollowedInput(PyObject* item, FollowedInput* input) {
+  return Read(item, "prefix", &input->prefix) && Read(item, "tensor_id", &input->tensor_id);
+}
+
 }  // namespace
 
 bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held"}); }
 
 PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
-  PyObject* dtypes;
+  PyObject *dtypes, *followed;
   long long num_checked, max_held_bytes;
   int in_pipeline = 0;
-  if (!PyArg_ParseTuple(args, "LO!L|p", &num_checked, &PyTuple_Type, &dtypes, &max_held_bytes,
-                        &in_pipeline)) {
+  if (!PyArg_ParseTuple(args, "LO!O!L|p", &num_checked, &PyTuple_Type, &dtypes, &PyTuple_Type, &followed,
+                        &max_held_bytes, &in_pipeline)) {
     return nullptr;
   }
-  if (!FromPython(dtypes, &site.dtypes)) return nullptr;
+  if (!FromPython(dtypes, &site.dtypes) || !FromPython(followed, &site.followed)) return nullptr;
   site.num_checked = num_checked;
   site.max_held_bytes = max_held_bytes;
   site.in_pipeline = in_pipeline != 0;
@@ -45,6 +51,23 @@ PyObject* PyGuardWasMade(PyObject*, PyObject* site) {
   int64_t number;
   if (!FromPython(site, &number)) return nullptr;
   return PyBool_FromLong(GuardWasMade(number));
+}
+
+PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
+  long long site;
+  double after;
+  PyObject *given, *execution;
+  int counts_steps;
+  if (!PyArg_ParseTuple(args, "LdO!Sp", &site, &after, &PyList_Type, &given, &execution, &counts_steps)) {
+    return nullptr;
+  }
+  std::vector<FollowedInput> inputs;
+  if (!ToItems(given, &ToFollowedInput, &inputs)) return nullptr;
+  const std::string fields(BytesOf(execution));
+  Py_BEGIN_ALLOW_THREADS
+  RecordEarlierCalls(site, after, inputs, fields, counts_steps != 0);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
 }
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }

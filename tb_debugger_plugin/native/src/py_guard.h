@@ -6,8 +6,9 @@
 
 namespace tbdbg {
 
-// add_guard_site(num_checked, dtypes, max_held_bytes, in_pipeline=False): returns the number of a new site.
-// `dtypes`: a tuple of DataType numbers, of all inputs of the guard.
+// add_guard_site(num_checked, dtypes, followed, max_held_bytes, in_pipeline=False): returns the number of a
+// new site. `dtypes`: a tuple of DataType numbers, of all inputs of the guard. `followed`: a tuple of the
+// numbers of inputs, see GuardSite.
 PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
 
 // close_guard_site(site): lets the guard of a site do nothing from now on, and drops the site's calls.
@@ -15,6 +16,10 @@ PyObject* PyCloseGuardSite(PyObject* module, PyObject* site);
 
 // guard_was_made(site): whether TensorFlow has made the op of a site.
 PyObject* PyGuardWasMade(PyObject* module, PyObject* site);
+
+// record_earlier_calls(site, after, inputs, execution, counts_steps): see RecordEarlierCalls. `inputs`: a
+// list of FollowedInputs (native/structs.py). `execution`: bytes.
+PyObject* PyRecordEarlierCalls(PyObject* module, PyObject* args);
 
 // num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);

@@ -113,6 +113,21 @@ int64_t Recorder::Execution(const std::string& execution, std::string_view prefi
   return alarm_.RingIf(ringing, prefix, true);
 }
 
+void Recorder::TraceEarlier(const std::string& prefix, const double* columns, const Stamp& stamp) {
+  if (!on()) return;
+  EncodedTensor tensor;
+  tensor.mode = Mode::kFullNumerics;
+  EncodeVector(columns, ColumnsOf(tensor.mode), &tensor.proto);
+  AppendTrace(prefix, tensor, stamp);
+}
+
+void Recorder::ExecutionEarlier(const std::string& execution, const Stamp& stamp) {
+  if (!on()) return;
+  std::string event(kHeadSize, 0);
+  EncodeExecution(stamp, execution, &event);
+  StopIf(executions_.Append(stamp.wall_time, &event));
+}
+
 void Recorder::SessionRun(std::string_view prefix, int64_t run, double begin_time) {
   std::string event(kHeadSize, 0);
   const Stamp now = Now();

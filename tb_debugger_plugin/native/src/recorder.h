@@ -99,12 +99,18 @@ class Recorder {
   bool WantsElement(std::string_view prefix, int slot, Bad bad) {
     return bad_elements_.Wants(prefix, slot, bad);
   }
+  // Records a good tensor of an earlier time, by its FULL_NUMERICS columns, and the execution that ran it, of
+  // which no output is recorded.
+  void TraceEarlier(const std::string& prefix, const double* columns, const Stamp& stamp);
+  void ExecutionEarlier(const std::string& execution, const Stamp& stamp);
   // Records a run of a session that ends now. The first one makes the file. `prefix`: the
   // encoded fields of a SessionRun but its number and its beginning.
   void SessionRun(std::string_view prefix, int64_t run, double begin_time);
   // Appends another record about a run of a session. `event`: an encoded DebugEvent.
   void AboutSessionRun(std::string_view event);
 
+  // The stamp of what is computed now.
+  Stamp Now() const;
   // Whether tensors that graphs compute from now on are recorded; true at first.
   void SetWanted(bool wanted) { wanted_ = wanted; }
   // The step of what is recorded from now on; 0 at first.
@@ -146,9 +152,6 @@ class Recorder {
 
  private:
   friend class TraceBatch;
-
-  // The stamp of what is computed now.
-  Stamp Now() const;
 
   // `event`: kHeadSize bytes of any value, then an encoded DebugEvent.
   void AppendSessionRun(double wall_time, std::string* event);

@@ -147,5 +147,6 @@ def test_a_checkpoint_that_brings_in_a_bad_value_is_on_record_when_a_call_goes_b
         tf.train.Checkpoint(weight=weight).restore(path)
         assert _op_types(tmp_path / "log") == []
         step(tf.ones([2]))
-    assert _op_types(tmp_path / "log")[:2] == ["RestoreV2", "AssignVariableOp"]
+    ops = [op_type for op_type in _op_types(tmp_path / "log") if "step" not in op_type]
+    assert ops[:2] == ["RestoreV2", "AssignVariableOp"]
     assert "restore(path)" in str(open_run(tmp_path / "log").why())

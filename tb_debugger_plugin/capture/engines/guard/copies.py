@@ -9,9 +9,12 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import NamedTuple
 
+import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import attributes
 
 from tb_debugger_plugin.capture.engines.guard.lists import (
@@ -40,10 +43,27 @@ from tb_debugger_plugin.capture.graph.definitions import (
 )
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
 
 _GUARD = f"{SCOPE}guard"
 _CALL = f"{SCOPE}call"
+
+
+class Followed(NamedTuple):
+    """A tensor of the program whose numbers a guard keeps: a result, or what a variable had before a call.
+
+    Attributes:
+      number: The input of the guard that it is.
+      function: The function that computes it.
+      op: The op there.
+      slot: Number of the output.
+    """
+
+    number: int
+    function: Function
+    op: str
+    slot: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,7 @@ class Guarded:
       held: What the guard holds: arguments, old values of variables, results of ops that a replay does not
         run. Empty if the function cannot be replayed.
       arguments: Names of the arguments that are held.
+      followed: What the guard keeps numbers of.
     """
 
     name: str
@@ -64,6 +85,7 @@ class Guarded:
     taken: Taken
     held: tuple[Source, ...]
     arguments: tuple[str, ...]
+    followed: tuple[Followed, ...]
 
     def is_held(self, number: int) -> bool:
         """Whether an input of the guard, by number, is from before the call."""
@@ -125,9 +147,12 @@ class GuardedCopies:
         if not taken.cannot_repeat:
             held = [Source(name, dtypes[name]) for name in arguments]
             held += [*taken.old.values(), *taken.kept_sources]
-        definition.node.append(self._node(taken, held, in_pipeline=in_place))
+        results = dict(zip(body.results, plain.results, strict=True))
+        followed = () if in_place else tuple(_followed(taken, held, results))
+        numbers = tuple([one.number for one in followed])
+        definition.node.append(self._node(taken, held, numbers, in_pipeline=in_place))
         site = definition.node[-1].attr["site"].i
-        moved = {old.name: new.name for old, new in zip(plain.results, body.results, strict=True)}
+        moved = {old.name: new.name for new, old in results.items()}
         attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
         like = replace(function, attrs=attrs, control_outputs=body.control_outputs)
         changes = Changes(moved=moved, run=[_GUARD])
@@ -139,7 +164,7 @@ class GuardedCopies:
             copies, name = self._functions.copies, f"{name}_guarded"
             name = copies.define(name, like, definition, changes, has_stacks=False)
         self._bodies.clear()
-        return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()))
+        return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()), followed)
 
     def _within_limit(self, taken: Taken) -> Taken:
         size = sum(taken.variables[name].size for name in taken.old)
@@ -148,7 +173,9 @@ class GuardedCopies:
         why = f"{size / 1e6:,.3g} MB of variables, above max_held_bytes"
         return replace(taken, cannot_repeat=why)
 
-    def _node(self, taken: Taken, held: list[Source], *, in_pipeline: bool) -> NodeDef:
+    def _node(
+        self, taken: Taken, held: list[Source], followed: tuple[int, ...], *, in_pipeline: bool
+    ) -> NodeDef:
         inputs = [*taken.checked, *held]
         node = NodeDef(name=_GUARD, op="TbDebuggerGuard", device="/device:CPU:0")
         node.input.extend(source.name for source in inputs)
@@ -156,7 +183,9 @@ class GuardedCopies:
         node.attr["Theld"].list.type.extend(source.dtype for source in held)
         dtypes = tuple([source.dtype for source in inputs])
         limit = self._max_held_bytes
-        node.attr["site"].i = self._module.add_guard_site(len(taken.checked), dtypes, limit, in_pipeline)
+        node.attr["site"].i = self._module.add_guard_site(
+            len(taken.checked), dtypes, followed, limit, in_pipeline
+        )
         return node
 
     def taken(self, name: str) -> Taken | None:
@@ -219,6 +248,25 @@ class GuardedCopies:
 def argument_names(function: Function) -> list[str]:
     """Return the names of the arguments of a function, as ops of its graph."""
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
+
+
+def _followed(taken: Taken, held: Sequence[Source], results: Mapping[Source, Source]) -> Iterator[Followed]:
+    """Yield what a guard keeps numbers of: what the program itself computes, with a health.
+
+    Args:
+      taken: What the guard takes.
+      held: What it holds, behind what it checks.
+      results: The results of the function, by those of what it runs.
+    """
+    wanted = {*results, *taken.old.values()}
+    for number, source in enumerate((*taken.checked, *held)):
+        if source not in wanted or tf.as_dtype(source.dtype) not in MEASURED_DTYPES:
+            continue
+        wanted.remove(source)
+        function, own = taken.inner.get(source, (taken.function, results.get(source, source)))
+        op, _, slot = own.name.partition(":")
+        if not op.startswith(SCOPE):
+            yield Followed(number, function, op, int(slot or 0))
 
 
 def _compiled_body(function: Function, plain: Body) -> Body:

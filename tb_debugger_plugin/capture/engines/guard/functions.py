@@ -31,6 +31,7 @@ from tensorflow.python.ops import gen_resource_variable_ops
 from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.guard.bundles import Bundles, Call
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
+from tb_debugger_plugin.capture.engines.guard.earlier import EarlierCalls
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
@@ -186,6 +187,7 @@ class GuardedFunctions:
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         self._pipelines = GuardedPipelines(self._copies, module)
+        self._earlier = EarlierCalls(module, graphs, eager.encode_without_outputs)
         plain = PlainFunctions(options, sink, self._functions)
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
@@ -395,6 +397,7 @@ class GuardedFunctions:
             finally:
                 module.release_bad_call(call.number)
             if replayed is not None:
+                self._earlier.end_record()
                 with self._steps.counted_by(site.num_calls - 1):
                     self._on_replayed(replayed)
                 if replayed.error is not None:
@@ -425,6 +428,7 @@ class GuardedFunctions:
             if follows and not self._may_follow(site, guarded):
                 self._say_it_counts(site, name, self._in_words(came))
                 return None
+            self._record_earlier_calls(guarded, frame)
             with self._steps.counted_by(site.num_calls - 1):
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
@@ -456,6 +460,15 @@ class GuardedFunctions:
             self._has_replayed = True
             site.num_replayed += 1
             return replayed
+
+    def _record_earlier_calls(self, guarded: Guarded, frame: FrameType) -> None:
+        if guarded.taken.cannot_repeat:
+            return  # its graphs are not on record
+        try:
+            self._replays.define(guarded.taken)
+            self._earlier.record(guarded, frame, marks_steps=bool(self._steps.num_ended))
+        except Exception as error:  # the replay fails as well, and says so
+            _log.debug("Calls before a bad one cannot be recorded:", exc_info=error)
 
     def _may_follow(self, site: _Site, guarded: Guarded) -> bool:
         """Whether a call that began with bad values is replayed: one of a function, of so many functions."""

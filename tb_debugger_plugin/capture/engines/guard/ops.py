@@ -1,6 +1,6 @@
 """Checks the ops that Python runs one by one, as they finish.
 
-An op that makes a bad value of good inputs is recorded as FULL_HEALTH records it, once for each stack that
+An op that makes a bad value of good inputs is recorded as FULL_NUMERICS records it, once for each stack that
 runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it shows that the value came
 in. So are the ops that the thread runs next, which say what becomes of the value. All others are counted. The
 results of functions that are not guarded are looked at in the same way. Of the ops that bring values in

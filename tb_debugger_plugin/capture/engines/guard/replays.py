@@ -72,7 +72,7 @@ class Replays:
           Exception: The replay cannot be defined, or fails.
         """
         taken = guarded.taken
-        name = self._define(taken)
+        name = self.define(taken)
         held = iter(_with_reversed_lists(guarded, held_by(guarded, number)))
         values = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
         names = argument_names(taken.function)
@@ -85,7 +85,12 @@ class Replays:
         ]
         return self._call(name.encode(), [*arguments, *held], len(taken.function.outputs)) or []
 
-    def _define(self, taken: Taken) -> str:
+    def define(self, taken: Taken) -> str:
+        """Define the copy that replays run, and write its graphs; return its name.
+
+        Raises:
+          Exception: TensorFlow refuses the copy.
+        """
         made = self._copies.get(taken.function)
         if made is not None:
             return made

@@ -145,6 +145,7 @@ class Taken:
       variables: The arguments that are variables, by name.
       others: Names of the arguments that are other resources.
       assumes: Names of the arguments that are variables and must have a value before the call.
+      inner: Of what a called function computes, that function and its own tensor.
       exchanges: Whether values of other replicas are among `kept`, which are as large as gradients.
       cannot_repeat: Why the function cannot be replayed; empty if it can.
     """
@@ -158,6 +159,7 @@ class Taken:
     variables: Mapping[str, Variable]
     others: frozenset[str]
     assumes: frozenset[str]
+    inner: Mapping[Source, tuple[Function, Source]]
     exchanges: bool = False
     cannot_repeat: str = ""
 
@@ -269,6 +271,7 @@ class FunctionReader:
         self._checked: dict[Source, Label] = {}
         self._kept: list[Kept] = []
         self._assumes: set[str] = set()
+        self._inner: dict[Source, tuple[Function, Source]] = {}
         self._exchanges = False
         self._why_not = ""
         self._new = GraphDef()  # nodes to add
@@ -302,6 +305,7 @@ class FunctionReader:
             self._variables,
             frozenset(self._others),
             frozenset(self._assumes),
+            self._inner,
             self._exchanges,
             cannot_repeat=self._why_not,
         )
@@ -370,6 +374,8 @@ class FunctionReader:
             self._read_parts(node, inputs)
             return
         sources = self._add_results(node, taken)
+        for source, export in zip(sources, taken.exports, strict=True):
+            self._inner[source] = taken.inner.get(export, (taken.function, export))
         parts = iter(sources)
         for label in taken.labels:
             self._check(next(parts), label)
