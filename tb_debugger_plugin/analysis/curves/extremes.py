@@ -9,6 +9,8 @@ Invariant: one pass over the long lists answers, and returns one row for each te
 
 from __future__ import annotations
 
+import statistics
+import sys
 from typing import Final, TypedDict
 
 import numpy as np
@@ -126,8 +128,10 @@ def _slowest(snapshot: Snapshot, count: int) -> tuple[list[SlowStepJson], float 
     for host, (numbers, ends) in zip(snapshot.catalog.host_names, step_ends(snapshot), strict=True):
         # Where a circular buffer dropped the step before, nobody knows when a step began.
         follows = np.flatnonzero(np.diff(numbers) == 1) + 1
+        times = ends.tolist()  # numbers of Python: damaged files have times whose difference is infinite
         for at in follows.tolist():
-            seconds = float(ends[at] - ends[at - 1])
-            timed.append({"host": host or "", "step": int(numbers[at]), "seconds": max(0.0, seconds)})
-    median = float(np.median([one["seconds"] for one in timed])) if timed else None
+            seconds = min(max(0.0, times[at] - times[at - 1]), sys.float_info.max)
+            timed.append({"host": host or "", "step": int(numbers[at]), "seconds": seconds})
+    took = [one["seconds"] for one in timed]
+    median = statistics.median_low(took) / 2 + statistics.median_high(took) / 2 if took else None
     return sorted(timed, key=lambda one: -one["seconds"])[:count], median

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import sys
 
 import pytest
 
@@ -71,3 +72,15 @@ def test_a_step_after_one_that_is_not_on_record_has_no_time(tmp_path):
         found = extremes(snapshot, 5)
     assert [one["step"] for one in found["slowest_steps"]] == [6]
     assert [(one["name"], one["execution"]) for one in found["largest_tensors"]] == [("Fill:0", 0)]
+
+
+def test_times_of_a_damaged_file_are_numbers(tmp_path):
+    largest = sys.float_info.max
+    with Recording(tmp_path) as recording:
+        for step, time in enumerate((-largest, largest, -largest, largest)):
+            recording.step, recording.now = step, time
+            recording.execution("Fill", [full_health([0.0, 1.0])], ids=[step])
+    with snapshot_of(tmp_path) as snapshot:
+        found = extremes(snapshot, 5)
+    assert [one["seconds"] for one in found["slowest_steps"]] == [largest, largest, 0.0]
+    assert found["median_seconds"] == largest
