@@ -24,6 +24,8 @@ _CALL: Final = re.compile(r"^__(?:inference|forward)_(?=.)")
 _BACKWARD: Final = re.compile(r"^__backward_(?=.)")
 _WRAPPED: Final = re.compile(r"__(?:inference|forward|backward)_(.+)_\d+$")
 _NUMBERS: Final = re.compile(r"(?:_\d+)+$")
+#: Of the number of an output; a longer one is part of a name in a damaged file.
+_MOST_DIGITS: Final = 9
 
 
 def is_gradient(op_name: str) -> bool:
@@ -59,6 +61,18 @@ def takes_its_result(graph_name: str) -> bool:
 def is_function(op_type: str) -> bool:
     """Whether the type of an execution is the name of a function: these begin with two underscores."""
     return op_type.startswith("__")
+
+
+def op_and_slot(tensor: str) -> tuple[str, int]:
+    """Return the op of a tensor and the number of its output; a name without a number is that of slot 0.
+
+    Args:
+      tensor: The name in a file, such as ``loss/Mul:1``.
+    """
+    op, _, slot = tensor.rpartition(":")
+    if not op or not slot.isascii() or not slot.isdigit() or len(slot) > _MOST_DIGITS:
+        return tensor, 0
+    return op, int(slot)
 
 
 def display_name(name: str) -> str:

@@ -18,7 +18,7 @@ from tb_debugger_plugin.events.fileset import FileSet
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.events.not_recorded import reason_name
 from tb_debugger_plugin.events.origins import CodeOrigin
-from tb_debugger_plugin.events.tensorflow_names import vectorized_from
+from tb_debugger_plugin.events.tensorflow_names import op_and_slot, vectorized_from
 from tb_debugger_plugin.index.bounds import MAX_ENTRIES, location_of, output_of
 from tb_debugger_plugin.index.columns import insert_lists, insert_rows
 from tb_debugger_plugin.index.registry import Registry, load_registry
@@ -337,11 +337,9 @@ class Describer:
         edges["input_slot"].extend(range(len(input_names)))
         source_ops, source_slots, number_of = edges["source_op"], edges["source_slot"], self.registry.op
         for name in input_names:
-            source, _, slot = name.rpartition(":")
-            if not source or not slot.isascii() or not slot.isdigit() or len(slot) > 9:
-                source, slot = name, "0"
+            source, slot = op_and_slot(name)
             source_ops.append(number_of(graph, source))
-            source_slots.append(int(slot))
+            source_slots.append(slot)
 
     def _op_attributes(self, host: int, event: Message) -> None:
         record = event.op_attributes

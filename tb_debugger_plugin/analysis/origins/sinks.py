@@ -18,7 +18,7 @@ from tb_debugger_plugin.analysis.origins.traces import sites_of
 from tb_debugger_plugin.analysis.origins.values import BadKind, Measured, ValueRef
 from tb_debugger_plugin.analysis.snapshot import Snapshot, remembered
 from tb_debugger_plugin.events.dtypes import dtype_name
-from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline
+from tb_debugger_plugin.events.tensorflow_names import is_of_pipeline, op_and_slot
 from tb_debugger_plugin.index.tensors import BAD, GOOD
 
 _MAX_HOPS: Final = 512
@@ -274,9 +274,9 @@ class Sinks:
         for op in self._snapshot.catalog.ops if rows else ():
             by_name[op.name].append(op.number)
         for _, name in rows:
-            op_name, _, slot = name.partition(":")
+            op_name, slot = op_and_slot(name)
             for number in by_name.get(op_name, ()):
-                yield from self._first_of_tensor(number, int(slot or 0), "fetch")
+                yield from self._first_of_tensor(number, slot, "fetch")
 
     def _first_of_tensor(self, op: int, slot: int, why: SinkKind) -> Iterator[BadSink]:
         tensors = [(one.op, one.slot) for one in self._feeds.structure.sources(op, slot) if one.end is None]

@@ -347,6 +347,8 @@ class Structure:
           outside: The tensor of the caller; None for a call from Python.
           count: Number of results; None when it is not known.
         """
+        if slot < 0:
+            return []  # a damaged file
         ends = self.results(graph)
         if count is not None and count < len(ends):
             # The program's own Identity ops come before those of the results.

@@ -304,6 +304,22 @@ def test_a_feed_has_the_line_that_ran_the_session_or_else_that_of_its_placeholde
     assert found.source is not None and found.source.line == (42 if stack else 1)
 
 
+@pytest.mark.parametrize("fetched", ["mean:\x1b", "mean:-7", "mean:" + "9" * 30, ":", "mean:1:2"])
+def test_what_a_damaged_file_says_was_fetched_is_no_mistake(program: Program, fetched: str) -> None:
+    program.graph("x: Placeholder, mean: Mean(x)", name="tf.Graph")
+    program.recording.request(1, feeds=[("x:0", 1, [2])], fetches=[fetched, "mean:0"])
+    program.recording.writer.write("session_runs", program.recording.session_run_event(1, 1))
+    program.run(g_x=[NAN, 1.0], g_mean=NAN)
+    assert program.origins()[0].op_name == "x"
+
+
+def test_an_output_before_the_first_one_is_no_mistake(program: Program) -> None:
+    program.graph("log: Log", graph_id="h", name="inner")
+    program.graph("x: Placeholder, call: PartitionedCall(x)", more={"call": {"called_graph_ids": ["h"]}})
+    program.recording.trace("g", "call", full_health(NAN), slot=-1000)
+    assert program.called(NAN, h_log=NAN, g_call=NAN)
+
+
 def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(curt: Program) -> None:
     curt.graph("x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
     found = curt.called(NAN, g_x=NAN, g_sum=NAN, g_tanh=NAN)[0]
