@@ -189,10 +189,22 @@ class EagerOps:
         execution.code_location.MergeFromString(self._frames.code_location(stack))
         return bytes(execution.SerializeToString())
 
-    def encode_without_outputs(self, name: str, num_outputs: int, frame: FrameType) -> bytes:
-        """Return the encoded fields of an execution none of whose outputs is recorded, or taken later."""
+    def encode_like(
+        self, name: str, inputs: Sequence[EagerTensor], num_outputs: int, frame: FrameType
+    ) -> bytes:
+        """Return the encoded fields of an earlier call of a function, none of whose outputs is recorded.
+
+        Args:
+          name: The function's name.
+          inputs: Inputs of a later call. The earlier one had the same variables, and other values.
+          num_outputs: Number of its outputs.
+          frame: The innermost frame that belongs to its stack.
+        """
         execution = Execution.FromString(self._encode_prefix(name, num_outputs, self._frames.current(frame)))
         execution.thread_id = self._threads.current()
+        for tensor in inputs:
+            is_same = tensor.dtype == tf.resource
+            execution.input_tensor_ids.append(tensor._id if is_same else ops.uid())
         for _ in range(num_outputs):
             execution.output_tensor_ids.append(ops.uid())
             execution.tensor_protos.add()

@@ -9,17 +9,18 @@ Invariant: the times on record rise, so calls that ended before another record a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.engines.guard.copies import Followed, Guarded
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor
+from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.native.structs import FollowedInput
 
-#: Encodes an execution of a function, by its name and number of outputs, none of which is recorded.
-EncodeCall = Callable[[str, int, FrameType], bytes]
+#: Encodes an execution of a function, by its name, inputs and number of outputs, none of which is recorded.
+EncodeCall = Callable[[str, Sequence[EagerTensor], int, FrameType], bytes]
 
 
 class EarlierCalls:
@@ -41,21 +42,24 @@ class EarlierCalls:
         """Note that something went on record that ends now."""
         self._recorded_until = time.time()
 
-    def record(self, guarded: Guarded, frame: FrameType, *, marks_steps: bool) -> None:
+    def record(
+        self, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType, *, marks_steps: bool
+    ) -> None:
         """Record the good calls of a function that its guard has kept.
 
         Args:
           guarded: The function, whose graphs are on record.
+          inputs: Inputs of the call that follows.
           frame: The frame that calls it.
           marks_steps: Whether the program marks steps; else the step of a call is its number.
         """
-        inputs = [self._described(one) for one in guarded.followed]
-        if not any(one.prefix for one in inputs):
+        followed = [self._described(one) for one in guarded.followed]
+        if not any(one.prefix for one in followed):
             return
         function = guarded.taken.function
-        execution = self._encode(function.name, len(function.outputs), frame)
+        execution = self._encode(function.name, inputs, len(function.outputs), frame)
         self._module.record_earlier_calls(
-            guarded.site, self._recorded_until, inputs, execution, not marks_steps
+            guarded.site, self._recorded_until, followed, execution, not marks_steps
         )
 
     def _described(self, followed: Followed) -> FollowedInput:

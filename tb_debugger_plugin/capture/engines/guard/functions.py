@@ -187,7 +187,7 @@ class GuardedFunctions:
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         self._pipelines = GuardedPipelines(self._copies, module)
-        self._earlier = EarlierCalls(module, graphs, eager.encode_without_outputs)
+        self._earlier = EarlierCalls(module, graphs, eager.encode_like)
         plain = PlainFunctions(options, sink, self._functions)
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
@@ -428,7 +428,7 @@ class GuardedFunctions:
             if follows and not self._may_follow(site, guarded):
                 self._say_it_counts(site, name, self._in_words(came))
                 return None
-            self._record_earlier_calls(guarded, frame)
+            self._record_earlier_calls(guarded, inputs, frame)
             with self._steps.counted_by(site.num_calls - 1):
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
@@ -461,12 +461,14 @@ class GuardedFunctions:
             site.num_replayed += 1
             return replayed
 
-    def _record_earlier_calls(self, guarded: Guarded, frame: FrameType) -> None:
+    def _record_earlier_calls(
+        self, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType
+    ) -> None:
         if guarded.taken.cannot_repeat:
             return  # its graphs are not on record
         try:
             self._replays.define(guarded.taken)
-            self._earlier.record(guarded, frame, marks_steps=bool(self._steps.num_ended))
+            self._earlier.record(guarded, inputs, frame, marks_steps=bool(self._steps.num_ended))
         except Exception as error:  # the replay fails as well, and says so
             _log.debug("Calls before a bad one cannot be recorded:", exc_info=error)
 
