@@ -3,6 +3,8 @@ stacks.
 
 Takes keys and returns small integers. A graph or op may be referred to before it is described, or never be
 described: it gets its number at once and is marked as not known, and its description completes it later.
+A table of an open run is read when something needs a number: to open a run that has ended needs none, and it
+takes megabytes.
 
 Invariant: numbers are dense from 0 and never change; ``save`` writes what has changed since the last time.
 """
@@ -11,8 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from tb_debugger_plugin.events.messages import Message
 from tb_debugger_plugin.index.columns import insert_rows
@@ -46,25 +47,41 @@ class Stack(NamedTuple):
     frame_ids: tuple[str, ...]
 
 
-@dataclass
 class Table(Generic[Row]):
     """Numbered rows of one table.
 
-    Attributes:
+    Args:
       name: The name of the table.
       row_type: The class of the rows, which do not hold the number.
+
+    Attributes:
+      name: As given.
+      row_type: As given.
       numbers: Row number by key.
       rows: The rows by number.
       dirty: Numbers of rows that are not saved yet.
-      saved: How many rows the database has.
+      saved: How many rows the database has, once they are read.
     """
 
-    name: str
-    row_type: type[Row]
-    numbers: dict[Hashable, int] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    dirty: set[int] = field(default_factory=set)
-    saved: int = 0
+    numbers: dict[Hashable, int]
+    rows: list[Row]
+
+    def __init__(self, name: str, row_type: type[Row]) -> None:
+        self.name = name
+        self.row_type = row_type
+        self.dirty: set[int] = set()
+        self._set([], {})
+
+    def _set(self, rows: list[Row], numbers: dict[Hashable, int]) -> None:
+        self.rows, self.numbers, self.saved = rows, numbers, len(rows)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for an attribute that is missing: what is to be read first. A property would be slower.
+        if name not in ("rows", "numbers"):
+            raise AttributeError(name)
+        rows = self._read()
+        self._set(rows, {self._key(row): number for number, row in enumerate(rows)})
+        return getattr(self, name)
 
     @property
     def column(self) -> str:
@@ -89,21 +106,20 @@ class Table(Generic[Row]):
             self.rows[number] = row
             self.dirty.add(number)
 
-    def load(self, connection: duckdb.DuckDBPyConnection, key: Callable[[Row], Hashable]) -> None:
-        """Read all rows.
+    def load_later(self, read: Callable[[], list[Row]], key: Callable[[Row], Hashable]) -> None:
+        """Let the rows be those of a database, which are read when one is first needed.
 
         Args:
-          connection: A connection to the run's database.
+          read: Reads all rows, in any thread.
           key: Returns the key of a row.
         """
-        columns = ", ".join(f'"{name}"' for name in self.row_type._fields)
-        query = f"SELECT {columns} FROM {self.name} ORDER BY {self.column}"
-        self.rows = list(map(self.row_type._make, connection.execute(query).fetchall()))
-        self.numbers = {key(row): number for number, row in enumerate(self.rows)}
-        self.saved = len(self.rows)
+        self._read, self._key = read, key
+        del self.rows, self.numbers
 
     def save(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the rows that have changed."""
+        if not self.dirty:
+            return
         changed = sorted(number for number in self.dirty if number < self.saved)
         if changed:
             query = f"DELETE FROM {self.name} WHERE {self.column} IN (SELECT unnest(?))"
@@ -214,17 +230,50 @@ def load_registry(connection: duckdb.DuckDBPyConnection) -> Registry:
     Args:
       connection: A connection to the run's database.
     """
-    registry = Registry()
-    registry.graphs.load(connection, lambda row: (row.host, row.graph_id))
-    registry.ops.load(connection, lambda row: (row.graph, row.name))
-    registry.sites.load(connection, lambda row: row)
-    registry.op_types.load(connection, lambda row: row.name)
-    registry.shapes.load(connection, lambda row: row.text)
-    _load_stacks(connection, registry.stacks)
+    registry, saved = Registry(), _SavedTables(connection)
+    registry.graphs.load_later(lambda: saved.rows(registry.graphs), lambda row: (row.host, row.graph_id))
+    registry.ops.load_later(lambda: saved.rows(registry.ops), lambda row: (row.graph, row.name))
+    registry.sites.load_later(lambda: saved.rows(registry.sites), lambda row: row)
+    registry.op_types.load_later(lambda: saved.rows(registry.op_types), lambda row: row.name)
+    registry.shapes.load_later(lambda: saved.rows(registry.shapes), lambda row: row.text)
+    registry.stacks.load_later(saved.stacks, lambda row: row)
     return registry
 
 
+class _SavedTables:
+    """Reads the tables of a database, also while another thread uses its connection.
+
+    Args:
+      connection: A connection to the database.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._search_path = connection.execute("SELECT current_setting('search_path')").fetchall()[0][0]
+
+    def rows(self, table: Table[Row]) -> list[Row]:
+        """Return the rows of a table, by their numbers."""
+        columns = ", ".join(f'"{name}"' for name in table.row_type._fields)
+        found = self._select(f"SELECT {columns} FROM {table.name} ORDER BY {table.column}")
+        return list(map(table.row_type._make, found))
+
+    def stacks(self) -> list[Stack]:
+        """Return the stacks, by their numbers; the table has a row for each frame."""
+        found = self._select(
+            "SELECT host, host_name, list(frame_id ORDER BY depth) FROM stacks"
+            " GROUP BY stack, host, host_name ORDER BY stack"
+        )
+        return [Stack(host, host_name, tuple(frame_ids)) for host, host_name, frame_ids in found]
+
+    def _select(self, query: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET search_path = '{self._search_path}'")
+            return cursor.execute(query).fetchall()
+
+
 def _save_stacks(connection: duckdb.DuckDBPyConnection, table: Table[Stack]) -> None:
+    if not table.dirty:
+        return
     rows = [
         StackRow(number, stack.host, stack.host_name, depth, frame)
         for number in sorted(table.dirty)
@@ -233,14 +282,3 @@ def _save_stacks(connection: duckdb.DuckDBPyConnection, table: Table[Stack]) -> 
     ]
     insert_rows(connection, "stacks", kinds_of(StackRow), rows)
     table.set_saved()
-
-
-def _load_stacks(connection: duckdb.DuckDBPyConnection, table: Table[Stack]) -> None:
-    query = (
-        "SELECT stack, host, host_name, list(frame_id ORDER BY depth) FROM stacks GROUP BY ALL ORDER BY stack"
-    )
-    for number, host, host_name, frame_ids in connection.execute(query).fetchall():
-        stack = Stack(host, host_name, tuple(frame_ids))
-        table.numbers[stack] = number
-        table.rows.append(stack)
-    table.saved = len(table.rows)

@@ -18,6 +18,7 @@ from tb_debugger_plugin.events.tail import TailMode
 from tb_debugger_plugin.index import schema
 from tb_debugger_plugin.index.cache import open_database
 from tb_debugger_plugin.index.indexer import COMMIT_BYTES, Indexer
+from tb_debugger_plugin.index.registry import Table
 from tb_debugger_plugin.index.runs import find_runs
 from tests.support.events import Recording, full_health, small_program, vector, whole
 from tests.support.tails import build_tail
@@ -192,6 +193,25 @@ def test_another_indexer_goes_on_where_the_last_commit_ended(tmp_path):
         assert before == [(4,)]
         assert _names(connection) == ["x", "Log", "mul", "Mean", "Log", "new"]
         assert _all(connection, "SELECT count(*) FROM ops WHERE name = 'Log'") == [(1,)]
+    recording.close()
+
+
+def test_to_open_a_run_without_news_reads_no_table_of_numbers(tmp_path):
+    recording = small_program(tmp_path, steps=1)
+    with _indexer(tmp_path) as (indexer, _):
+        indexer.advance()
+    with _indexer(tmp_path) as (indexer, connection):
+        indexer.advance()
+        parts = vars(indexer._describer.registry).values()
+        tables = {table.name: table for table in parts if isinstance(table, Table)}
+        assert len(tables) == 6
+        assert not any("rows" in vars(table) for table in tables.values())
+        recording.trace("g2", "new", full_health([1.0]))
+        indexer.advance()
+        for table in tables.values():
+            count = _all(connection, f"SELECT count(DISTINCT {table.column}) FROM {table.name}")
+            assert count == [(len(table.rows),)]
+            assert sorted(table.numbers.values()) == list(range(len(table.rows)))
     recording.close()
 
 
