@@ -56,6 +56,13 @@ class _Place(Generic[T]):
     kept: Lasting[T] | None = None
     computing: int | None = None
 
+    def __getstate__(self) -> tuple[Lasting[T] | None]:
+        """Return what remains of it where it is packed: nobody computes the answer then."""
+        return (self.kept,)
+
+    def __setstate__(self, state: tuple[Lasting[T] | None]) -> None:
+        self.lock, self.kept, self.computing = threading.Lock(), *state, None
+
 
 def lasting(
     snapshot: Snapshot,

@@ -525,6 +525,7 @@ class RunLoader:
             self._withdraw()
         database.close()
         self.memory.clear()
+        self.memory_of_tables.pack()
         self._left = stat_signature(database_path(self.run))
         if remove and not database.private:
             with contextlib.suppress(OSError):

@@ -145,3 +145,25 @@ def test_a_value_in_any_version_is_recalled():
     assert memory.recall("verdict", str) == "bad"
     places: list[int] = memory.kept("places", list)
     assert memory.kept("places", list) is places
+
+
+def test_values_are_the_same_after_they_were_packed():
+    memory = RunMemory()
+    memory.keep("origins", 7, ["Log", "Exp"])
+    assert memory.last("answers", 7, "key", 8, lambda: b"packed answer") == b"packed answer"
+    for _ in range(2):
+        memory.pack()
+    assert len(memory) == 2
+    assert memory.once("origins", 7, lambda: pytest.fail("it is kept")) == ["Log", "Exp"]
+    assert memory.last("answers", 7, "key", 8, lambda: pytest.fail("it is kept")) == b"packed answer"
+    assert memory.once("origins", 8, lambda: ["Sqrt"]) == ["Sqrt"]
+    memory.pack()
+    memory.clear()
+    assert memory.recall("origins", list) is None
+
+
+def test_what_cannot_be_packed_stays_as_it_is():
+    memory, lock = RunMemory(), threading.Lock()
+    memory.keep("lock", 1, lock)
+    memory.pack()
+    assert memory.once("lock", 1, threading.Lock) is lock
