@@ -357,16 +357,20 @@ class Structure:
             return [(ends[slot], 0)]
         # Results that a gradient needs, and arguments of a loop that it does not change.
         static = None if outside is None else self._snapshot.catalog.statics.get(outside)
-        statics = self._snapshot.catalog.statics
         if static is not None and dtype_name(static.dtype) == "variant":
             return self._packed(graph, slot - len(ends))
+        dtype = None if static is None else static.dtype
         return [
             (op.number, number)
             for op in self._graph_ops.get(graph, ())
             if op.type not in ("Const", "Identity")
             for number in self._watched_slots(op)
-            if (static is None or statics[op.number, number].dtype == static.dtype)
+            if dtype is None or self._dtype(op.number, number) == dtype
         ]
+
+    def _dtype(self, op: int, slot: int) -> int | None:
+        static = self._snapshot.catalog.statics.get((op, slot))  # a damaged file has none
+        return None if static is None else static.dtype
 
     def _packed(self, graph: int, position: int) -> list[tuple[int, int]]:
         """Return what a branch keeps for its gradient; the other branch has an empty optional."""

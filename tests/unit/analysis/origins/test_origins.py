@@ -320,6 +320,14 @@ def test_an_output_before_the_first_one_is_no_mistake(program: Program) -> None:
     assert program.called(NAN, h_log=NAN, g_call=NAN)
 
 
+def test_an_output_behind_the_last_one_of_a_function_without_dtypes_is_no_mistake(program: Program) -> None:
+    program.graph("log: Log", graph_id="h", name="inner", more={"log": {"outputs": []}})
+    more = {"call": {"called_graph_ids": ["h"], "outputs": [(1, [2])] * 9}}
+    program.graph("x: Placeholder, call: PartitionedCall(x)", more=more)
+    program.recording.trace("g", "call", full_health(NAN), slot=8)
+    assert program.called(NAN, h_log=NAN, g_call=NAN)
+
+
 def test_curt_health_knows_that_a_bounded_function_makes_no_nan_of_infinities(curt: Program) -> None:
     curt.graph("x: Placeholder, sum: MatMul(x, x), tanh: Tanh(sum)")
     found = curt.called(NAN, g_x=NAN, g_sum=NAN, g_tanh=NAN)[0]
