@@ -67,7 +67,7 @@ class Snapshot:
       generation: The number of the commit.
       described: The number of the commit in which graphs or ops last changed; sites may come at any time.
       is_settled: Whether all positions are final: no circular buffer has rows in its ring.
-      catalog: Graphs, ops and sites.
+      load_catalog: Returns the catalog.
       num_executions: The length of the list of executions.
       num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
@@ -83,7 +83,7 @@ class Snapshot:
     generation: int
     described: int
     is_settled: bool
-    catalog: Catalog
+    load_catalog: Callable[[], Catalog]
     num_executions: int
     num_graph_executions: int
     num_bad_graph_executions: int
@@ -91,6 +91,11 @@ class Snapshot:
     may_lag: bool = False
     answered: set[int] = field(default_factory=set, compare=False)
     shared: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @functools.cached_property
+    def catalog(self) -> Catalog:
+        """Graphs, ops and sites; read when something needs them, as counts do not."""
+        return self.load_catalog()
 
     @property
     def oldest(self) -> int:
@@ -246,7 +251,7 @@ def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snaps
         generation = int(meta.get("generation", "0"))
         described = int(meta.get("catalog_generation", "0"))
         num_sites, executions, traces, bad_traces = _num_rows(connection, meta)
-        catalog = _catalog(loader, connection, described, num_sites)
+        catalog = functools.partial(_catalog, loader, connection, described, num_sites)
         changed = {
             key.removeprefix(CHANGED): int(value) for key, value in meta.items() if key.startswith(CHANGED)
         }

@@ -90,12 +90,15 @@ def _shown(name: str, bar: Progress) -> OnProgress:
 
 
 def _facts(run: Run) -> Json:
-    facts = run.status()
+    with run.snapshot() as snapshot:
+        counts = {
+            "executions": snapshot.num_executions,
+            "graph_executions": snapshot.num_graph_executions,
+            "bad_graph_executions": snapshot.num_bad_graph_executions,
+        }
     return {
         "database": None if run.database is None else str(run.database),
-        "executions": facts["num_executions"],
-        "graph_executions": facts["num_graph_executions"],
-        "bad_graph_executions": facts["num_bad_graph_executions"],
+        **counts,
         "bytes": run.bytes_read,
         "seconds": round(run.seconds_read, 3),
     }
