@@ -192,11 +192,11 @@ class EagerOps:
     def encode_like(
         self, name: str, inputs: Sequence[EagerTensor], num_outputs: int, frame: FrameType
     ) -> bytes:
-        """Return the encoded fields of an earlier call of a function, none of whose outputs is recorded.
+        """Return the encoded fields of earlier calls of a function, none of whose outputs is recorded.
 
         Args:
           name: The function's name.
-          inputs: Inputs of a later call. The earlier one had the same variables, and other values.
+          inputs: Inputs of a later call. The earlier ones had the same variables, and other values.
           num_outputs: Number of its outputs.
           frame: The innermost frame that belongs to its stack.
         """

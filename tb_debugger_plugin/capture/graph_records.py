@@ -75,7 +75,7 @@ class KnownOps:
 
     def inputs_of(self, op_name: str) -> tuple[int, ...]:
         """Ids of the tensors that an op takes, where they were computed: an identity only passes one on."""
-        found = [_computed(tensor) for tensor in self.graph.get_operation_by_name(op_name).inputs]
+        found = [computed(tensor) for tensor in self.graph.get_operation_by_name(op_name).inputs]
         ids = self.known.tensor_ids
         return tuple(ids[one.op.name][one.value_index] for one in found if one.op.name in ids)
 
@@ -292,7 +292,8 @@ def static_dims(tensor: TfTensor) -> tuple[int, ...] | None:
     return None if shape.rank is None else tuple([-1 if dim is None else dim for dim in shape.as_list()])
 
 
-def _computed(tensor: TfTensor) -> TfTensor:
+def computed(tensor: TfTensor) -> TfTensor:
+    """Return the tensor that Identity ops pass on: that one is recorded."""
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor

@@ -531,7 +531,6 @@ void JudgeAnything() {
   }
 }
 
-// Files are truncated while they are mapped: recording ends, the program goes on.
 void MeasureFewCalls() {
   constexpr double kStep = 1e-3, kCost = 29e-6;  // so every tenth call
   EarlierCalls calls;
@@ -551,8 +550,12 @@ void MeasureFewCalls() {
   const std::vector<EarlierCall> kept = calls.Take(0.8);
   CHECK(kept.size() == 20 && kept.front().number == 806 && kept.back().number == 996);
   CHECK(calls.Take(0).empty());
+  calls.Close();
+  calls.Add(EarlierCall(), kCost);
+  CHECK(calls.Take(-1).empty());
 }
 
+// Files are truncated while they are mapped: recording ends, the program goes on.
 void LoseTheTailFile(const std::string& base, int64_t circular_buffer_size) {
   struct sigaction before, after;
   CHECK(sigaction(SIGBUS, nullptr, &before) == 0);

@@ -104,7 +104,10 @@ class Surroundings(Protocol):
         """What is known of the whole program."""
 
     def history(self, slot: int) -> Sequence[float]:
-        """Largest magnitudes that the tensor in an input slot had, up to now; empty if not measured."""
+        """Largest magnitudes that the tensor in an input slot had, or a variable of it, up to now.
+
+        Empty if they are not measured.
+        """
 
     @property
     def finite_before(self) -> int:

@@ -9,6 +9,7 @@ namespace tbdbg {
 void EarlierCalls::Add(EarlierCall call, double seconds) {
   constexpr double kMostCalls = 1 << 20;
   std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
   double wait = 1;
   if (call.number >= kFirst) {
     const double passed = call.stamp.wall_time - last_time_;
@@ -22,6 +23,12 @@ void EarlierCalls::Add(EarlierCall call, double seconds) {
   kept_.push_back(std::move(call));
   if (kept_.size() > kMost) kept_.pop_front();
   due_.store(due, std::memory_order_relaxed);
+}
+
+void EarlierCalls::Close() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  kept_.clear();
 }
 
 std::vector<EarlierCall> EarlierCalls::Take(double after) {

@@ -23,6 +23,8 @@ struct EarlierCall {
 // Thread-safe.
 class EarlierCalls {
  public:
+  // How many calls there were.
+  int64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   // Counts a call; returns its number.
   int64_t Count() { return calls_.fetch_add(1, std::memory_order_relaxed); }
   // Whether a call is to be measured, now and by nobody else. If so, Add must follow.
@@ -34,6 +36,8 @@ class EarlierCalls {
   void Add(EarlierCall call, double seconds);
   // Takes the calls that ended after a time, oldest first, and drops the others.
   std::vector<EarlierCall> Take(double after);
+  // Drops all calls, and keeps none any more.
+  void Close();
 
   static constexpr int64_t kFirst = 16;
   static constexpr size_t kMost = 32;
@@ -48,6 +52,7 @@ class EarlierCalls {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::deque<EarlierCall> kept_;
+  bool closed_ = false;
   int64_t last_number_ = -1;  // the last call that was measured, and when
   double last_time_ = 0;
 };

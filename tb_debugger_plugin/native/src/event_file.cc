@@ -112,7 +112,13 @@ bool EventFile::OverflowsRing() const {
   return in_tail_ > limit_ || (tail_.size() > most_ring_bytes_ && in_tail_ > 1);
 }
 
+double EventFile::last_time() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return last_time_;
+}
+
 std::string EventFile::DoPeriodicWork(double wall_time) {
+  last_time_ = std::max(last_time_, wall_time);
   if (wall_time - last_periodic_work_ < kPeriodSeconds) return "";
   last_periodic_work_ = wall_time;
   return limit_ > 0 ? FailureIfRemoved() : FlushJournal();

@@ -68,6 +68,8 @@ class EventFile {
   std::string Append(double wall_time, std::string* record, const std::vector<KeptBytes>& kept = {});
   // `count`: at least one. Each record is written directly into the tail file.
   std::string Append(const FilledTrace* traces, size_t count);
+  // The latest wall time of a record; 0 if there is none.
+  double last_time() const;
   std::string Flush();
 
   // Drops the records that a circular buffer holds now. Does nothing without one.
@@ -138,6 +140,7 @@ class EventFile {
   std::deque<InBuffer> values_;  // in a circular buffer, oldest first
   uint64_t file_size_ = 0;
   double last_periodic_work_ = 0;  // a wall time
+  double last_time_ = 0;           // the latest wall time of a record
 };
 
 }  // namespace tbdbg

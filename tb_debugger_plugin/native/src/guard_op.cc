@@ -255,7 +255,7 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
   if (i == num_checked) {
-    if (!taken.followed.empty() && kernel->site->earlier.IsDue(number)) {
+    if (!taken.followed.empty() && recorder->wanted() && kernel->site->earlier.IsDue(number)) {
       Follow(kernel->site, number, *recorder, context);
     }
     return;
@@ -320,7 +320,10 @@ int64_t AddGuardSite(GuardSite site) {
 void CloseGuardSite(int64_t site) {
   std::vector<Held> dropped;  // after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
-  if (Site* found = FindSite(site)) found->recorder = nullptr;
+  if (Site* found = FindSite(site)) {
+    found->recorder = nullptr;
+    found->earlier.Close();
+  }
   while (const std::optional<BadCall> call = TakeOfPipeline(site)) dropped.push_back(Unhold(call->number));
 }
 
@@ -330,8 +333,8 @@ bool GuardWasMade(int64_t site) {
   return found != nullptr && found->is_made;
 }
 
-void RecordEarlierCalls(int64_t site, double after, const std::vector<FollowedInput>& inputs,
-                        const std::string& execution, bool counts_steps) {
+void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, const std::string& execution,
+                        int64_t last_step) {
   constexpr int kColumns = ColumnsOf(Mode::kFullNumerics);
   Recorder* recorder = CurrentRecorder();
   Site* found;
@@ -340,8 +343,10 @@ void RecordEarlierCalls(int64_t site, double after, const std::vector<FollowedIn
     found = FindSite(site);
   }
   if (recorder == nullptr || found == nullptr || found->recorder != recorder) return;
-  for (EarlierCall& call : found->earlier.Take(after)) {
-    if (counts_steps) call.stamp.step = StepField(call.number);
+  // Calls that failed before they came to the guard have steps, and no numbers.
+  const int64_t first_step = last_step - (found->earlier.calls() - 1);
+  for (EarlierCall& call : found->earlier.Take(recorder->last_time())) {
+    if (last_step >= 0) call.stamp.step = StepField(std::max<int64_t>(0, first_step + call.number));
     const size_t count = std::min(inputs.size(), call.columns.size() / kColumns);
     for (size_t i = 0; i < count; ++i) {
       double* columns = &call.columns[i * kColumns];
@@ -381,6 +386,7 @@ void ReleaseBadCalls() {
   std::unordered_map<int64_t, Held> held;  // deleted after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
   held.swap(HeldByCall());
+  for (Site& site : Sites()) site.earlier.Close();
   Waiting().clear();
   InPipelines().clear();
   num_waiting.store(0, std::memory_order_release);

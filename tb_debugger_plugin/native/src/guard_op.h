@@ -46,11 +46,12 @@ struct FollowedInput {
   double tensor_id = 0;
 };
 
-// Records the good calls that are kept of a site and ended after a time, oldest first, and drops them.
-// `inputs`: those of GuardSite::followed. `execution`: the encoded fields of the Execution of each call.
-// `counts_steps`: whether the step of a call is its number.
-void RecordEarlierCalls(int64_t site, double after, const std::vector<FollowedInput>& inputs,
-                        const std::string& execution, bool counts_steps);
+// Records the good calls that are kept of a site, oldest first, and drops them. Those that ended before the
+// last record are left out, so that times rise. `inputs`: those of GuardSite::followed. `execution`: the
+// encoded fields of the Execution of each call. `last_step`: the step of the last call, if a step is a call;
+// else -1.
+void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, const std::string& execution,
+                        int64_t last_step);
 
 // How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();

@@ -39,7 +39,7 @@ PyMethodDef methods[] = {
     {"has_bad", PyHasBad, METH_O,
      "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
     {"record_earlier_calls", PyRecordEarlierCalls, METH_VARARGS,
-     "record_earlier_calls(site, after, inputs, execution, counts_steps): record the good calls that are kept."},
+     "record_earlier_calls(site, inputs, execution, last_step): record the good calls that are kept."},
     {"num_bad_calls", PyNumBadCalls, METH_NOARGS, "num_bad_calls(): how many bad calls wait to be taken."},
     {"take_bad_call", PyTakeBadCall, METH_O, "take_bad_call(site): the first BadCall of a site, or None."},
     {"release_bad_call", PyReleaseBadCall, METH_O, "release_bad_call(number): drop what a bad call holds."},

@@ -54,18 +54,14 @@ PyObject* PyGuardWasMade(PyObject*, PyObject* site) {
 }
 
 PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
-  long long site;
-  double after;
+  long long site, last_step;
   PyObject *given, *execution;
-  int counts_steps;
-  if (!PyArg_ParseTuple(args, "LdO!Sp", &site, &after, &PyList_Type, &given, &execution, &counts_steps)) {
-    return nullptr;
-  }
+  if (!PyArg_ParseTuple(args, "LO!SL", &site, &PyList_Type, &given, &execution, &last_step)) return nullptr;
   std::vector<FollowedInput> inputs;
   if (!ToItems(given, &ToFollowedInput, &inputs)) return nullptr;
   const std::string fields(BytesOf(execution));
   Py_BEGIN_ALLOW_THREADS
-  RecordEarlierCalls(site, after, inputs, fields, counts_steps != 0);
+  RecordEarlierCalls(site, inputs, fields, last_step);
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }

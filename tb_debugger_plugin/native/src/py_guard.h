@@ -17,8 +17,8 @@ PyObject* PyCloseGuardSite(PyObject* module, PyObject* site);
 // guard_was_made(site): whether TensorFlow has made the op of a site.
 PyObject* PyGuardWasMade(PyObject* module, PyObject* site);
 
-// record_earlier_calls(site, after, inputs, execution, counts_steps): see RecordEarlierCalls. `inputs`: a
-// list of FollowedInputs (native/structs.py). `execution`: bytes.
+// record_earlier_calls(site, inputs, execution, last_step): see RecordEarlierCalls. `inputs`: a list of
+// FollowedInputs (native/structs.py). `execution`: bytes.
 PyObject* PyRecordEarlierCalls(PyObject* module, PyObject* args);
 
 // num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.

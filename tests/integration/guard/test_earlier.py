@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +117,44 @@ def test_times_on_record_rise_when_two_functions_go_bad(tmp_path: Path) -> None:
     times = [time for (time,) in rows]
     assert len(times) >= 5
     assert times == sorted(times)
+
+
+def test_what_is_not_to_be_recorded_is_not(tmp_path: Path) -> None:
+    weight = tf.Variable(2.0)
+
+    @tf.function
+    def step(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        weight.assign_add(1.0)
+        y = tf.math.log(x) * weight
+        return y, y
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD", op_regex="(Mul|Log)$") as recording:
+        for number, x in enumerate((1.0, 2.0, 3.0, 4.0, 0.0)):
+            if number == 1:
+                recording.pause()
+            if number == 3:
+                recording.resume()
+            step(tf.constant(x))
+    rows = open_run(tmp_path).sql("SELECT step, op, health FROM tensors WHERE op IS NOT NULL ORDER BY idx")
+    assert rows.fetchall() == [
+        *((0, "mul", "good"), (3, "mul", "good")),
+        *((4, "Log", "bad"), (4, "mul", "bad")),
+    ]
+
+
+def test_calls_that_fail_have_steps(tmp_path: Path) -> None:
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        tf.debugging.assert_greater(x, -5.0)
+        return tf.math.log(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for x in (1.0, -9.0, 2.0, 3.0, 0.0):
+            with contextlib.suppress(tf.errors.InvalidArgumentError):
+                step(tf.constant(x))
+    steps = open_run(tmp_path).sql("SELECT step, health FROM calls ORDER BY idx").fetchall()
+    assert steps[-3:] == [
+        (2, None),
+        (3, None),
+        (4, "bad"),
+    ]  # those before the failure are later than they were

@@ -148,7 +148,8 @@ class GuardedCopies:
             held = [Source(name, dtypes[name]) for name in arguments]
             held += [*taken.old.values(), *taken.kept_sources]
         results = dict(zip(body.results, plain.results, strict=True))
-        followed = () if in_place else tuple(_followed(taken, held, results))
+        is_recorded = not (in_place or taken.cannot_repeat)
+        followed = tuple(_followed(taken, held, results)) if is_recorded else ()
         numbers = tuple([one.number for one in followed])
         definition.node.append(self._node(taken, held, numbers, in_pipeline=in_place))
         site = definition.node[-1].attr["site"].i

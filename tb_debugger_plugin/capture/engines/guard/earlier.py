@@ -8,13 +8,14 @@ Invariant: the times on record rise, so calls that ended before another record a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
 
 from tb_debugger_plugin.capture import placement
 from tb_debugger_plugin.capture.engines.guard.copies import Followed, Guarded
-from tb_debugger_plugin.capture.graph_records import GraphRecords
+from tb_debugger_plugin.capture.graph_records import GraphRecords, computed
+from tb_debugger_plugin.capture.keep_values import TensorFacts
+from tb_debugger_plugin.capture.options import Options
 from tb_debugger_plugin.capture.sinks.protocol import WatchedTensor
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 from tb_debugger_plugin.native.structs import FollowedInput
@@ -29,21 +30,20 @@ class EarlierCalls:
     Args:
       module: The native library.
       graphs: Writes the graphs, and knows their tensors.
+      options: What is recorded.
       encode: Encodes an execution of the function.
     """
 
-    def __init__(self, module: ModuleType, graphs: GraphRecords, encode: EncodeCall) -> None:
+    def __init__(
+        self, module: ModuleType, graphs: GraphRecords, options: Options, encode: EncodeCall
+    ) -> None:
         self._module = module
         self._graphs = graphs
+        self._options = options
         self._encode = encode
-        self._recorded_until = 0.0
-
-    def end_record(self) -> None:
-        """Note that something went on record that ends now."""
-        self._recorded_until = time.time()
 
     def record(
-        self, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType, *, marks_steps: bool
+        self, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType, last_step: int
     ) -> None:
         """Record the good calls of a function that its guard has kept.
 
@@ -51,25 +51,32 @@ class EarlierCalls:
           guarded: The function, whose graphs are on record.
           inputs: Inputs of the call that follows.
           frame: The frame that calls it.
-          marks_steps: Whether the program marks steps; else the step of a call is its number.
+          last_step: Number of the call that follows, if that is its step; -1 if the program marks steps.
         """
-        followed = [self._described(one) for one in guarded.followed]
-        if not any(one.prefix for one in followed):
+        followed = dict[tuple[str, str, int], FollowedInput]()
+        described = [self._described(one, followed) for one in guarded.followed]
+        if not followed:
             return
         function = guarded.taken.function
         execution = self._encode(function.name, inputs, len(function.outputs), frame)
-        self._module.record_earlier_calls(
-            guarded.site, self._recorded_until, followed, execution, not marks_steps
-        )
+        self._module.record_earlier_calls(guarded.site, described, execution, last_step)
 
-    def _described(self, followed: Followed) -> FollowedInput:
+    def _described(
+        self, followed: Followed, others: dict[tuple[str, str, int], FollowedInput]
+    ) -> FollowedInput:
+        """Return how a tensor is recorded; add it to the others, unless it is one of them or not wanted."""
         graph = followed.function.graph_of()
         if graph is None:
             return FollowedInput()
         known = self._graphs.add(graph)
-        op, slot = graph.get_operation_by_name(followed.op), followed.slot
-        while op.type == "Identity":  # a replay records what is passed on, and not that it is
-            op, slot = op.inputs[0].op, op.inputs[0].value_index
-        number = known.tensor_ids[op.name][slot]
-        tensor = WatchedTensor(known.graph_id, op.name, slot, number, 0, None)
-        return FollowedInput(tensor.prefix(placement.full_name(op.device)), number)
+        tensor = computed(graph.get_operation_by_name(followed.op).outputs[followed.slot])
+        op, slot = tensor.op, tensor.value_index
+        key, ids = (known.graph_id, op.name, slot), known.tensor_ids.get(op.name, ())
+        layer, functions = known.layers.get(op.name, ""), (followed.function.name, graph.name)
+        facts = TensorFacts(op.type, tensor.dtype, op.name, layer, functions)
+        # Calls may have got outputs for gradients since they were recorded.
+        if key in others or slot >= len(ids) or not self._options.choose(facts).is_recorded:
+            return FollowedInput()
+        watched = WatchedTensor(known.graph_id, op.name, slot, ids[slot], 0, None)
+        others[key] = FollowedInput(watched.prefix(placement.full_name(op.device)), ids[slot])
+        return others[key]

@@ -187,7 +187,7 @@ class GuardedFunctions:
         limit = options.max_held_bytes
         self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
         self._pipelines = GuardedPipelines(self._copies, module)
-        self._earlier = EarlierCalls(module, graphs, eager.encode_like)
+        self._earlier = EarlierCalls(module, graphs, options, eager.encode_like)
         plain = PlainFunctions(options, sink, self._functions)
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
@@ -340,6 +340,8 @@ class GuardedFunctions:
             if not site.num_bad and not runtime.has_function(site.name):
                 del self._sites[name]
                 remove([site.copy.decode()] if site.copy else [])
+                if site.guarded is not None and self._module is not None:
+                    self._module.close_guard_site(site.guarded.site)
 
     def _guard(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
         function = self._functions.all.get(site.name)
@@ -397,7 +399,6 @@ class GuardedFunctions:
             finally:
                 module.release_bad_call(call.number)
             if replayed is not None:
-                self._earlier.end_record()
                 with self._steps.counted_by(site.num_calls - 1):
                     self._on_replayed(replayed)
                 if replayed.error is not None:
@@ -428,7 +429,7 @@ class GuardedFunctions:
             if follows and not self._may_follow(site, guarded):
                 self._say_it_counts(site, name, self._in_words(came))
                 return None
-            self._record_earlier_calls(guarded, inputs, frame)
+            self._record_earlier_calls(site, guarded, inputs, frame)
             with self._steps.counted_by(site.num_calls - 1):
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
@@ -462,14 +463,15 @@ class GuardedFunctions:
             return replayed
 
     def _record_earlier_calls(
-        self, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType
+        self, site: _Site, guarded: Guarded, inputs: Sequence[EagerTensor], frame: FrameType
     ) -> None:
         if guarded.taken.cannot_repeat:
             return  # its graphs are not on record
         try:
             self._replays.define(guarded.taken)
-            self._earlier.record(guarded, inputs, frame, marks_steps=bool(self._steps.num_ended))
-        except Exception as error:  # the replay fails as well, and says so
+            last_step = -1 if self._steps.num_ended else site.num_calls - 1
+            self._earlier.record(guarded, inputs, frame, last_step)
+        except Exception as error:  # the bad call is recorded without them
             _log.debug("Calls before a bad one cannot be recorded:", exc_info=error)
 
     def _may_follow(self, site: _Site, guarded: Guarded) -> bool:
