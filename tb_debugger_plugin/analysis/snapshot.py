@@ -94,8 +94,12 @@ class Snapshot:
 
     @functools.cached_property
     def catalog(self) -> Catalog:
-        """Graphs, ops and sites; read when something needs them, as counts do not."""
+        """Graphs, ops and sites."""
         return self.load_catalog()
+
+    def load_now(self) -> None:
+        """Load the catalog, so that it is there when the snapshot has ended."""
+        self.catalog  # noqa: B018 - a cached property
 
     @property
     def oldest(self) -> int:
@@ -235,13 +239,17 @@ def _num_rows(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) ->
 
 
 @contextlib.contextmanager
-def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snapshot]:
+def open_snapshot(
+    loader: RunLoader, *, may_lag: bool = False, needs_catalog: bool = True
+) -> Iterator[Snapshot]:
     """Open a snapshot of a run's last commit.
 
     Args:
       loader: The run's loader.
       may_lag: Whether answers that take long may be those of an earlier commit while the run grows, for a
         viewer that asks at each commit. The default is exact.
+      needs_catalog: Whether the catalog is there from the beginning, and after the end; else it is loaded
+        where something needs it, as counts do not.
 
     Raises:
       NotReadyError: There is no commit yet.
@@ -261,6 +269,8 @@ def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snaps
             *(loader, connection, generation, described, is_settled, catalog),
             *(executions, traces, bad_traces, changed, may_lag),
         )
+        if needs_catalog:
+            snapshot.load_now()
         try:
             yield snapshot
         finally:

@@ -90,7 +90,7 @@ def _shown(name: str, bar: Progress) -> OnProgress:
 
 
 def _facts(run: Run) -> Json:
-    with run.snapshot() as snapshot:
+    with run.snapshot(needs_catalog=False) as snapshot:
         counts = {
             "executions": snapshot.num_executions,
             "graph_executions": snapshot.num_graph_executions,

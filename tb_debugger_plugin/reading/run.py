@@ -225,9 +225,9 @@ class Run:
         _queried.discard(self)
         self._finalizer()
 
-    def snapshot(self) -> contextlib.AbstractContextManager[Snapshot]:
+    def snapshot(self, *, needs_catalog: bool = True) -> contextlib.AbstractContextManager[Snapshot]:
         """Give the snapshot of a commit that the functions of ``analysis`` take; for this package only."""
-        return open_snapshot(self._loader)
+        return open_snapshot(self._loader, needs_catalog=needs_catalog)
 
     def _ask(self, question: Callable[..., T], *args: object, **kwargs: object) -> T:
         with self.snapshot() as snapshot:
