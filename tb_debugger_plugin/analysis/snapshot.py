@@ -67,7 +67,7 @@ class Snapshot:
       generation: The number of the commit.
       described: The number of the commit in which graphs or ops last changed; sites may come at any time.
       is_settled: Whether all positions are final: no circular buffer has rows in its ring.
-      load_catalog: Returns the catalog.
+      catalog: Graphs, ops and sites.
       num_executions: The length of the list of executions.
       num_graph_executions: The length of the list of graph executions.
       num_bad_graph_executions: How many of them are bad.
@@ -83,7 +83,7 @@ class Snapshot:
     generation: int
     described: int
     is_settled: bool
-    load_catalog: Callable[[], Catalog]
+    catalog: Catalog
     num_executions: int
     num_graph_executions: int
     num_bad_graph_executions: int
@@ -91,15 +91,6 @@ class Snapshot:
     may_lag: bool = False
     answered: set[int] = field(default_factory=set, compare=False)
     shared: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @functools.cached_property
-    def catalog(self) -> Catalog:
-        """Graphs, ops and sites."""
-        return self.load_catalog()
-
-    def load_now(self) -> None:
-        """Load the catalog, so that it is there when the snapshot has ended."""
-        self.catalog  # noqa: B018 - a cached property
 
     @property
     def oldest(self) -> int:
@@ -238,18 +229,25 @@ def _num_rows(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) ->
         return list(connection.execute(f"SELECT {query}").fetchall()[0])
 
 
+def list_lengths(loader: RunLoader) -> dict[str, int]:
+    """Return the number of rows of each long list, without the catalog that a snapshot loads.
+
+    Raises:
+      NotReadyError: There is no commit yet.
+    """
+    with loader.reading() as connection:
+        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        return dict(zip(LISTS, _num_rows(connection, meta), strict=True))
+
+
 @contextlib.contextmanager
-def open_snapshot(
-    loader: RunLoader, *, may_lag: bool = False, needs_catalog: bool = True
-) -> Iterator[Snapshot]:
+def open_snapshot(loader: RunLoader, *, may_lag: bool = False) -> Iterator[Snapshot]:
     """Open a snapshot of a run's last commit.
 
     Args:
       loader: The run's loader.
       may_lag: Whether answers that take long may be those of an earlier commit while the run grows, for a
         viewer that asks at each commit. The default is exact.
-      needs_catalog: Whether the catalog is there from the beginning, and after the end; else it is loaded
-        where something needs it, as counts do not.
 
     Raises:
       NotReadyError: There is no commit yet.
@@ -259,7 +257,7 @@ def open_snapshot(
         generation = int(meta.get("generation", "0"))
         described = int(meta.get("catalog_generation", "0"))
         num_sites, executions, traces, bad_traces = _num_rows(connection, meta)
-        catalog = functools.partial(_catalog, loader, connection, described, num_sites)
+        catalog = _catalog(loader, connection, described, num_sites)
         changed = {
             key.removeprefix(CHANGED): int(value) for key, value in meta.items() if key.startswith(CHANGED)
         }
@@ -269,8 +267,6 @@ def open_snapshot(
             *(loader, connection, generation, described, is_settled, catalog),
             *(executions, traces, bad_traces, changed, may_lag),
         )
-        if needs_catalog:
-            snapshot.load_now()
         try:
             yield snapshot
         finally:

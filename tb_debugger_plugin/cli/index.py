@@ -90,15 +90,10 @@ def _shown(name: str, bar: Progress) -> OnProgress:
 
 
 def _facts(run: Run) -> Json:
-    with run.snapshot(needs_catalog=False) as snapshot:
-        counts = {
-            "executions": snapshot.num_executions,
-            "graph_executions": snapshot.num_graph_executions,
-            "bad_graph_executions": snapshot.num_bad_graph_executions,
-        }
+    lengths = run.list_lengths
     return {
         "database": None if run.database is None else str(run.database),
-        **counts,
+        **{name: lengths[name] for name in ("executions", "graph_executions", "bad_graph_executions")},
         "bytes": run.bytes_read,
         "seconds": round(run.seconds_read, 3),
     }

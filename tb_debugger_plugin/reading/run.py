@@ -45,7 +45,7 @@ from tb_debugger_plugin.analysis.precision.precision import Precision, precision
 from tb_debugger_plugin.analysis.report.facts import report
 from tb_debugger_plugin.analysis.report.formats import REPORT_FORMATS
 from tb_debugger_plugin.analysis.sizes import Sizes, sizes
-from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, open_snapshot
+from tb_debugger_plugin.analysis.snapshot import Json, Range, Snapshot, list_lengths, open_snapshot
 from tb_debugger_plugin.analysis.status import StatusJson, status
 from tb_debugger_plugin.analysis.values.changed_values import ChangedValueJson, changed_values
 from tb_debugger_plugin.analysis.values.float_formats import DEFAULT
@@ -201,6 +201,11 @@ class Run:
         """How many bytes of the files are in the tables."""
         return 0 if self._loader.progress is None else self._loader.progress.bytes_done
 
+    @property
+    def list_lengths(self) -> Mapping[str, int]:
+        """How many rows each of the long tables has."""
+        return list_lengths(self._loader)
+
     def __repr__(self) -> str:
         """Return the name and the folder."""
         return f"<Run {self.name!r} in {self.folder}>"
@@ -225,9 +230,9 @@ class Run:
         _queried.discard(self)
         self._finalizer()
 
-    def snapshot(self, *, needs_catalog: bool = True) -> contextlib.AbstractContextManager[Snapshot]:
+    def snapshot(self) -> contextlib.AbstractContextManager[Snapshot]:
         """Give the snapshot of a commit that the functions of ``analysis`` take; for this package only."""
-        return open_snapshot(self._loader, needs_catalog=needs_catalog)
+        return open_snapshot(self._loader)
 
     def _ask(self, question: Callable[..., T], *args: object, **kwargs: object) -> T:
         with self.snapshot() as snapshot:
