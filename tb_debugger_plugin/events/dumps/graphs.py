@@ -84,12 +84,6 @@ class PartitionGraph:
         return [(node.name, node.op) for node in self.nodes.values()]
 
 
-def tensor_of(text: str) -> tuple[str, int]:
-    """Return the node and the slot of the name of a tensor; the slot of ``a`` is 0."""
-    node, colon, slot = text.rpartition(":")
-    return (node, int(slot)) if colon and slot.isascii() and slot.isdigit() and len(slot) < 10 else (text, 0)
-
-
 def partition_graph(data: bytes, place: ByteRange) -> PartitionGraph:
     """Read a partition graph.
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from tb_debugger_plugin.errors import FormatError
-from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes, tensor_of
+from tb_debugger_plugin.events.dumps.graphs import PartitionGraph, PartitionNode, attributes
 from tb_debugger_plugin.events.messages import DebugEvent, Message
+from tb_debugger_plugin.events.tensorflow_names import op_and_slot
 from tb_debugger_plugin.index.bounds import bounded_text, brief
 from tb_debugger_plugin.index.describe import Describer
 
@@ -59,7 +60,7 @@ def fingerprint(graph: PartitionGraph, device: str) -> str:
 
 
 def _line(node: PartitionNode, stable: Mapping[str, str]) -> str:
-    inputs = [f"{stable.get(name, name)}:{slot}" for name, slot in map(tensor_of, node.inputs)]
+    inputs = [f"{stable.get(name, name)}:{slot}" for name, slot in map(op_and_slot, node.inputs)]
     controls = sorted(stable.get(name, name) for name in node.controls)
     return "\0".join([stable.get(node.name, node.name), node.op, node.device, *inputs, "", *controls])
 
@@ -132,7 +133,7 @@ def _num_outputs(graph: PartitionGraph) -> dict[str, int]:
     """Return how many outputs each node has at least: those that are watched or taken."""
     outputs = {name: max(slots) + 1 for name, slots in graph.watched.items() if slots}
     taken: Iterable[tuple[str, int]] = (
-        tensor_of(text) for node in graph.nodes.values() for text in node.inputs
+        op_and_slot(text) for node in graph.nodes.values() for text in node.inputs
     )
     for name, slot in taken:
         outputs[name] = max(outputs.get(name, 0), slot + 1)
@@ -147,7 +148,9 @@ def _creation(node: PartitionNode, graph_id: str, device: str, num_outputs: int,
     creation.op_type = bounded_text(node.op)
     creation.device_name = bounded_text(node.device or device)
     creation.num_outputs = num_outputs
-    creation.input_names.extend(f"{bounded_text(name)}:{slot}" for name, slot in map(tensor_of, node.inputs))
+    creation.input_names.extend(
+        f"{bounded_text(name)}:{slot}" for name, slot in map(op_and_slot, node.inputs)
+    )
     creation.control_input_names.extend(map(bounded_text, node.controls))
     for dims in _static_shapes(node, data):
         output = creation.outputs.add()

@@ -45,6 +45,7 @@ from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
+from tb_debugger_plugin.events.tensorflow_names import op_and_slot
 
 _GUARD = f"{SCOPE}guard"
 _CALL = f"{SCOPE}call"
@@ -265,9 +266,9 @@ def _followed(taken: Taken, held: Sequence[Source], results: Mapping[Source, Sou
             continue
         wanted.remove(source)
         function, own = taken.inner.get(source, (taken.function, results.get(source, source)))
-        op, _, slot = own.name.partition(":")
+        op, slot = op_and_slot(own.name)
         if not op.startswith(SCOPE):
-            yield Followed(number, function, op, int(slot or 0))
+            yield Followed(number, function, op, slot)
 
 
 def _compiled_body(function: Function, plain: Body) -> Body:
