@@ -217,7 +217,8 @@ class AroundGraphOp:
         source = self.op.inputs[slot]
         assert isinstance(source.op, GraphOp)
         found = _magnitudes(self.op.snapshot, source.op.record.number, source.slot, self.op.index)
-        return found if len(found) > 1 else self._history_of_variable(source.op)
+        # One value is that of now. Where magnitudes are not measured, variables have none either.
+        return self._history_of_variable(source.op) if len(found) == 1 else found
 
     def _history_of_variable(self, op: NearOp) -> Sequence[float]:
         """Largest magnitudes of the nearest variable that an op needs: GUARD has those of earlier calls."""
