@@ -1,7 +1,14 @@
 /** `model/timeline` and `views/timeline/draw.ts`: windows, the ruler, where rows are, and what is drawn. */
 import { describe, expect, test } from "vitest";
 import type { Timeline } from "../src/api/answers";
-import { markAt, markBeside, markWords, overviewOf, pictureOf } from "../src/model/timeline/layout";
+import {
+  markAt,
+  markBeside,
+  markStill,
+  markWords,
+  overviewOf,
+  pictureOf,
+} from "../src/model/timeline/layout";
 import { panned, pixelOf, placeOf, secondsWords, ticks, within, zoomed } from "../src/model/timeline/window";
 import { drawRuler, drawTimeline, type Pen } from "../src/views/timeline/draw";
 import type { Inks } from "../src/views/values/palette";
@@ -152,6 +159,25 @@ describe("the picture", () => {
     expect(below).toMatchObject({ kind: "bin", begin: 41 });
     expect(markBeside(PICTURE, below, { down: 1 })).toBe(below);
     expect(markBeside(PICTURE, undefined, { across: 1, onlyBad: true })).toMatchObject({ position: 1 });
+  });
+
+  test("keeps what is pointed at when counted rows come apart, and when they are counted again", () => {
+    const counted = PICTURE.marks[1]?.[1];
+    const rows = {
+      ...{ position: [6, 7, 8], name: ["Exp", "Log", "Mul"], type: ["Exp", "Log", "Mul"] },
+      ...{ begin: [41.2, 41.3, 41.5], end: [41.3, 41.4, 41.6], bad: [false, true, false] },
+    };
+    const track = { host: "vm", thread: "MainThread", device: undefined };
+    const [calls] = ANSWER.tracks[0]?.lanes ?? [];
+    const lanes = [...(calls ? [calls] : []), { list: "graph_executions", total: 3, bins: undefined, rows }];
+    const nearer = pictureOf({ ...ANSWER, tracks: [{ ...track, lanes }] }, ANSWER, 1000);
+    const bad = counted && markStill(nearer, counted);
+    expect(bad).toMatchObject({ kind: "row", position: 7 });
+    expect(bad && markStill(PICTURE, bad)).toBe(counted);
+    const call = PICTURE.marks[0]?.[1];
+    expect(call && markStill(nearer, call)).toMatchObject({ kind: "row", position: 1 });
+    const elsewhere = PICTURE.marks[1]?.[0];
+    expect(elsewhere && markStill(nearer, elsewhere)).toBeUndefined();
   });
 
   test("says what a mark is, and that a duration is a bound", () => {

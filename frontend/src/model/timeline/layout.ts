@@ -152,6 +152,21 @@ export function markAt({ marks }: TimelinePicture, x: number, y: number): Mark |
   );
 }
 
+/**
+ * The mark that shows what a mark of an earlier answer showed: the same one, or the nearest one of its place where
+ * rows came apart or were counted together; undefined where nothing of it is left.
+ */
+export function markStill({ marks }: TimelinePicture, from: Mark): Mark | undefined {
+  const middle = (from.begin + from.end) / 2;
+  const distance = ({ begin, end }: Span) => Math.max(begin - middle, middle - end, 0);
+  const near = (marks[from.lane] ?? []).filter((mark) => mark.begin <= from.end && mark.end >= from.begin);
+  const same = near.find(
+    ({ kind, begin, end }) => kind === from.kind && begin === from.begin && end === from.end,
+  );
+  const bad = isBad(from) ? near.filter(isBad) : [];
+  return same ?? (bad.length > 0 ? bad : near).sort((a, b) => distance(a) - distance(b)).at(0);
+}
+
 /** The mark beside another one, or in the lane above or below it; the first one without any. */
 export function markBeside(
   { marks }: TimelinePicture,

@@ -5,6 +5,7 @@ import {
   type Mark,
   markAt,
   markBeside,
+  markStill,
   markWords,
   overviewOf,
   pictureOf,
@@ -122,8 +123,8 @@ function Plot({ store }: With<Uses>) {
     [answer, window, width, height],
   );
   useChange(() => timeline.setWidth(width), [width]);
-  // What was pointed at may be elsewhere now.
-  const at = pointed && picture && sameMark(picture, pointed.mark);
+  // What was pointed at may be elsewhere now, or be shown in more or less detail.
+  const at = pointed && picture && markStill(picture, pointed.mark);
   const view = { store, picture, at, point, setRange };
   return (
     <>
@@ -139,10 +140,6 @@ function Plot({ store }: With<Uses>) {
       <Whole store={store} width={width} />
     </>
   );
-}
-
-function sameMark({ marks }: TimelinePicture, { kind, lane, begin, end }: Mark): Mark | undefined {
-  return marks[lane]?.find((mark) => mark.kind === kind && mark.begin === begin && mark.end === end);
 }
 
 function Ruler({ store, width }: With<Uses, { width: number }>) {
