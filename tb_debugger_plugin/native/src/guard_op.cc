@@ -250,7 +250,7 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   if (kernel->site == nullptr || recorder == nullptr || kernel->site->recorder != recorder) return;
   std::call_once(kernel->once, [&] { CompareClasses(kernel, context); });
   const GuardSite& taken = kernel->site->taken;
-  const auto num_checked = static_cast<size_t>(taken.num_checked);
+  const auto num_checked = static_cast<size_t>(taken.num_checked - taken.num_told);
   const int64_t number = kernel->site->earlier.Count();
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;

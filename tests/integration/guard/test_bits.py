@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def is_seen(array: tf.Tensor) -> bool:
     module = native.load()
     assert module is not None
     dtype = array.dtype.as_datatype_enum
-    site = module.add_guard_site(1, (dtype,), (), 0)
+    site = module.add_guard_site(1, 0, (dtype,), (), 0)
     attrs = ("Tchecked", (dtype,), "Theld", (), "site", site)
     execute.quick_execute("TbDebuggerGuard", 0, [array], attrs, context.context())
     return module.take_bad_call(site) is not None
@@ -67,3 +68,43 @@ def test_the_check_is_that_of_numpy(tmp_path: Path, dtype: tf.DType) -> None:
                 array[random.integers(size)] = bad
                 expected = not np.isfinite(array.astype(np.complex128)).all()
                 assert is_seen(tf.constant(array, dtype)) == expected
+
+
+OPTIMIZERS: dict[str, dict[str, object]] = {
+    **{name: {} for name in ("Adam", "AdamW", "Nadam", "Adamax", "Adadelta", "Adagrad", "Ftrl", "Lion")},
+    "SGD": {"momentum": 0.9, "nesterov": True},
+    "RMSprop": {"momentum": 0.5, "centered": True},
+}
+
+
+@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "xla"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_each_call_is_seen_that_leaves_a_bad_variable(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, is_compiled: bool
+) -> None:
+    random = np.random.default_rng(0)
+    weights = [tf.Variable(random.normal(size=shape), dtype=tf.float32) for shape in ((3, 2), (2,))]
+    optimizer = getattr(tf.keras.optimizers, name)(0.01, **OPTIMIZERS[name])
+    optimizer.build(weights)
+    slots = [slot.value for slot in optimizer.variables if slot.dtype == "float32"]
+    gradients = [tf.Variable(weight) for weight in weights]
+    variables = [*weights, *slots, *gradients]
+    read = [optimizer.learning_rate.value, *gradients]
+    changed = [variable for variable in variables if not any(variable is other for other in read)]
+    good = [random.uniform(0.1, 1.0, size=each.shape).astype(np.float32) for each in variables]
+
+    @tf.function(jit_compile=is_compiled)
+    def train() -> None:
+        optimizer.apply_gradients(zip([tf.identity(each) for each in gradients], weights, strict=True))
+
+    num_bad = 0
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for spoilt, value in itertools.product(range(len(variables)), (np.nan, np.inf, -np.inf, 3e38, 1e-30)):
+            given = [array.copy() for array in good]
+            given[spoilt].flat[random.integers(given[spoilt].size)] = value
+            for variable, array in zip(variables, given, strict=True):
+                variable.assign(array)
+            train()
+            num_bad += not all(np.isfinite(variable.numpy()).all() for variable in changed)
+    (said,) = [text for text in caplog.messages if text.startswith("GUARD saw")]
+    assert said.startswith(f"GUARD saw an infinity or NaN in {num_bad} calls of train"), said

@@ -141,7 +141,7 @@ class GuardedCopies:
         resources = {*taken.variables, *taken.others}
         arguments = [name for name in argument_names(function) if name not in resources]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
-        taken = self._within_limit(taken)
+        taken = _untold_first(self._within_limit(taken))
         if in_place and (resources or taken.cannot_repeat):
             return None  # its calls could not be replayed
         held: list[Source] = []
@@ -186,7 +186,7 @@ class GuardedCopies:
         dtypes = tuple([source.dtype for source in inputs])
         limit = self._max_held_bytes
         node.attr["site"].i = self._module.add_guard_site(
-            len(taken.checked), dtypes, followed, limit, in_pipeline
+            len(taken.checked), taken.num_told, dtypes, followed, limit, in_pipeline
         )
         return node
 
@@ -250,6 +250,13 @@ class GuardedCopies:
 def argument_names(function: Function) -> list[str]:
     """Return the names of the arguments of a function, as ops of its graph."""
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
+
+
+def _untold_first(taken: Taken) -> Taken:
+    """Return the same with the tensors last that others tell of."""
+    order = sorted(range(len(taken.checked)), key=lambda number: taken.labels[number].is_told)
+    checked = tuple([taken.checked[number] for number in order])
+    return replace(taken, checked=checked, labels=tuple([taken.labels[number] for number in order]))
 
 
 def _followed(taken: Taken, held: Sequence[Source], results: Mapping[Source, Source]) -> Iterator[Followed]:

@@ -449,7 +449,8 @@ class GuardedFunctions:
             if replayed.outputs is not None and _are_the_same(replayed.outputs, outputs):
                 replayed = replace(replayed, outputs=outputs)
             if replayed.error is None:
-                vanished = " It was not there in the replay." if self._sink.num_bad() == before else ""
+                where = f"was in {self._in_words(came)} before it" if came else "was not there in the replay"
+                vanished = f" It {where}." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
                 of_call = Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
                 kept = "" if follows else self._keep(of_call)

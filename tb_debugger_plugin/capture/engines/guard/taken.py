@@ -10,7 +10,7 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
@@ -20,12 +20,16 @@ from tensorflow.python.eager.polymorphic_function import attributes
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import handle_data_util
 
+from tb_debugger_plugin.capture.engines.xla.nonfinite import ASSIGNMENTS
+from tb_debugger_plugin.capture.engines.xla.witnesses import choose_witnesses
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
+from tb_debugger_plugin.capture.plan.plan import live_ops
 from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfOp, TfTensor
+from tb_debugger_plugin.events.tensorflow_names import op_and_slot
 
 #: Prefix of the names of nodes that a guard adds.
 SCOPE: Final = "TbDebuggerGuard/"
@@ -87,11 +91,13 @@ class Label(NamedTuple):
       function: The function in which it is computed.
       what: A variable, by its argument, or a result, or what an op shows.
       is_variable: Whether it is the value of a variable.
+      is_told: Whether others that are checked are bad whenever it is, so that it is looked at only then.
     """
 
     function: Function
     what: str
     is_variable: bool
+    is_told: bool = False
 
 
 class Variable(NamedTuple):
@@ -162,6 +168,11 @@ class Taken:
     inner: Mapping[Source, tuple[Function, Source]]
     exchanges: bool = False
     cannot_repeat: str = ""
+
+    @property
+    def num_told(self) -> int:
+        """How many of `checked` others tell of."""
+        return sum(label.is_told for label in self.labels)
 
     @property
     def kept_sources(self) -> list[Source]:
@@ -269,6 +280,7 @@ class FunctionReader:
         self._lists: set[str] = set()  # nodes of lists that are made inside
         self._uses: dict[str, list[_Use]] = {}
         self._checked: dict[Source, Label] = {}
+        self._after: dict[str, Source] = {}  # what is checked of variables after the call, by argument
         self._kept: list[Kept] = []
         self._assumes: set[str] = set()
         self._inner: dict[Source, tuple[Function, Source]] = {}
@@ -294,6 +306,7 @@ class FunctionReader:
                     old[argument] = before
                 self._check_after(argument, uses)
         self._definition.node.extend(self._new.node)
+        self._note_told()
         changed = frozenset(name for name, uses in self._uses.items() if any(use.changes for use in uses))
         return Taken(
             self._function,
@@ -507,6 +520,7 @@ class FunctionReader:
                 break
         else:
             source = self._read(argument, "after", after=use.node.name)
+        self._after[argument] = source
         self._check(source, Label(self._function, argument, is_variable=True))
 
     def _read(self, argument: str, when: str, *, before: list[_Use] | None = None, after: str = "") -> Source:
@@ -519,6 +533,34 @@ class FunctionReader:
         self._new.node.append(node)
         _wait(node.name, before or [])
         return Source(node.name, dtype)
+
+    def _note_told(self) -> None:
+        """Note which tensors are bad only when others that are checked are bad as well."""
+        key_of = {source: op_and_slot(source.name) for source in self._checked}
+        # A function that XLA compiles computes its results inside of a call.
+        results = zip(self._body.results, self._function.result_tensors(), strict=True)
+        key_of |= {source: (of.op.name, of.value_index) for source, of in results if source in key_of}
+        sources = {key: source for source, key in key_of.items()}
+        live = live_ops(self._function)
+        witnesses = choose_witnesses(
+            [op for op in self._function.graph.get_operations() if op in live],
+            lambda tensor: (tensor.op.name, tensor.value_index) in sources,
+            {name: key_of[source] for name, source in self._assigned()},
+        )
+        for key, chosen in witnesses.items():
+            if chosen != (key,):
+                self._checked[sources[key]] = self._checked[sources[key]]._replace(is_told=True)
+
+    def _assigned(self) -> Iterator[tuple[str, Source]]:
+        """Yield each op that alone changes a variable, with what is checked of it after the call."""
+        for name in self._function.inputs:
+            source = self._after.get(name.partition(":")[0])
+            if source is None:
+                continue
+            uses = self._function.graph.get_tensor_by_name(name).consumers()
+            changes = [op for op in uses if op.type not in _READS]
+            if len(changes) == 1 and changes[0].type in ASSIGNMENTS:
+                yield changes[0].name, source
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason

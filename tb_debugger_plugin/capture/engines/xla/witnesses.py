@@ -10,8 +10,9 @@ Invariant: a tensor with a non-finite constant among its ancestors (an attention
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from tb_debugger_plugin.capture.engines.xla.nonfinite import (
     ASSIGNMENTS,
@@ -27,6 +28,8 @@ from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 #: A tensor of a graph: name of its op, and slot.
 Key: TypeAlias = "tuple[str, int]"
+
+_NOTHING: Final[Mapping[str, Key]] = MappingProxyType({})
 
 
 def equal_tensors(
@@ -55,48 +58,65 @@ def equal_tensors(
 
 
 def choose_witnesses(
-    ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool]
+    ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool], assigned: Mapping[str, Key] = _NOTHING
 ) -> dict[Key, tuple[Key, ...]]:
     """For each tensor, the witnesses that together are finite only if it is.
 
     Args:
       ops: The ops of a graph that run, in topological order.
       can_measure: Whether a tensor can be measured; the others are left out.
+      assigned: By the op that assigns to a variable, a tensor outside of the graph that is measured and has
+        the variable's value from then on.
     """
-    search = _Search(ops, can_measure)
+    search = _Search(ops, can_measure, assigned)
     for op in reversed(ops):
         search.choose_from_users(op)
     for op in ops:
         search.choose_from_source(op)
-    return search.witnesses
+    return search.measured()
 
 
 class _Search:
     """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
 
-    def __init__(self, ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool]) -> None:
-        self.witnesses: dict[Key, tuple[Key, ...]] = {}
+    def __init__(
+        self, ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool], assigned: Mapping[str, Key]
+    ) -> None:
         self._can_measure = can_measure
+        self._measured = set(assigned.values())
+        # A tensor that cannot be measured has the witnesses of its users, if they have any.
+        self._witnesses: dict[Key, tuple[Key, ...]] = {}
         self._running = {op.name for op in ops}
         self._reads = _reads(ops)
+        self._assigned = assigned
         self._infinite = infinite(ops)
+
+    def measured(self) -> dict[Key, tuple[Key, ...]]:
+        """Return the witnesses of the tensors that can be measured."""
+        return {key: chosen for key, chosen in self._witnesses.items() if key in self._measured}
 
     def choose_from_users(self, op: TfOp) -> None:
         """Choose witnesses for the outputs of an op: from their users, from their inputs, or themselves."""
         default = () if self._preserves_finite(op) else None
         for tensor in op.outputs:
+            users = [user for user in tensor.consumers() if user.name in self._running]
+            offers = [offer for user in users for offer in self._offers(user, tensor)]
             if self._can_measure(tensor):
-                users = [user for user in tensor.consumers() if user.name in self._running]
-                offers = [offer for user in users for offer in self._offers(user, tensor)]
+                self._measured.add(_key(tensor))
                 chosen = min(offers, key=len, default=default)
-                self.witnesses[_key(tensor)] = (_key(tensor),) if chosen is None else chosen
+                self._witnesses[_key(tensor)] = (_key(tensor),) if chosen is None else chosen
+            elif offers:
+                self._witnesses[_key(tensor)] = min(offers, key=len)
+        if op.name in self._assigned:
+            key = self._assigned[op.name]
+            self._witnesses[key] = min(self._of_reads(op), key=len, default=(key,))
 
     def choose_from_source(self, op: TfOp) -> None:
         """Give an output that preserves finiteness the witnesses of its input."""
         for tensor in op.outputs:
-            if self.witnesses.get(_key(tensor)) == ():
+            if self._witnesses.get(_key(tensor)) == ():
                 (source,) = _computed(op)
-                self.witnesses[_key(tensor)] = self.witnesses[_key(source)]
+                self._witnesses[_key(tensor)] = self._witnesses[_key(source)]
 
     def _preserves_finite(self, op: TfOp) -> bool:
         if op.type not in PRESERVES_FINITE or any(_key(tensor) in self._infinite for tensor in op.inputs):
@@ -109,19 +129,25 @@ class _Search:
         if not tensor.dtype.is_floating:
             return  # complex arithmetic has other rules
         if user.type in ASSIGNMENTS:
-            reads = self._reads.get(user.name, ())
-            yield from (self.witnesses[_key(read)] for read in reads if self.witnesses.get(_key(read)))
+            yield from self._of_reads(user)
+            if user.name in self._assigned:
+                yield self._witnesses[self._assigned[user.name]]
             return
         slots_of = PROPAGATES[user.type](user) if user.type in PROPAGATES else {}
         for index, taken in enumerate(user.inputs):
             if taken is tensor and index in slots_of:
                 outputs = [user.outputs[slot] for slot in slots_of[index]]
                 if all(map(self._may_be_witness, outputs)) and _never_empty(tensor, outputs):
-                    keys = (key for output in outputs for key in self.witnesses[_key(output)])
+                    keys = (key for output in outputs for key in self._witnesses[_key(output)])
                     yield tuple(dict.fromkeys(keys))
 
+    def _of_reads(self, assignment: TfOp) -> list[tuple[Key, ...]]:
+        """Return the witnesses of what reads a variable after an assignment."""
+        reads = self._reads.get(assignment.name, ())
+        return [self._witnesses[read] for read in reads if self._witnesses.get(read)]
+
     def _may_be_witness(self, tensor: TfTensor) -> bool:
-        return bool(self.witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
+        return bool(self._witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
 def infinite(ops: Iterable[TfOp]) -> set[Key]:
@@ -147,15 +173,15 @@ def _key(tensor: TfTensor) -> Key:
     return tensor.op.name, tensor.value_index
 
 
-def _reads(ops: Iterable[TfOp]) -> dict[str, list[TfTensor]]:
+def _reads(ops: Iterable[TfOp]) -> dict[str, list[Key]]:
     """Return the tensors that read a variable after an assignment, by the name of the assignment."""
-    reads: dict[str, list[TfTensor]] = {}
+    reads: dict[str, list[Key]] = {}
     for op in ops:
         if op.type == "ReadVariableOp":
             (handle,) = op.inputs
             before = [other for other in op.control_inputs if any(taken is handle for taken in other.inputs)]
             if len(before) == 1 and before[0].type in ASSIGNMENTS:
-                reads.setdefault(before[0].name, []).append(op.outputs[0])
+                reads.setdefault(before[0].name, []).append(_key(op.outputs[0]))
     return reads
 
 
