@@ -149,6 +149,22 @@ def printed(recording: Recording) -> None:
             step(tf.constant(float(number)), tf.constant(float(number)))
 
 
+def compared(recording: Recording) -> None:
+    """A ratio of 0 / 0 that is only compared and counted, in a function that is called."""
+
+    @tf.function
+    def is_most(rates: tf.Tensor) -> tf.Tensor:
+        return tf.cast(rates > 0.5, tf.int32), tf.argmax(rates)
+
+    @tf.function
+    def step(hits: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
+        return is_most(hits / tries)
+
+    with recording():
+        for tries in ([2.0, 3.0], [1.0, 0.0], [4.0, 1.0]):
+            step(tf.constant([1.0, 0.0]), tf.constant(tries))
+
+
 def without_results(recording: Recording) -> None:
     """A function that only assigns, a logarithm of 0 in call 2."""
     level = tf.Variable([9.0, 9.0])
@@ -251,6 +267,7 @@ PROGRAMS: dict[str, Callable[[Recording], None]] = {
     "choice": gradient_of_a_choice,
     "summary": summary,
     "printed": printed,
+    "compared": compared,
     "no results": without_results,
     "loop": loop_that_draws,
     "pipeline": pipeline,

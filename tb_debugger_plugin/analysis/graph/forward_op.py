@@ -47,6 +47,8 @@ def _differentiated_types(snapshot: Snapshot) -> dict[int, str]:
 
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
 _PART: Final = re.compile(r"^(.*)_grad_\d+$")
+#: A body or branch after TensorFlow has added what its gradient takes.
+_REWRITTEN: Final = "_rewritten"
 #: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
 _TYPE: Final = re.compile(r"Grad(?=(V\d+)?$)")
 #: Types of ops that have no gradient; a scope may have the same name as such an op.
@@ -88,8 +90,10 @@ def _forward_parts(snapshot: Snapshot, graph: int) -> list[int]:
     part = _PART.match(own.name or "")
     if part is None:
         return []
-    named = [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == (part[1], own.host)]
-    return named if len(named) == 1 else []
+    names = [(name, own.host) for name in (part[1], f"{part[1]}{_REWRITTEN}")]
+    # A recording of all calls has the first, one of replayed calls the second.
+    found = {name: [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == name] for name in names}
+    return next((numbers for numbers in found.values() if len(numbers) == 1), [])
 
 
 def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:

@@ -98,10 +98,12 @@ struct Bytes {
   size_t size = 0;
 };
 
-bool IsBad(Bytes bytes, int64_t dtype) {
+bool IsBad(Bytes bytes, int64_t dtype, bool only_nan) {
   const int64_t element = MeasuredBytes(static_cast<int>(dtype));
   if (element == 0 || bytes.data == nullptr) return false;
-  return HasInfOrNan(bytes.data, static_cast<int64_t>(bytes.size) / element, static_cast<int>(dtype));
+  const int64_t num_elements = static_cast<int64_t>(bytes.size) / element;
+  if (!HasInfOrNan(bytes.data, num_elements, static_cast<int>(dtype))) return false;
+  return !only_nan || CountKinds(bytes.data, num_elements, static_cast<int>(dtype)).nan > 0;
 }
 
 // The memory of an input, through TensorFlow's classes. Empty for a tensor without any.
@@ -118,12 +120,15 @@ Bytes ByHandle(Input* input) {
 }
 
 bool IsBadInput(const GuardKernel& kernel, TF_OpKernelContext* context, size_t i) {
-  const int64_t dtype = kernel.site->taken.dtypes[i];
+  const GuardSite& taken = kernel.site->taken;
+  const int64_t dtype = taken.dtypes[i];
   if (MeasuredBytes(static_cast<int>(dtype)) == 0) return false;
+  const auto told = static_cast<size_t>(taken.num_checked - taken.num_told);
+  const bool only_nan = i < told && i >= told - static_cast<size_t>(taken.num_nan);
   const TfClasses* classes = kernel.agrees.load(std::memory_order_acquire) ? Classes() : nullptr;
-  if (classes != nullptr) return IsBad(ByClasses(*classes, context, static_cast<int>(i)), dtype);
+  if (classes != nullptr) return IsBad(ByClasses(*classes, context, static_cast<int>(i)), dtype, only_nan);
   Input input(context, static_cast<int>(i));
-  return IsBad(ByHandle(&input), dtype);
+  return IsBad(ByHandle(&input), dtype, only_nan);
 }
 
 void CompareClasses(GuardKernel* kernel, TF_OpKernelContext* context) {

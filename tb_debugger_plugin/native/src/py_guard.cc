@@ -25,14 +25,15 @@ bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "
 PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
   PyObject *dtypes, *followed;
-  long long num_checked, num_told, max_held_bytes;
+  long long num_checked, num_nan, num_told, max_held_bytes;
   int in_pipeline = 0;
-  if (!PyArg_ParseTuple(args, "LLO!O!L|p", &num_checked, &num_told, &PyTuple_Type, &dtypes, &PyTuple_Type,
-                        &followed, &max_held_bytes, &in_pipeline)) {
+  if (!PyArg_ParseTuple(args, "LLLO!O!L|p", &num_checked, &num_nan, &num_told, &PyTuple_Type, &dtypes,
+                        &PyTuple_Type, &followed, &max_held_bytes, &in_pipeline)) {
     return nullptr;
   }
   if (!FromPython(dtypes, &site.dtypes) || !FromPython(followed, &site.followed)) return nullptr;
   site.num_checked = num_checked;
+  site.num_nan = num_nan;
   site.num_told = num_told;
   site.max_held_bytes = max_held_bytes;
   site.in_pipeline = in_pipeline != 0;

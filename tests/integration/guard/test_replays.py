@@ -115,6 +115,41 @@ def test_a_healthy_program_writes_no_tensors_and_no_graphs(tmp_path: Path) -> No
     assert weight.numpy().tolist() == [3.5, 4.5]
 
 
+def test_a_gradient_of_a_loop_has_the_line_of_its_forward_op(tmp_path: Path) -> None:
+    weight = tf.Variable(1.0)
+
+    def add_root(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return index + 1, total + tf.sqrt(weight * tf.cast(index, tf.float32))
+
+    @tf.function
+    def step() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            total = tf.while_loop(lambda index, _: index < 3, add_root, [1, 0.0])[1]
+        weight.assign_sub(tape.gradient(total, weight))
+        return total
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step()
+        weight.assign(0.0)
+        step()
+    (first, *_) = tb_debugger_plugin.open_run(str(tmp_path)).origins()
+    assert first.op_type == "SqrtGrad"
+    assert first.source is not None and first.source.line == add_root.__code__.co_firstlineno + 1
+
+
+def test_what_asks_for_a_nan_or_means_an_infinity_is_no_bad_call(tmp_path: Path) -> None:
+    @tf.function
+    def step(x: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
+        logs = tf.math.log(x)
+        known = tf.where(logs != logs, 0.0, x)
+        masked = tf.where(keep, known, -np.inf)
+        return tf.argmax(masked), masked > 1.0, tf.math.is_nan(logs)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step(tf.constant([-1.0, 2.0]), tf.constant([True, False]))
+    assert read(tmp_path).executions == []
+
+
 def test_the_callback_takes_the_mode(tmp_path: Path) -> None:
     model = keras_model()
     x = np.full([16, 8], np.nan, np.float32)

@@ -136,12 +136,12 @@ class GuardedCopies:
         body = _compiled_body(function, plain) if function.is_compiled else plain
         definition = body.definition
         taken = FunctionReader(function, body, self, is_outermost=True).read()
-        if not taken.checked:
-            return None
         resources = {*taken.variables, *taken.others}
         arguments = [name for name in argument_names(function) if name not in resources]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
-        taken = _untold_first(self._within_limit(taken))
+        taken = _in_order(self._within_limit(taken), in_pipeline=in_place)
+        if not taken.checked:
+            return None
         if in_place and (resources or taken.cannot_repeat):
             return None  # its calls could not be replayed
         held: list[Source] = []
@@ -185,8 +185,10 @@ class GuardedCopies:
         node.attr["Theld"].list.type.extend(source.dtype for source in held)
         dtypes = tuple([source.dtype for source in inputs])
         limit = self._max_held_bytes
+        num_told = sum(label.is_told for label in taken.labels)
+        num_nan = sum(label.only_nan and not label.is_told for label in taken.labels)
         node.attr["site"].i = self._module.add_guard_site(
-            len(taken.checked), taken.num_told, dtypes, followed, limit, in_pipeline
+            *(len(taken.checked), num_nan, num_told, dtypes, followed, limit, in_pipeline)
         )
         return node
 
@@ -252,11 +254,16 @@ def argument_names(function: Function) -> list[str]:
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
 
 
-def _untold_first(taken: Taken) -> Taken:
-    """Return the same with the tensors last that others tell of."""
-    order = sorted(range(len(taken.checked)), key=lambda number: taken.labels[number].is_told)
-    checked = tuple([taken.checked[number] for number in order])
-    return replace(taken, checked=checked, labels=tuple([taken.labels[number] for number in order]))
+def _in_order(taken: Taken, *, in_pipeline: bool) -> Taken:
+    """Return the same with what the guard only looks for NaN in after the others, and what they tell of last.
+
+    A pipeline may compare to leave elements out, so what it only looks for NaN in is left out there.
+    """
+    checked = dict(zip(taken.checked, taken.labels, strict=True))
+    if in_pipeline:
+        checked = {source: label for source, label in checked.items() if not label.only_nan}
+    order = sorted(checked, key=lambda source: (checked[source].is_told, checked[source].only_nan))
+    return replace(taken, checked=tuple(order), labels=tuple([checked[source] for source in order]))
 
 
 def _followed(taken: Taken, held: Sequence[Source], results: Mapping[Source, Source]) -> Iterator[Followed]:

@@ -60,6 +60,16 @@ _EXCHANGES: Final = ("Collective", "Nccl")
 #: Ops that show what they take: nothing else may show it. Other ops without results, such as those that save,
 #: take what is checked elsewhere.
 _SHOWS: Final = frozenset(("WriteSummary", "WriteScalarSummary", "PrintV2"))
+#: Ops whose result shows nothing of a NaN that they take. An infinity may be meant, as in a mask.
+_HIDES: Final = frozenset(
+    (
+        *("ApproximateEqual", "ArgMax", "ArgMin", "Bucketize", "Cast", "Equal", "Greater", "GreaterEqual"),
+        *("InTopK", "InTopKV2", "Less", "LessEqual", "Multinomial", "NotEqual", "QuantizeV2"),
+        "StatelessMultinomial",
+    )
+)
+#: Ops that never compute a NaN, by how their types begin.
+_FINITE: Final = ("Const", "Random", "StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal")
 #: Ops that make text of numbers, for those.
 _TO_TEXT: Final = frozenset(("StringFormat", "AsString"))
 _LOOPS: Final = ("While", "StatelessWhile")
@@ -91,12 +101,14 @@ class Label(NamedTuple):
       function: The function in which it is computed.
       what: A variable, by its argument, or a result, or what an op shows.
       is_variable: Whether it is the value of a variable.
+      only_nan: Whether only NaN is bad in it: an op takes it whose result does not show that.
       is_told: Whether others that are checked are bad whenever it is, so that it is looked at only then.
     """
 
     function: Function
     what: str
     is_variable: bool
+    only_nan: bool = False
     is_told: bool = False
 
 
@@ -168,11 +180,6 @@ class Taken:
     inner: Mapping[Source, tuple[Function, Source]]
     exchanges: bool = False
     cannot_repeat: str = ""
-
-    @property
-    def num_told(self) -> int:
-        """How many of `checked` others tell of."""
-        return sum(label.is_told for label in self.labels)
 
     @property
     def kept_sources(self) -> list[Source]:
@@ -295,6 +302,8 @@ class FunctionReader:
         for node in self._definition.node:
             if node.name in live and node.op not in _SOURCES:
                 self._read_node(node)
+                if node.op in _HIDES:
+                    self._check_hidden(node)
         if self._is_outermost:
             for index, result in enumerate(self._body.results):
                 self._check(result, Label(self._function, f"result {index}", is_variable=False))
@@ -481,7 +490,21 @@ class FunctionReader:
 
     def _check(self, source: Source, label: Label) -> None:
         if tf.as_dtype(source.dtype) in MEASURED_DTYPES:
-            self._checked.setdefault(source, label)
+            known = self._checked.get(source)
+            if known is None or (known.only_nan and not label.only_nan):
+                self._checked[source] = label
+
+    def _check_hidden(self, node: NodeDef) -> None:
+        """Check what an op takes whose result does not show a NaN, but for `x != x`, which asks for one."""
+        op = self._function.graph.get_operation_by_name(node.name)
+        sources = {_source(tensor): tensor for tensor in op.inputs}
+        if op.outputs[0].dtype.is_floating or len(sources) < len(op.inputs):
+            return
+        for source, tensor in sources.items():
+            came_in = self._is_outermost and tensor.op.type == "Placeholder"
+            if not (came_in or tensor.op.type.startswith(_FINITE)):
+                label = Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
+                self._check(source, label)
 
     def _value_before(self, argument: str, uses: list[_Use]) -> Source | None:
         """Return the value of a variable before the call; None if the call does not use it."""
@@ -536,7 +559,9 @@ class FunctionReader:
 
     def _note_told(self) -> None:
         """Note which tensors are bad only when others that are checked are bad as well."""
-        key_of = {source: op_and_slot(source.name) for source in self._checked}
+        # What is only checked for NaN tells nothing of an infinity.
+        all_bad = [source for source, label in self._checked.items() if not label.only_nan]
+        key_of = {source: op_and_slot(source.name) for source in all_bad}
         # A function that XLA compiles computes its results inside of a call.
         results = zip(self._body.results, self._function.result_tensors(), strict=True)
         key_of |= {source: (of.op.name, of.value_index) for source, of in results if source in key_of}
