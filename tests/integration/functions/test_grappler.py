@@ -34,6 +34,7 @@ def what_ran(run: Callable[[], object]) -> dict[str, tuple[str, list[str]]]:
     """The ops of the largest graph that TensorFlow optimized and ran: types and inputs."""
     runtime = context.context()
     runtime.enable_graph_collection()
+    runtime.export_run_metadata()  # graphs of earlier tests
     run()
     graphs = [each.post_optimization_graph for each in runtime.export_run_metadata().function_graphs]
     runtime.disable_graph_collection()
