@@ -137,6 +137,23 @@ def test_a_gradient_of_a_loop_has_the_line_of_its_forward_op(tmp_path: Path) -> 
     assert first.source is not None and first.source.line == add_root.__code__.co_firstlineno + 1
 
 
+def test_a_nan_that_ends_a_loop_is_seen(tmp_path: Path) -> None:
+    def is_far(x: tf.Tensor, turns: tf.Tensor) -> tf.Tensor:
+        return tf.sqrt(x - 1.0) > 0.1
+
+    @tf.function
+    def search(x: tf.Tensor, by: tf.Tensor) -> tf.Tensor:
+        return tf.while_loop(is_far, lambda x, turns: (x - by, turns + 1), [x, 0])
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        assert int(search(tf.constant(3.0), tf.constant(0.25))[1]) == 8
+        assert read(tmp_path).executions == []
+        assert int(search(tf.constant(3.0), tf.constant(0.3))[1]) == 7
+    (first, *_) = tb_debugger_plugin.open_run(str(tmp_path)).origins()
+    assert (first.op_type, first.kind) == ("Sqrt", "nan")
+    assert first.source is not None and first.source.line == is_far.__code__.co_firstlineno + 1
+
+
 def test_what_asks_for_a_nan_or_means_an_infinity_is_no_bad_call(tmp_path: Path) -> None:
     @tf.function
     def step(x: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:

@@ -3,9 +3,9 @@
 Takes a function and edits its definition: adds the reads of variables that are missing, and lets calls of
 other functions run copies that hand out what is taken inside (`copies`). Returns a `Taken`.
 
-Invariant: a tensor is taken only where an op uses it that no graph optimizer rewrites (an assignment, the
-result of the call, a summary), so nothing that TensorFlow would fuse stays apart, and the program keeps its
-bits.
+Invariant: a tensor is taken only where an op uses it that no graph optimizer rewrites (an assignment, a
+comparison, the result of the call, a summary), so nothing that TensorFlow would fuse stays apart, and the
+program keeps its bits.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
+from tb_debugger_plugin.capture.plan.attachment import is_added_into
 from tb_debugger_plugin.capture.plan.plan import live_ops
 from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfOp, TfTensor
 from tb_debugger_plugin.events.tensorflow_names import op_and_slot
@@ -395,12 +396,7 @@ class FunctionReader:
         if taken is None or _is_compiled(node) or _is_replaceable(taken.function):
             self._read_parts(node, inputs)
             return
-        sources = self._add_results(node, taken)
-        for source, export in zip(sources, taken.exports, strict=True):
-            self._inner[source] = taken.inner.get(export, (taken.function, export))
-        parts = iter(sources)
-        for label in taken.labels:
-            self._check(next(parts), label)
+        parts = self._take_from_inside(node, taken)
         old = {argument: next(parts) for argument in taken.old}
         kept = tuple(parts)
         if kept:
@@ -418,6 +414,15 @@ class FunctionReader:
                 if inner in taken.assumes:
                     self._assumes.add(argument)
 
+    def _take_from_inside(self, node: NodeDef, taken: Taken) -> Iterator[Source]:
+        """Let a call hand out what is taken of its function, and check that; return the rest of it."""
+        sources = self._add_results(node, taken)
+        for source, export in zip(sources, taken.exports, strict=True):
+            self._inner[source] = taken.inner.get(export, (taken.function, export))
+        for source, label in zip(sources, taken.labels, strict=False):
+            self._check(source, label)
+        return iter(sources[len(taken.labels) :])
+
     def _add_results(self, node: NodeDef, taken: Taken) -> list[Source]:
         """Let a call run the copy of a function, and return the results that this has besides."""
         exports = taken.exports
@@ -433,6 +438,8 @@ class FunctionReader:
 
     def _read_parts(self, node: NodeDef, inputs: list[str]) -> None:
         """Read a node that runs functions which hand out nothing: branches, loops, compiled functions."""
+        if node.op in _LOOPS:
+            self._check_condition(node)
         changed, items, inside = set[str](), list[int](), list[tuple[int, ...]]()
         for named in functions_run_by(node):
             taken = self._callees.taken(named.name)
@@ -458,6 +465,24 @@ class FunctionReader:
             sources = tuple([Source(name, _VARIANT) for name in self._callees.lists(self._new, node, items)])
             is_list = (True,) * len(items)
             self._kept.append(Kept(node.name, sources, tuple(items), tuple(inside), is_list, is_inside=True))
+
+    def _check_condition(self, loop: NodeDef) -> None:
+        """Check what a loop's condition took when it ended the loop: a comparison with NaN is false.
+
+        The condition is computed once more, of what the loop returns.
+        """
+        taken = self._callees.taken(loop.attr["cond"].func.name)
+        outputs = self._function.graph.get_operation_by_name(loop.name).outputs
+        if taken is None or not taken.checked or taken.items or _uses_resources(taken.function):
+            return
+        if any(is_added_into(tensor, at_least=3) for tensor in outputs):
+            return
+        call = NodeDef(name=f"{SCOPE}{loop.name}/condition", op="PartitionedCall")
+        call.input.extend(source_name(loop.name, slot) for slot in range(len(outputs)))
+        call.attr["Tin"].list.type.extend(tensor.dtype.as_datatype_enum for tensor in outputs)
+        call.attr["Tout"].list.type.append(tf.bool.as_datatype_enum)
+        self._take_from_inside(call, taken)
+        self._new.node.append(call)
 
     def _may_run_twice(self, node: NodeDef, inputs: list[str]) -> bool:
         definition = op_def_registry.get(node.op)
@@ -502,7 +527,9 @@ class FunctionReader:
             return
         for source, tensor in sources.items():
             came_in = self._is_outermost and tensor.op.type == "Placeholder"
-            if not (came_in or tensor.op.type.startswith(_FINITE)):
+            # One more reference to what AddN takes would change the sum.
+            is_free = not is_added_into(tensor, at_least=3)
+            if is_free and not (came_in or tensor.op.type.startswith(_FINITE)):
                 label = Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
                 self._check(source, label)
 
@@ -589,6 +616,11 @@ class FunctionReader:
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason
+
+
+def _uses_resources(function: Function) -> bool:
+    arguments = [function.graph.get_tensor_by_name(name) for name in function.inputs]
+    return any(tensor.dtype == tf.resource and tensor.consumers() for tensor in arguments)
 
 
 def _wait(read: str, uses: list[_Use]) -> None:
