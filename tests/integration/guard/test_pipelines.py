@@ -111,6 +111,14 @@ def test_a_function_that_takes_a_variable_is_not_replayed(tmp_path: Path) -> Non
     assert graphs(tmp_path) == []
 
 
+def test_a_function_that_reads_a_table_is_replayed(tmp_path: Path) -> None:
+    initializer = tf.lookup.KeyValueTensorInitializer([0, 1, 2], [1.0, np.nan, 3.0], tf.int64)
+    prices = tf.lookup.StaticHashTable(initializer, 0.0)
+    sums(tmp_path, lambda: tf.data.Dataset.range(3).map(lambda key: prices.lookup(key) * 2.0).batch(2))
+    why = str(tb_debugger_plugin.open_run(tmp_path).why())
+    assert why.startswith("LookupTableFindV2, test_pipelines.py:") and "prices.lookup(key)" in why
+
+
 def test_what_is_saved_has_no_op_of_ours(tmp_path: Path) -> None:
     class Sum(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])

@@ -136,13 +136,14 @@ class GuardedCopies:
         body = _compiled_body(function, plain) if function.is_compiled else plain
         definition = body.definition
         taken = FunctionReader(function, body, self, is_outermost=True).read()
-        resources = {*taken.variables, *taken.others}
-        arguments = [name for name in argument_names(function) if name not in resources]
+        # Python has the resources of a call, but those of a pipeline only the pipeline.
+        of_python = {*taken.variables, *(() if in_place else taken.others)}
+        arguments = [name for name in argument_names(function) if name not in of_python]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
         taken = _in_order(self._within_limit(taken), in_pipeline=in_place)
         if not taken.checked:
             return None
-        if in_place and (resources or taken.cannot_repeat):
+        if in_place and (of_python or taken.cannot_repeat):
             return None  # its calls could not be replayed
         held: list[Source] = []
         if not taken.cannot_repeat:
