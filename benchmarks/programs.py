@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-Step = Callable[[], tf.Tensor]
+Step = Callable[[], tf.Tensor | np.ndarray]
 
 
 def mlp() -> Step:
@@ -97,8 +97,35 @@ def gpt_xla() -> Step:
     return _compiled(gpt)
 
 
+def session() -> Step:
+    """The step of a session of TF1: 64-128-128-10, batch 32, Adam. The session is made in the first step."""
+    v1 = tf.compat.v1
+    random = np.random.default_rng(0)
+    with v1.Graph().as_default() as graph:
+        x = tf.constant(random.normal(size=[32, 64]), tf.float32)
+        y = tf.constant(random.integers(0, 10, 32))
+        sizes = [64, 128, 128, 10]
+        for number, (rows, columns) in enumerate(zip(sizes, sizes[1:], strict=False)):
+            weight = v1.get_variable(f"weight_{number}", [rows, columns], use_resource=True)
+            bias = v1.get_variable(f"bias_{number}", [columns], use_resource=True)
+            x = x @ weight + bias
+            x = tf.nn.relu(x) if columns > 10 else x
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, x))
+        train = v1.train.AdamOptimizer().minimize(loss)
+        initializer = v1.global_variables_initializer()
+    made: list[tf.compat.v1.Session] = []
+
+    def step() -> np.ndarray:
+        if not made:
+            made.append(v1.Session(graph=graph))
+            made[0].run(initializer)
+        return made[0].run([loss, train])[0]
+
+    return step
+
+
 STEPS: dict[str, Callable[[], Step]] = {
-    f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla)
+    f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla, session)
 }
 #: Whether XLA compiles steps made from now on.
 _jit_compile = False

@@ -22,7 +22,7 @@ from tb_debugger_plugin.capture.graph.definitions import definition_in_runtime
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
 from tb_debugger_plugin.capture.graph.redefinitions import Redefinitions
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, OfRun, SessionWatches
 from tb_debugger_plugin.capture.graph.unwatchable import called_without_graph
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords, KnownGraph
@@ -110,6 +110,9 @@ class Instrumentation:
         # Compiled functions first: their callers call the wrappers.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
+
+    #: Each run of a session runs the watch ops of what it needs.
+    of_session_run: OfRun | None = None
 
     def watch_session(self, part: NewPart) -> SessionWatches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""

@@ -30,6 +30,7 @@ from tb_debugger_plugin.capture.alarm import Alarm
 from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.guard.functions import GuardedFunctions, ReplayedCall
+from tb_debugger_plugin.capture.engines.guard.sessions import GuardedSessions
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
 from tb_debugger_plugin.capture.graph.function import existing_functions, new_function
@@ -170,6 +171,7 @@ class Recording:
         )
         self._tensors = WatchedTensors(self._sink, self._graphs, self._frames, self._on_new_tensors)
         self._functions: Instrumentation | GuardedFunctions
+        self._guarded_sessions: GuardedSessions | None = None
         if options.is_guard:
             self._functions = guarded = GuardedFunctions(
                 options,
@@ -181,7 +183,7 @@ class Recording:
                 self._frames,
                 self._eager,
             )
-            self._guarded_ops = guarded.ops
+            self._guarded_ops, self._guarded_sessions = guarded.ops, guarded.sessions
             on_op = self._on_guarded_op
         else:
             self._functions = Instrumentation(
@@ -203,7 +205,9 @@ class Recording:
             on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
         runs = SessionRunHooks(self._on_session_run, self._around_session_runs)
-        self._sessions = Sessions(self._watch_session, self._not_recorded, runs)
+        self._sessions = Sessions(
+            self._watch_session, self._not_recorded, runs, self._functions.of_session_run
+        )
         self._functions_hook = FunctionHook(self._on_function)
         _log.info("Recording to %s in mode %s.", self.dump_root, options.mode_name)
         try:
@@ -696,7 +700,10 @@ class Recording:
         rang = 0
         if self._on:
             try:
-                rang = self._session_runs.add(ran, is_recorded=self._steps.is_recorded)
+                is_recorded, guarded = self._steps.is_recorded, self._guarded_sessions
+                if guarded is not None:
+                    is_recorded = guarded.after(ran, is_recorded=is_recorded)
+                rang = self._session_runs.add(ran, is_recorded=is_recorded)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
         if rang:

@@ -83,6 +83,8 @@ class TfOp(Protocol):
     _c_op: CObject
     _id: int
 
+    def _get_control_flow_context(self) -> object: ...
+
     def get_attr(self, name: str) -> Any:
         """Return the value of an attribute, of the type that the definition of the op says."""
 
@@ -136,6 +138,7 @@ class TfGraph(Protocol):
     """A graph: `tf.Graph`. It is that of a TF1-style session, or a `FuncGraph`."""
 
     version: int
+    graph_def_versions: Any
     _c_graph: CObjectOwner
 
     def as_graph_def(self) -> GraphDef:

@@ -78,6 +78,11 @@ class RunWatches(NamedTuple):
 
 
 NO_WATCHES = RunWatches([], [])
+#: Returns what runs with a run, by the graph, the ops that the run requests, those that it needs, and those
+#: that are fed. It is asked once for runs that request and feed the same.
+OfRun: TypeAlias = Callable[
+    ["SessionGraph", Collection[TfOp], Collection[TfOp], Collection[TfOp]], RunWatches
+]
 #: The ops that a run requests, and those whose outputs are fed.
 _Run: TypeAlias = tuple[frozenset[TfOp], frozenset[TfOp]]
 #: Limit of the cache of runs: a program whose runs all differ must not fill memory.
@@ -93,17 +98,25 @@ class SessionGraph:
       graph: The program's graph.
       watch: Adds the watch ops to each part that is copied.
       extend_session: Adds ops to the graph of a session that has run; None for a session that runs the copy.
+      of_run: Chooses what runs with a run; None for the watch ops of what the run needs.
 
     Attributes:
       copy: The graph that the session runs, or that has ops of the same names.
     """
 
-    def __init__(self, graph: TfGraph, watch: Watch, extend_session: Extend | None = None) -> None:
+    def __init__(
+        self,
+        graph: TfGraph,
+        watch: Watch,
+        extend_session: Extend | None = None,
+        of_run: OfRun | None = None,
+    ) -> None:
         self.copy = ops.Graph()
+        self._of_run = of_run
         self._extend_session = extend_session
         self._graph = graph
         self._watch = watch
-        self._lock = threading.Lock()  # guards the following fields, and the copy
+        self._lock = threading.RLock()  # guards the following fields, and the copy
         self._version = -1  # of the graph when it was last copied
         self._copied: dict[str, TfOp] = {}
         self._functions: set[str] = set()
@@ -147,9 +160,30 @@ class SessionGraph:
             if watches is None:
                 if len(self._runs) >= _MAX_RUNS:
                     self._runs.clear()
-                watches = self._watches_of(_needed(requested, fed_ops), fed_ops)
+                needed = needed_ops(requested, fed_ops)
+                if self._of_run is None:
+                    watches = self._watches_of(needed, fed_ops)
+                else:
+                    watches = self._of_run(self, requested, needed, fed_ops)
                 self._runs[requested, fed_ops] = watches
             return watches
+
+    def add(self, nodes: Iterable[NodeDef]) -> list[TfOp]:
+        """Add ops to the copy that the program's graph does not have; return them."""
+        nodes = list(nodes)
+        with self._lock:
+            definition = GraphDef(versions=self._graph.graph_def_versions)
+            definition.node.extend(nodes)
+            self._import(definition)
+            return [self._copied[node.name] for node in nodes]
+
+    def own(self, op: TfOp | str) -> TfOp:
+        """Return the op of the copy, by an op of the program's graph or its name."""
+        return self._copied[op if isinstance(op, str) else op.name]
+
+    def own_tensor(self, tensor: TfTensor) -> TfTensor:
+        """Return the tensor of the copy, by that of the program's graph."""
+        return self.own(tensor.op).outputs[tensor.value_index]
 
     def _watches_of(self, needed: Collection[TfOp], fed: Collection[TfOp]) -> RunWatches:
         watched = [op for op in needed if not self._loops[op.name]]  # a run cannot fetch an op in a loop
@@ -159,7 +193,7 @@ class SessionGraph:
         before = [
             op
             for op, writers in overwritten.items()
-            if not op.control_inputs and all(op in _needed([writer], fed) for writer in writers)
+            if not op.control_inputs and all(op in needed_ops([writer], fed) for writer in writers)
         ]
         during = [op for op in watched if op not in overwritten]
         return RunWatches(self._watch_ops_of(during), self._watch_ops_of(before))
@@ -323,7 +357,7 @@ def _writers(read: TfOp, ops: Iterable[TfOp]) -> list[TfOp]:
     return [op for op in ops if op.type != "Identity" and any(taken is variable for taken in op.inputs)]
 
 
-def _needed(requested: Iterable[TfOp], fed: Collection[TfOp]) -> set[TfOp]:
+def needed_ops(requested: Iterable[TfOp], fed: Collection[TfOp]) -> set[TfOp]:
     """Return the ops that run, or are fed, when some ops are requested."""
     needed: set[TfOp] = set()
     waiting = list(requested)

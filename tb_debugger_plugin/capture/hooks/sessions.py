@@ -13,7 +13,7 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from tensorflow.python.client import pywrap_tf_session as c_api
@@ -21,7 +21,13 @@ from tensorflow.python.client import session
 from tensorflow.python.framework import errors, ops
 
 from tb_debugger_plugin.capture.graph.running_session import can_extend, extend
-from tb_debugger_plugin.capture.graph.session_graph import NO_WATCHES, RunWatches, SessionGraph, Watch
+from tb_debugger_plugin.capture.graph.session_graph import (
+    NO_WATCHES,
+    OfRun,
+    RunWatches,
+    SessionGraph,
+    Watch,
+)
 from tb_debugger_plugin.capture.hooks.hook import SESSION_INIT, SESSION_RUN, Hook
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded, name_list
 from tb_debugger_plugin.capture.tf_types import (
@@ -109,16 +115,19 @@ class Sessions:
       watch: Adds the watch ops.
       not_recorded: Registers the sessions that are not recorded.
       runs: See each run of a session, also of one that is not watched.
+      of_run: Chooses what runs with a run of a new session, see `SessionGraph`.
     """
 
-    def __init__(self, watch: Watch, not_recorded: NotRecorded, runs: SessionRunHooks) -> None:
+    def __init__(
+        self, watch: Watch, not_recorded: NotRecorded, runs: SessionRunHooks, of_run: OfRun | None = None
+    ) -> None:
         self._not_recorded = not_recorded
         self._reported: weakref.WeakSet[TfSession] = weakref.WeakSet()
         self._running: weakref.WeakSet[TfSession] = weakref.WeakSet()
 
         def watch_new(made: TfSession) -> None:
             try:
-                _give_watched_graph(made, watch, runs)
+                _give_watched_graph(made, watch, runs, of_run)
             except Exception as error:  # the program must not see any error
                 self._report_failure(made, error)
 
@@ -255,13 +264,12 @@ def _has_value(made: session.BaseSession, variable: object) -> bool:
     return True
 
 
-def _give_watched_graph(made: TfSession, watch: Watch, runs: SessionRunHooks) -> None:
+def _give_watched_graph(made: TfSession, watch: Watch, runs: SessionRunHooks, of_run: OfRun | None) -> None:
     if made._target:
         return  # its ops run in another process
-    graph = SessionGraph(made._graph, watch)
+    graph = SessionGraph(made._graph, watch, of_run=of_run)
     made._session, old = _session_of(graph.copy, made), made._session
-    c_api.TF_CloseSession(old)
-    c_api.TF_DeleteSession(old)
+    _delete(old)
     # A weak reference, so that the session is deleted when the program drops it.
     session_ref = weakref.ref(made)
 
@@ -329,6 +337,40 @@ def _run_watches(
 
 #: TensorFlow's own method, kept here because later recordings replace it by a hook.
 _plain_run = session.BaseSession._do_run
+
+
+def _delete(runtime: CObject) -> None:
+    c_api.TF_CloseSession(runtime)
+    c_api.TF_DeleteSession(runtime)
+
+
+@contextlib.contextmanager
+def session_for(graph: TfGraph, like: TfSession) -> Iterator[CObject]:
+    """Give a session of the runtime for a graph, with the options of another session, which no hook sees."""
+    made = _session_of(graph, like)
+    try:
+        c_api.ExtendSession(made)
+        yield made
+    finally:
+        _delete(made)
+
+
+def run_in(
+    made: CObject,
+    feeds: Mapping[TfTensor, Array | bytes],
+    fetches: Sequence[TfTensor],
+    targets: Sequence[TfOp],
+) -> list[Array]:
+    """Run ops in a session of the runtime, if there are any; return the values of the fetches.
+
+    Raises:
+      tf.errors.OpError: An op fails.
+    """
+    if not fetches and not targets:
+        return []
+    given = {tensor._as_tf_output(): value for tensor, value in feeds.items()}
+    wanted = [tensor._as_tf_output() for tensor in fetches]
+    return list(c_api.TF_SessionRun_wrapper(made, None, given, wanted, [op._c_op for op in targets], None))
 
 
 def _session_of(graph: TfGraph, like: TfSession) -> CObject:

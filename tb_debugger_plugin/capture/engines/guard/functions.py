@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import FrameType, ModuleType
 from typing import Any, Protocol
 
@@ -35,12 +36,13 @@ from tb_debugger_plugin.capture.engines.guard.earlier import EarlierCalls
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
+from tb_debugger_plugin.capture.engines.guard.sessions import GuardedSessions
 from tb_debugger_plugin.capture.engines.guard.taken import Label
-from tb_debugger_plugin.capture.engines.plain import PlainFunctions
+from tb_debugger_plugin.capture.engines.plain import PlainFunctions, PlainSessions
 from tb_debugger_plugin.capture.graph.definitions import remove
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.graph.function_table import FunctionTable
-from tb_debugger_plugin.capture.graph.session_graph import NewPart, SessionWatches
+from tb_debugger_plugin.capture.graph.session_graph import NewPart, OfRun, SessionWatches
 from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.hook import CALL_IN_RUNTIME, Hook, hidden
@@ -73,7 +75,7 @@ _LIBRARY_MISSING = (
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
 )
 _ON_GPU = "GUARD guards nothing: it has only been made for CPUs, and TensorFlow uses a GPU. Use FULL_HEALTH."
-_SESSION = "GUARD does not check sessions (tf.compat.v1.Session): record them in FULL_HEALTH."
+_SESSION = "GUARD does not check a tf.compat.v1.Session that was made before the recording."
 
 
 @dataclass
@@ -153,6 +155,7 @@ class GuardedFunctions:
 
     Attributes:
       ops: Checks the ops that Python runs; None if nothing is checked.
+      sessions: Checks the runs of sessions; None if nothing is checked.
     """
 
     def __init__(
@@ -180,12 +183,17 @@ class GuardedFunctions:
         self._module = module = sink.native
         self._hook: Hook | None = None
         self.ops: GuardedOps | None = None
+        self.sessions: GuardedSessions | None = None
         if module is None:
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _LIBRARY_MISSING)
             return
         self.ops = GuardedOps(module, sink, frames, eager, self._title, self._record_what_came_in)
-        limit = options.max_held_bytes
-        self._copies = GuardedCopies(self._functions, module, _free_memory() if limit is None else limit)
+        limit = _free_memory() if options.max_held_bytes is None else options.max_held_bytes
+        self._copies = GuardedCopies(self._functions, module, limit)
+        watched = PlainSessions(options, sink, graphs, self._functions, not_recorded)
+        self.sessions = GuardedSessions(
+            module, watched.watch, limit, partial(self._report, NotRecordedReason.NOT_INSTRUMENTED)
+        )
         self._pipelines = GuardedPipelines(self._copies, module)
         self._earlier = EarlierCalls(module, graphs, options, eager.encode_like)
         plain = PlainFunctions(options, sink, self._functions)
@@ -237,9 +245,16 @@ class GuardedFunctions:
                 self._lock.release()
 
     def watch_session(self, part: NewPart) -> SessionWatches:
-        """Report that sessions are not guarded."""
+        """Prepare a part of the graph of a session."""
+        if self.sessions is not None and part.can_rewire:
+            return self.sessions.prepare(part)
         self._report(NotRecordedReason.NOT_INSTRUMENTED, _SESSION)
         return SessionWatches()
+
+    @property
+    def of_session_run(self) -> OfRun | None:
+        """What chooses the guard of a run of a session; None if sessions are not guarded."""
+        return None if self.sessions is None else self.sessions.watch_run
 
     def make_interactive(self) -> tuple[str, ...]:
         """Return what a debugger cannot stop at: nothing is watched before a call is replayed."""
@@ -274,6 +289,8 @@ class GuardedFunctions:
             return  # a forked child, whose locks may be held for ever
         if self.ops is not None:
             self.ops.end()
+        if self.sessions is not None:
+            self.sessions.end()
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
             _log.warning("%s", _counts_in_words([s for s in self._sites.values() if s.title == title]))
         self._sites.clear()

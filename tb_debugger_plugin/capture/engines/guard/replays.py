@@ -119,8 +119,12 @@ class Replays:
 
 def held_by(guarded: Guarded, number: int) -> list[EagerTensor]:
     """Return what the guard holds of a bad call, in the order of `Guarded.held`."""
-    dtypes = tuple([source.dtype for source in guarded.held])
-    attrs = ("Theld", dtypes, "call", number)
+    return held_values(number, [source.dtype for source in guarded.held])
+
+
+def held_values(number: int, dtypes: Sequence[int]) -> list[EagerTensor]:
+    """Return what the guard holds of a bad call, by its number."""
+    attrs = ("Theld", tuple(dtypes), "call", number)
     runtime = context.context()
     return list(execute.quick_execute("TbDebuggerHeld", len(dtypes), [], attrs, runtime))
 

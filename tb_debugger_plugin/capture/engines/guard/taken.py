@@ -41,7 +41,7 @@ _PARTS: Final = ("If", "StatelessIf", "Case", "StatelessCase", "While", "Statele
 #: Ops that neither take nor change anything.
 _SOURCES: Final = ("Const", "Placeholder", "NoOp")
 #: Stateful ops that may run twice: they have no effect, or only fail.
-_HARMLESS: Final = frozenset(("Assert", "PlaceholderWithDefault", "EnsureShape"))
+HARMLESS: Final = frozenset(("Assert", "PlaceholderWithDefault", "EnsureShape"))
 #: The op that gives an optional: an element of an iterator, or that there is none.
 _OPTIONAL: Final = "IteratorGetNextAsOptional"
 #: Ops that make a list inside the function, and those that use it.
@@ -51,7 +51,7 @@ _READS_TABLES: Final = frozenset(("LookupTableFindV2", "LookupTableSizeV2", "Loo
 #: Ops on variables that may run twice, on variables of their own.
 _OF_VARIABLES: Final = ("Assign", "Read", "Resource", "Rng", "Stateful", "VarIsInitialized", "VariableShape")
 #: Ops on variables that change nothing.
-_READS: Final = frozenset(
+READS: Final = frozenset(
     ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
 )
 #: Those of them that do not use the value.
@@ -380,7 +380,7 @@ class FunctionReader:
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
-        does, changes = _Does.UPDATES, node.op not in _READS
+        does, changes = _Does.UPDATES, node.op not in READS
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
@@ -494,7 +494,7 @@ class FunctionReader:
             return True
         if any(name in self._others for name in inputs):
             return node.op in _READS_TABLES
-        return not definition.is_stateful or node.op in _HARMLESS
+        return not definition.is_stateful or node.op in HARMLESS
 
     def _keep(self, node: NodeDef) -> None:
         op = self._function.graph.get_operation_by_name(node.name)
@@ -610,7 +610,7 @@ class FunctionReader:
             if source is None:
                 continue
             uses = self._function.graph.get_tensor_by_name(name).consumers()
-            changes = [op for op in uses if op.type not in _READS]
+            changes = [op for op in uses if op.type not in READS]
             if len(changes) == 1 and changes[0].type in ASSIGNMENTS:
                 yield changes[0].name, source
 
