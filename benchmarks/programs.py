@@ -5,6 +5,7 @@ Each function of :data:`STEPS` returns a step to call.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -105,7 +106,7 @@ def session() -> Step:
         x = tf.constant(random.normal(size=[32, 64]), tf.float32)
         y = tf.constant(random.integers(0, 10, 32))
         sizes = [64, 128, 128, 10]
-        for number, (rows, columns) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for number, (rows, columns) in enumerate(itertools.pairwise(sizes)):
             weight = v1.get_variable(f"weight_{number}", [rows, columns], use_resource=True)
             bias = v1.get_variable(f"bias_{number}", [columns], use_resource=True)
             x = x @ weight + bias

@@ -104,7 +104,7 @@ describe("the timeline", () => {
     async ({ store, settled, tick }) => {
       store.dock.show("timeline");
       await settled();
-      const place = { x: 0, y: 0, width: 1, height: 1, lane: 0, begin: 12, end: 13 };
+      const place = { x: 0, y: 0, width: 1, height: 1, lane: 0, track: "vm", begin: 12, end: 13 };
       const several = { ...place, kind: "bin", list: "executions", count: 9, share: 1 } as const;
       store.timeline.open({ ...several, bad: 1, firstBad: 2 });
       expect(store.execution.value).toBe(2);

@@ -153,12 +153,13 @@ def compared(recording: Recording) -> None:
     """A ratio of 0 / 0 that is only compared and counted, in a function that is called."""
 
     @tf.function
-    def is_most(rates: tf.Tensor) -> tf.Tensor:
+    def most(hits: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
+        rates = hits / tries
         return tf.cast(rates > 0.5, tf.int32), tf.argmax(rates)
 
     @tf.function
     def step(hits: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
-        return is_most(hits / tries)
+        return most(hits, tries)
 
     with recording():
         for tries in ([2.0, 3.0], [1.0, 0.0], [4.0, 1.0]):

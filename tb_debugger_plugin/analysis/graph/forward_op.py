@@ -46,7 +46,7 @@ def _differentiated_types(snapshot: Snapshot) -> dict[int, str]:
 
 
 _BACKWARD: Final = re.compile(r"^__backward_(.*)_\d+$")
-_PART: Final = re.compile(r"^(.*)_grad_\d+$")
+_PART: Final = re.compile(r"^(.*)_grad_\d+(?:_rewritten)?$")
 #: A body or branch after TensorFlow has added what its gradient takes.
 _REWRITTEN: Final = "_rewritten"
 #: ``FusedBatchNormGradV3`` belongs to ``FusedBatchNormV3``.
@@ -92,8 +92,9 @@ def _forward_parts(snapshot: Snapshot, graph: int) -> list[int]:
         return []
     names = [(name, own.host) for name in (part[1], f"{part[1]}{_REWRITTEN}")]
     # A recording of all calls has the first, one of replayed calls the second.
-    found = {name: [g.number for g in snapshot.catalog.graphs if (g.name, g.host) == name] for name in names}
-    return next((numbers for numbers in found.values() if len(numbers) == 1), [])
+    found = [[g.number for g in snapshot.catalog.graphs if (g.name, g.host) == name] for name in names]
+    numbers = next((each for each in found if each), [])
+    return numbers if len(numbers) == 1 else []
 
 
 def _named_after(snapshot: Snapshot, graphs: list[int], name: str) -> Op | None:

@@ -108,3 +108,54 @@ def test_each_call_is_seen_that_leaves_a_bad_variable(
             num_bad += not all(np.isfinite(variable.numpy()).all() for variable in changed)
     (said,) = [text for text in caplog.messages if text.startswith("GUARD saw")]
     assert said.startswith(f"GUARD saw an infinity or NaN in {num_bad} calls of train"), said
+
+
+def test_ties_and_sums_are_those_of_the_unrecorded_program(tmp_path: Path) -> None:
+    """TensorFlow lets ArgMax take what a Relu takes, and AddN adds into an input without other users."""
+    random = np.random.default_rng(0)
+    parts = [tf.constant(random.normal(size=1000), tf.float32) for _ in range(4)]
+
+    @tf.function
+    def compared(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return tf.cast(x > y, tf.float32)
+
+    @tf.function
+    def given(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        y = x * 1.5
+        return y, y > 0.0
+
+    @tf.function
+    def step(parts: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        a, b, c, d = (part * 3.0 for part in parts)
+        mask = compared(a, b)
+        more, is_more = given(c)
+        chosen = [tf.argmax(f(-tf.abs(parts[0]))) for f in (tf.nn.relu, tf.sigmoid, tf.nn.relu6, tf.sign)]
+        return tf.add_n([a, b, c, d]), tf.add_n([more, a, b, d]), mask, is_more, *chosen
+
+    expected = [each.numpy().tobytes() for each in step(parts)]
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        assert [each.numpy().tobytes() for each in step(parts)] == expected
+
+
+def test_a_tensor_without_elements_tells_of_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = tf.Variable([0.0])
+    inverse = tf.Variable([0.0, 1.0])
+    weight = tf.Variable([0.0, 2.0])
+
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
+    def empty(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return tf.ensure_shape(root.assign(tf.sqrt(x)), [None]) + y
+
+    @tf.function
+    def clipped() -> None:
+        with tf.GradientTape() as tape:
+            value = tf.math.rsqrt(tf.square(weight))
+            loss = tf.reduce_sum(tf.minimum(value, 10.0))
+        inverse.assign(value)
+        weight.assign_sub(0.1 * tape.gradient(loss, weight))
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        empty(tf.constant([-1.0]), tf.constant([], tf.float32))
+        clipped()
+    assert np.isnan(root.numpy()).all() and np.isinf(inverse.numpy()).any()
+    assert sum("GUARD saw an infinity or NaN in 1 call" in line for line in caplog.messages) == 2

@@ -154,13 +154,25 @@ def test_a_nan_that_ends_a_loop_is_seen(tmp_path: Path) -> None:
     assert first.source is not None and first.source.line == is_far.__code__.co_firstlineno + 1
 
 
-def test_what_asks_for_a_nan_or_means_an_infinity_is_no_bad_call(tmp_path: Path) -> None:
+@tf.function
+def is_known(x: tf.Tensor) -> tf.Tensor:
+    return x[:, 0] > 0.0
+
+
+def test_what_is_missing_asked_for_or_meant_is_no_bad_call(tmp_path: Path) -> None:
+    best = tf.Variable(np.nan)
+    data = iter(tf.data.Dataset.from_tensors(tf.constant([[np.nan, 1.0], [2.0, 3.0]])).repeat())
+
     @tf.function
     def step(x: tf.Tensor, keep: tf.Tensor) -> tf.Tensor:
         logs = tf.math.log(x)
-        known = tf.where(logs != logs, 0.0, x)
+        known = tf.where(logs != tf.identity(logs), 0.0, x)
         masked = tf.where(keep, known, -np.inf)
-        return tf.argmax(masked), masked > 1.0, tf.math.is_nan(logs)
+        roots = tf.sqrt(x)
+        drawn = tf.nn.dropout(x, 0.5)
+        is_better = tf.math.is_nan(best) | (known < best)
+        is_positive = ~tf.math.is_nan(roots) & (roots > 0.0)
+        return tf.argmax(masked), is_known(next(data)), is_better, is_positive, drawn > 0.0
 
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         step(tf.constant([-1.0, 2.0]), tf.constant([True, False]))

@@ -19,6 +19,8 @@ export interface RowMark extends Place, Span {
   readonly kind: "row";
   readonly list: TimelineList;
   readonly lane: number;
+  /** The thread, or the device. */
+  readonly track: string;
   /** In the list; of a timed op that of what it computed, if that is on record. */
   readonly position: number | undefined;
   readonly name: string;
@@ -31,6 +33,7 @@ export interface BinMark extends Place, Span {
   readonly kind: "bin";
   readonly list: TimelineList;
   readonly lane: number;
+  readonly track: string;
   readonly count: number;
   readonly bad: number;
   /** The position of the first bad one. */
@@ -74,7 +77,7 @@ export function pictureOf(answer: Timeline, window: Span, width: number, room = 
     const top = y;
     y += SIZES.title;
     for (const lane of track.lanes) {
-      const place = { y, height: high, lane: marks.length, window, width };
+      const place = { y, height: high, lane: marks.length, track: titleOf(track), window, width };
       marks.push([...binsOf(answer, lane, place), ...rowsOf(lane, place)]);
       y += high + SIZES.gap;
     }
@@ -98,6 +101,7 @@ interface LanePlace {
   readonly y: number;
   readonly height: number;
   readonly lane: number;
+  readonly track: string;
   readonly window: Span;
   readonly width: number;
 }
@@ -112,7 +116,8 @@ function rowsOf({ list, rows }: TimelineLane, place: LanePlace): readonly RowMar
     const span = { begin: rows.begin[i] ?? 0, end: rows.end[i] ?? 0 };
     return {
       kind: "row" as const,
-      ...{ ...span, ...placed(span, place), list: list as TimelineList, lane: place.lane, position },
+      ...{ lane: place.lane, track: place.track },
+      ...{ ...span, ...placed(span, place), list: list as TimelineList, position },
       ...{ name: rows.name[i] ?? "", type: rows.type[i] ?? "", bad: rows.bad[i] ?? false },
     };
   });
@@ -128,7 +133,8 @@ function binsOf(answer: Timeline, { list, bins }: TimelineLane, place: LanePlace
     const count = bins.count[i] ?? 0;
     return {
       kind: "bin" as const,
-      ...{ ...span, ...placed(span, place), list: list as TimelineList, lane: place.lane, count },
+      ...{ lane: place.lane, track: place.track },
+      ...{ ...span, ...placed(span, place), list: list as TimelineList, count },
       ...{ bad: bins.bad[i] ?? 0, firstBad: bins.first_bad[i], share: Math.log1p(count) / most },
     };
   });
@@ -159,12 +165,19 @@ export function markAt({ marks }: TimelinePicture, x: number, y: number): Mark |
 export function markStill({ marks }: TimelinePicture, from: Mark): Mark | undefined {
   const middle = (from.begin + from.end) / 2;
   const distance = ({ begin, end }: Span) => Math.max(begin - middle, middle - end, 0);
-  const near = (marks[from.lane] ?? []).filter((mark) => mark.begin <= from.end && mark.end >= from.begin);
+  const lane = marks.find(([first]) => first?.track === from.track && first.list === from.list) ?? [];
+  const near = lane.filter((mark) => overlap(mark, from));
   const same = near.find(
     ({ kind, begin, end }) => kind === from.kind && begin === from.begin && end === from.end,
   );
   const bad = isBad(from) ? near.filter(isBad) : [];
   return same ?? (bad.length > 0 ? bad : near).sort((a, b) => distance(a) - distance(b)).at(0);
+}
+
+/** Whether two spans share more than an end; a span without a length may lie on one. */
+function overlap(a: Span, b: Span): boolean {
+  const [begin, end] = [Math.max(a.begin, b.begin), Math.min(a.end, b.end)];
+  return begin < end || (begin === end && (a.begin === a.end || b.begin === b.end));
 }
 
 /** The mark beside another one, or in the lane above or below it; the first one without any. */

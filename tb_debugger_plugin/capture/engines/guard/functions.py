@@ -439,7 +439,8 @@ class GuardedFunctions:
             if bad in site.seen or not (self._is_on and self._steps.is_recorded):
                 return None
             site.seen.add(bad)
-            what = self._in_words([guarded.label(number) for number in sorted(bad)])
+            of_bad = [guarded.label(number) for number in sorted(bad)]
+            what = self._in_words(of_bad)
             came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
             came += _bad_variables(guarded, inputs)
             follows = bool(came) and self._has_replayed
@@ -466,8 +467,9 @@ class GuardedFunctions:
             if replayed.outputs is not None and _are_the_same(replayed.outputs, outputs):
                 replayed = replace(replayed, outputs=outputs)
             if replayed.error is None:
-                where = f"was in {self._in_words(came)} before it" if came else "was not there in the replay"
-                vanished = f" It {where}." if self._sink.num_bad() == before else ""
+                was_there = {label.what for label in of_bad} <= {one.what for one in came if one.is_variable}
+                where = "there before it" if was_there else "not there in the replay"
+                vanished = f" It was {where}." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
                 of_call = Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
                 kept = "" if follows else self._keep(of_call)
@@ -541,6 +543,7 @@ class GuardedFunctions:
             return f" `tbdbg replay` cannot run it again: {user_message(error)}."
 
     def _in_words(self, labels: list[Label]) -> str:
+        labels = list({(id(label.function), label.what): label for label in labels}.values())
         names = []
         for label in labels[:_MOST_NAMES]:
             graph = label.function.graph_of()

@@ -10,7 +10,7 @@ program keeps its bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
@@ -20,14 +20,14 @@ from tensorflow.python.eager.polymorphic_function import attributes
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import handle_data_util
 
-from tb_debugger_plugin.capture.engines.xla.nonfinite import ASSIGNMENTS
+from tb_debugger_plugin.capture.engines.xla.nonfinite import ASSIGNMENTS, MOVES_ELEMENTS
 from tb_debugger_plugin.capture.engines.xla.witnesses import choose_witnesses
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.plan.attachment import is_added_into
+from tb_debugger_plugin.capture.plan.attachment import is_added_into, size_of
 from tb_debugger_plugin.capture.plan.plan import live_ops
 from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfOp, TfTensor
 from tb_debugger_plugin.events.tensorflow_names import op_and_slot
@@ -69,8 +69,28 @@ _HIDES: Final = frozenset(
         "StatelessMultinomial",
     )
 )
-#: Ops that never compute a NaN, by how their types begin.
-_FINITE: Final = ("Const", "Random", "StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal")
+#: Those of them that TensorFlow may let take what the op before them takes.
+_REWRITTEN: Final = ("ArgMax", "ArgMin")
+#: Ops whose results are data, which a program may compare because some of them are missing, or never NaN; by
+#: how their types begin.
+_NOT_COMPUTED: Final = (
+    *(
+        "Const",
+        "Iterator",
+        "Optional",
+        "ParameterizedTruncatedNormal",
+        "Placeholder",
+        "Random",
+        "ReadVariableOp",
+    ),
+    *("StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal"),
+)
+#: Ops that scale and shift what they take, if the rest is constant.
+_SCALES: Final = ("Add", "AddV2", "Mul", "RealDiv", "Sub")
+#: Ops that ask for a NaN.
+_ASKS_FOR_NAN: Final = ("IsFinite", "IsInf", "IsNan")
+#: From this many elements on, it takes too much memory to keep what is only compared until the end of a call.
+_LARGE: Final = 1 << 20
 #: Ops that make text of numbers, for those.
 _TO_TEXT: Final = frozenset(("StringFormat", "AsString"))
 _LOOPS: Final = ("While", "StatelessWhile")
@@ -100,7 +120,7 @@ class Label(NamedTuple):
 
     Attributes:
       function: The function in which it is computed.
-      what: A variable, by its argument, or a result, or what an op shows.
+      what: A variable, by its argument, or a result, or what an op takes.
       is_variable: Whether it is the value of a variable.
       only_nan: Whether only NaN is bad in it: an op takes it whose result does not show that.
       is_told: Whether others that are checked are bad whenever it is, so that it is looked at only then.
@@ -156,7 +176,7 @@ class Taken:
 
     Attributes:
       function: The function.
-      checked: Tensors that must be finite.
+      checked: Tensors that must be finite, or have no NaN.
       labels: What each of them is, for messages.
       old: Values of variables from before the call, by argument name; those that are changed and used.
       kept: What a replay gets instead of running ops, in the order of the graph.
@@ -473,9 +493,15 @@ class FunctionReader:
         """
         taken = self._callees.taken(loop.attr["cond"].func.name)
         outputs = self._function.graph.get_operation_by_name(loop.name).outputs
-        if taken is None or not taken.checked or taken.items or _uses_resources(taken.function):
+        if taken is None or taken.items or _uses_resources(taken.function):
             return
-        if any(is_added_into(tensor, at_least=3) for tensor in outputs):
+        if not all(map(self._is_own, outputs)):
+            return
+        for name, output in zip(taken.function.inputs, outputs, strict=False):
+            compared = taken.function.graph.get_tensor_by_name(name).consumers()
+            if any(op.type in _HIDES for op in compared) and not _asks_for_nan(compared):
+                self._check(_source(output), self._hidden(loop))
+        if not taken.checked:
             return
         call = NodeDef(name=f"{SCOPE}{loop.name}/condition", op="PartitionedCall")
         call.input.extend(source_name(loop.name, slot) for slot in range(len(outputs)))
@@ -522,16 +548,29 @@ class FunctionReader:
     def _check_hidden(self, node: NodeDef) -> None:
         """Check what an op takes whose result does not show a NaN, but for `x != x`, which asks for one."""
         op = self._function.graph.get_operation_by_name(node.name)
-        sources = {_source(tensor): tensor for tensor in op.inputs}
-        if op.outputs[0].dtype.is_floating or len(sources) < len(op.inputs):
+        kind = op.outputs[0].dtype
+        if (
+            kind.is_floating
+            or kind.is_complex
+            or len({_moved(one).name for one in op.inputs}) < len(op.inputs)
+        ):
             return
-        for source, tensor in sources.items():
-            came_in = self._is_outermost and tensor.op.type == "Placeholder"
-            # One more reference to what AddN takes would change the sum.
-            is_free = not is_added_into(tensor, at_least=3)
-            if is_free and not (came_in or tensor.op.type.startswith(_FINITE)):
-                label = Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
-                self._check(source, label)
+        for tensor in op.inputs:
+            is_rewritten = op.type in _REWRITTEN and len(tensor.op.inputs) < 2
+            if not is_rewritten and _may_hide(tensor) and self._is_own(tensor):
+                self._check(_source(tensor), self._hidden(node))
+
+    def _hidden(self, node: NodeDef) -> Label:
+        return Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
+
+    def _is_own(self, tensor: TfTensor) -> bool:
+        """Whether nothing outside of the function takes a tensor, and no op may add into its memory.
+
+        One more reference to what `AddN` takes would change the sum.
+        """
+        results = () if self._is_outermost else self._function.result_tensors()
+        is_result = tensor.name in {result.name for result in results}
+        return not is_result and not is_added_into(tensor, at_least=3)
 
     def _value_before(self, argument: str, uses: list[_Use]) -> Source | None:
         """Return the value of a variable before the call; None if the call does not use it."""
@@ -593,11 +632,14 @@ class FunctionReader:
         results = zip(self._body.results, self._function.result_tensors(), strict=True)
         key_of |= {source: (of.op.name, of.value_index) for source, of in results if source in key_of}
         sources = {key: source for source, key in key_of.items()}
+        if len(sources) < 2:
+            return
         live = live_ops(self._function)
         witnesses = choose_witnesses(
             [op for op in self._function.graph.get_operations() if op in live],
             lambda tensor: (tensor.op.name, tensor.value_index) in sources,
             {name: key_of[source] for name, source in self._assigned()},
+            needs_shapes=True,
         )
         for key, chosen in witnesses.items():
             if chosen != (key,):
@@ -616,6 +658,34 @@ class FunctionReader:
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason
+
+
+def _moved(tensor: TfTensor) -> TfTensor:
+    """Return the tensor whose elements a tensor has, as far as ops move them only."""
+    while tensor.op.type in MOVES_ELEMENTS and tensor.op.inputs[0].dtype == tensor.dtype:
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _may_hide(tensor: TfTensor) -> bool:
+    """Whether a tensor may be NaN by a mistake of the program that a comparison hides."""
+    if size_of(tensor) >= _LARGE or _asks_for_nan(tensor.consumers()):
+        return False
+    source = _moved(tensor)
+    while source.op.type in _SCALES:
+        scaled = [taken for taken in source.op.inputs if not _is_constant(taken.op)]
+        if len(scaled) != 1:
+            return True
+        source = _moved(scaled[0])
+    return not source.op.type.startswith(_NOT_COMPUTED)
+
+
+def _is_constant(op: TfOp) -> bool:
+    return op.type == "Const" or (op.type in _SCALES and all(_is_constant(tensor.op) for tensor in op.inputs))
+
+
+def _asks_for_nan(users: Iterable[TfOp]) -> bool:
+    return any(user.type in _ASKS_FOR_NAN for user in users)
 
 
 def _uses_resources(function: Function) -> bool:

@@ -1,7 +1,7 @@
 """Tables of what ops do with infinity and NaN.
 
-Invariant: the tables only assume IEEE 754 arithmetic, in which `0 * inf` is NaN, and that XLA computes what
-the name of an op means.
+Invariant: the tables only assume IEEE 754 arithmetic, in which `0 * inf` is NaN, and what XLA and the kernels
+for CPUs compute.
 """
 
 from __future__ import annotations
@@ -39,11 +39,16 @@ PRESERVES_FINITE = MOVES_ELEMENTS | {
 CONCATENATES = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
+_OF_NUMPY = (np.float16, np.float32, np.float64)
+
+
 def is_finite_constant(op: TfOp) -> bool:
     """Whether a floating constant has no infinity and no NaN."""
     value = tensor_util.constant_value(op.outputs[0])
+    if value is None:
+        return False
     # NumPy's `isfinite` does not take the small float dtypes.
-    return value is not None and bool(np.isfinite(value.astype(np.float64)).all())
+    return bool(np.isfinite(value if value.dtype in _OF_NUMPY else value.astype(np.float64)).all())
 
 
 def _each(op: TfOp) -> Mapping[int, Sequence[int]]:
@@ -103,7 +108,9 @@ ASSIGNMENTS = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
 PROPAGATES: dict[str, Rule] = {
     **dict.fromkeys(("Add", "AddN", "AddV2", "BiasAdd", "Mul", "SquaredDifference", "Sub"), _each),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "ConcatV2", "MatMul", "Pack"), _each),
-    **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad"), _each),
+    **dict.fromkeys(("SigmoidGrad", "TanhGrad"), _each),
+    # On a CPU they are 0 where the gradient is, whatever their first input is.
+    **dict.fromkeys(("ReciprocalGrad", "RsqrtGrad", "SqrtGrad"), _only(1)),
     **dict.fromkeys(("Abs", "Cast", "Ceil", "CheckNumerics", "Cos", "EnsureShape", "ExpandDims"), _only(0)),
     **dict.fromkeys(("Floor", "Identity", "Log", "Log1p", "LogSoftmax", "Neg", "PreventGradient"), _only(0)),
     **dict.fromkeys(("Reshape", "ReverseV2", "Rint", "Roll", "Round", "Sin", "Snapshot", "Sqrt"), _only(0)),
@@ -124,7 +131,6 @@ PROPAGATES: dict[str, Rule] = {
     "Pow": _if(_to_positive_power, _only(0)),
     "Split": _in_parts(1),
     "SplitV": _in_parts(0),
-    "SqrtGrad": _only(1),
     "StridedSliceGrad": _only(4),
     "Unpack": _in_parts(0),
 }

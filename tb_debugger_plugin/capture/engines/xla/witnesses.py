@@ -58,7 +58,11 @@ def equal_tensors(
 
 
 def choose_witnesses(
-    ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool], assigned: Mapping[str, Key] = _NOTHING
+    ops: Sequence[TfOp],
+    can_measure: Callable[[TfTensor], bool],
+    assigned: Mapping[str, Key] = _NOTHING,
+    *,
+    needs_shapes: bool = False,
 ) -> dict[Key, tuple[Key, ...]]:
     """For each tensor, the witnesses that together are finite only if it is.
 
@@ -67,8 +71,9 @@ def choose_witnesses(
       can_measure: Whether a tensor can be measured; the others are left out.
       assigned: By the op that assigns to a variable, a tensor outside of the graph that is measured and has
         the variable's value from then on.
+      needs_shapes: Whether a tensor of an unknown shape is no witness, because it may be empty.
     """
-    search = _Search(ops, can_measure, assigned)
+    search = _Search(ops, can_measure, assigned, needs_shapes=needs_shapes)
     for op in reversed(ops):
         search.choose_from_users(op)
     for op in ops:
@@ -80,8 +85,14 @@ class _Search:
     """Finds witnesses. Ops are visited from the last to the first, so the witnesses of users are known."""
 
     def __init__(
-        self, ops: Sequence[TfOp], can_measure: Callable[[TfTensor], bool], assigned: Mapping[str, Key]
+        self,
+        ops: Sequence[TfOp],
+        can_measure: Callable[[TfTensor], bool],
+        assigned: Mapping[str, Key],
+        *,
+        needs_shapes: bool,
     ) -> None:
+        self._needs_shapes = needs_shapes
         self._can_measure = can_measure
         self._measured = set(assigned.values())
         # A tensor that cannot be measured has the witnesses of its users, if they have any.
@@ -147,7 +158,8 @@ class _Search:
         return [self._witnesses[read] for read in reads if self._witnesses.get(read)]
 
     def _may_be_witness(self, tensor: TfTensor) -> bool:
-        return bool(self._witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
+        is_known = not self._needs_shapes or tensor.shape.is_fully_defined()
+        return is_known and bool(self._witnesses.get(_key(tensor))) and _key(tensor) not in self._infinite
 
 
 def infinite(ops: Iterable[TfOp]) -> set[Key]:
