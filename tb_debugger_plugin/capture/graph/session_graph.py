@@ -177,6 +177,10 @@ class SessionGraph:
             self._import(definition)
             return [self._copied[node.name] for node in nodes]
 
+    def has(self, name: str) -> bool:
+        """Whether the copy has an op of a name."""
+        return name in self._copied
+
     def own(self, op: TfOp | str) -> TfOp:
         """Return the op of the copy, by an op of the program's graph or its name."""
         return self._copied[op if isinstance(op, str) else op.name]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -117,9 +120,9 @@ def v1_cond(*given: object) -> object:
     [
         ("printed", "the op PrintV2, which cannot run twice"),
         ("branch", "the op If, which takes a variable"),
-        ("branch of TF1", "a variable that a branch or a loop changes"),
+        ("branch of TF1", "a branch or a loop of TF1"),
         ("overwritten", "a variable that is read and overwritten"),
-        ("large", "max_held_bytes"),
+        ("large", "too large to hold"),
     ],
 )
 def test_what_is_not_replayed_is_said(
@@ -171,3 +174,123 @@ def test_sessions_go_on_after_the_recording(tmp_path: Path) -> None:
         session.close()
     assert added[0] == 2.0 and added[1] != added[1]
     assert origins(tmp_path) == []
+
+
+def cond_that_assigns(session: v1.Session) -> list[object]:
+    x = v1.placeholder(tf.float32, [])
+    variable = v1.get_variable("variable", initializer=1.0, use_resource=True)
+    chosen = tf.cond(x > 0.0, lambda: tf.identity(variable.assign(x)), lambda: x)
+    return [session.run(chosen, {x: value}) for value in (-1.0, 2.0, float("nan"))]
+
+
+def function_that_reads(session: v1.Session) -> list[object]:
+    x = v1.placeholder(tf.float32, [])
+    variable = v1.get_variable("variable", initializer=1.0, use_resource=True)
+
+    @tf.function
+    def chosen(x: tf.Tensor) -> tf.Tensor:
+        return x + variable if x > 0.0 else tf.math.log(x)
+
+    result = chosen(x)
+    return [session.run(result, {x: value}) for value in (0.0, -1.0)]
+
+
+def initializer_first(session: v1.Session) -> list[object]:
+    variables = [v1.get_variable(f"v{kind}", initializer=1.0, use_resource=kind) for kind in (True, False)]
+    added = []
+    for variable in variables:
+        with tf.control_dependencies([variable.initializer]):
+            added.append(tf.identity(v1.assign_add(variable, 2.0)))
+    return [session.run(added) for _ in range(2)]
+
+
+def imported_loop(session: v1.Session) -> list[object]:
+    with v1.Graph().as_default() as graph:
+        v1.disable_control_flow_v2()
+        variable = v1.get_variable("variable", initializer=1.0, use_resource=True)
+
+        def turn(number: tf.Tensor) -> tf.Tensor:
+            return number + 1 + tf.cast(variable.assign_add(1.0), tf.int32) * 0
+
+        turns = v1.while_loop(lambda number: number < 3, turn, [0])
+        v1.enable_control_flow_v2()
+        tf.identity(turns, "turns")
+        tf.identity(variable.read_value(), "value")
+    start, turns, value = tf.import_graph_def(
+        graph.as_graph_def(), return_elements=["variable/Assign", "turns:0", "value:0"], name=""
+    )
+    session.run(start)
+    return [session.run(turns), session.run(value)]
+
+
+def accumulator(session: v1.Session) -> list[object]:
+    queue = v1.ConditionalAccumulator(tf.float32, shape=[])
+    put, taken = queue.apply_grad(0.0), tf.math.log(queue.take_grad(1))
+    session.run(put)
+    return [session.run(taken)]
+
+
+def another_session_inside(session: v1.Session) -> list[object]:
+    x = v1.placeholder(tf.float32, [])
+    with v1.Graph().as_default():
+        y = v1.placeholder(tf.float32, [])
+        doubled = y * 2.0
+        inner = v1.Session()
+
+    def run(value: float) -> float:
+        return inner.run(doubled, {y: value})
+
+    outer = tf.math.log(v1.py_func(run, [x], tf.float32, stateful=False))
+    return [session.run(outer, {x: value}) for value in (0.5, 0.0, -1.0)]
+
+
+def temporary_variable(session: v1.Session) -> list[object]:
+    x = v1.placeholder(tf.float32, [])
+    temporary = tf.raw_ops.TemporaryVariable(shape=[], dtype=tf.float32, var_name="t")
+    given = tf.raw_ops.Assign(ref=temporary, value=tf.math.log(x))
+    last = tf.raw_ops.DestroyTemporaryVariable(ref=given, var_name="t")
+    return [session.run(last, {x: value}) for value in (1.0, 0.0)]
+
+
+def one_output_fed(session: v1.Session) -> list[object]:
+    seen: list[int] = []
+    pair = v1.py_func(lambda: (float(seen.append(0) or len(seen)), 2.0), [], [tf.float64, tf.float64])
+    y = tf.math.log(pair[0] * pair[1] * 0.0)
+    return [session.run(y, {pair[0]: 1.0}) for _ in range(2)] + [np.float64(len(seen))]
+
+
+def chained_references(session: v1.Session) -> list[object]:
+    x = v1.placeholder(tf.float32, [])
+    variable = v1.get_variable("variable", initializer=1.0, use_resource=False)
+    added = tf.identity(v1.assign_add(v1.assign(variable, 2.0), tf.math.log(x)))
+    return [session.run(added, {x: value}) for value in (1.0, 0.0)]
+
+
+ODD = [
+    *(cond_that_assigns, function_that_reads, initializer_first, imported_loop, accumulator),
+    *(another_session_inside, temporary_variable, one_output_fed, chained_references),
+]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("program", ODD)
+def test_odd_programs_run_as_without_the_recorder(
+    tmp_path: Path, program: Callable[[v1.Session], list[object]]
+) -> None:
+    results = []
+    for recording in (nullcontext(), tb_debugger_plugin.record(tmp_path, mode="GUARD")):
+        with recording, v1.Graph().as_default(), v1.Session() as session:
+            results.append([np.asarray(each).tobytes() for each in program(session)])
+    assert results[0] == results[1]
+
+
+def test_dropped_graphs_are_deleted(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        with v1.Graph().as_default() as graph, v1.Session() as session:
+            variable = v1.get_variable("variable", initializer=1.0, use_resource=True)
+            session.run(variable.initializer)
+            session.run(variable.assign_add(1.0))
+        dropped = weakref.ref(graph)
+        del graph, session, variable
+    gc.collect()
+    assert dropped() is None

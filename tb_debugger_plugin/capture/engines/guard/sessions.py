@@ -1,13 +1,12 @@
 """Guards the runs of TF1-style sessions, and replays those that go bad.
 
-A session runs a copy of its graph (`capture/graph/session_graph`). Each run that fetches, feeds and targets
-the same gets one more op, the guard, which takes what the run returns, what variables have after it, what
-they had before it, and what ops gave that cannot run twice. A bad run is replayed in another session, whose
-graph is watched: variables get the values from before the run, and the results of ops that cannot run twice
-are fed. The program's session is only read.
+A session runs a copy of its graph (`capture/graph/session_graph`). Runs that request and feed the same get
+one more op, the guard, which takes what the run returns, what variables have after it, and what a replay
+needs: what was fed, what variables had before the run, and what ops gave that cannot run twice. A bad run is
+replayed in another session, whose graph is watched. The program's session is only read.
 
-Invariant: a run of the program computes the ops that it computed before, and waits only for reads of the
-variables that it updates.
+Invariant: a run computes the ops that it computed before. Where an op is not known to be safe, nothing is
+added for it: then only what the run returns is checked, and the run is not replayed.
 """
 
 from __future__ import annotations
@@ -15,17 +14,18 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture.engines.guard.replays import held_values
-from tb_debugger_plugin.capture.engines.guard.taken import HARMLESS, READS, SCOPE
+from tb_debugger_plugin.capture.engines.guard.taken import HARMLESS, SCOPE
+from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.session_graph import (
     NO_WATCHES,
@@ -34,7 +34,6 @@ from tb_debugger_plugin.capture.graph.session_graph import (
     SessionGraph,
     SessionWatches,
     Watch,
-    needed_ops,
 )
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_in, session_for
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
@@ -43,43 +42,80 @@ from tb_debugger_plugin.errors import user_message
 from tb_debugger_plugin.native.structs import BadCall
 
 _log = logging.getLogger("tb_debugger_plugin")
-#: Ops that are variables, and how each is read.
+#: Ops that are variables, and the ops that read them. A reference is overwritten in place, so it is copied.
 _VARIABLES: Final = {"VarHandleOp": "ReadVariableOp", "VariableV2": "DeepCopy", "Variable": "DeepCopy"}
-#: Ops that give a variable a value without taking the one that it had.
-_OVERWRITES: Final = ("Assign", "AssignVariableOp")
+_OPTIMIZERS: Final = (
+    *("AdaMax", "Adadelta", "Adagrad", "AdagradDA", "Adam", "AddSign", "CenteredRMSProp", "Ftrl", "FtrlV2"),
+    *("GradientDescent", "KerasMomentum", "Momentum", "PowerSign", "ProximalAdagrad"),
+    *("ProximalGradientDescent", "RMSProp"),
+)
+#: Ops that give a variable a value, without one that it must have had.
+_OVERWRITES: Final = frozenset(("Assign", "AssignVariableOp"))
+#: Ops that change the value of a variable.
+_UPDATES: Final = frozenset(
+    (
+        *("AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp"),
+        *(f"{prefix}Apply{name}" for prefix in ("", "Resource") for name in _OPTIMIZERS),
+    )
+)
 #: Ops that only read a variable.
-_READS: Final = READS | {"Identity", "IsVariableInitialized"}
-#: How the types of the others begin that have no functions.
-_CHANGES: Final = ("Apply", "Assign", "CountUpTo", "Resource", "Scatter", "SparseApply")
+_READS: Final = frozenset(
+    (
+        *("Identity", "IsVariableInitialized", "ReadVariableOp", "ResourceGather", "ResourceGatherNd"),
+        *("VarIsInitializedOp", "VariableShape"),
+    )
+)
+#: Branches and loops of TF1, which have no functions.
+_CONTROL: Final = frozenset(("Enter", "RefEnter", "RefSwitch", "Switch"))
+_ON_GPU: Final = "GUARD guards no session: it has only been made for CPUs, and TensorFlow uses a GPU."
 _MOST_NAMES: Final = 3
-#: A program whose runs all differ must not fill memory.
+#: Runs of a session that differ and are guarded: a program whose runs all differ must not fill memory.
 _MOST_RUNS: Final = 1000
+#: Ops behind an assignment that are looked at.
+_MOST_LOOKED_AT: Final = 32
+
+#: The ops that runs request and feed.
+_Key: TypeAlias = "tuple[frozenset[TfOp], frozenset[TfOp]]"
+
+
+class _Value(NamedTuple):
+    """A tensor of the program's graph.
+
+    Attributes:
+      name: `op:slot`.
+      dtype: Its DataType number.
+    """
+
+    name: str
+    dtype: int
 
 
 @dataclass
 class _Run:
-    """What the guard of a run takes.
+    """What the guard takes of runs that request and feed the same.
 
     Attributes:
-      graph: The graph that the session runs; dead when the session is.
-      site: Number of the guard.
       labels: What each checked tensor is.
-      variables: The variables that the run may use.
-      old: Those of them whose value from before the run is held, in order.
-      kept: What ops gave that a replay does not run: held after that.
+      fed: The tensors that are fed: held first.
+      variables: The names of the variables that a replay needs, with their types.
+      old: Those of them whose value from before the run is held: held next.
+      kept: What ops gave that a replay does not run: held last.
+      requested: The names of the ops that are requested.
       cannot_repeat: Why a run is not replayed; empty if it is.
+      site: Number of the guard.
       seen: The bad results of runs that are on record, or were counted.
       num_bad: Number of bad runs.
       num_replayed: How many of them are on record.
     """
 
-    graph: weakref.ref[SessionGraph]
-    site: int = -1
     labels: list[str] = field(default_factory=list)
-    variables: list[TfOp] = field(default_factory=list)
-    old: list[TfOp] = field(default_factory=list)
-    kept: list[TfTensor] = field(default_factory=list)
+    fed: list[_Value] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    old: dict[str, int] = field(default_factory=dict)
+    kept: list[_Value] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
     cannot_repeat: str = ""
+    site: int = -1
     seen: set[frozenset[int]] = field(default_factory=set)
     num_bad: int = 0
     num_replayed: int = 0
@@ -102,20 +138,36 @@ class GuardedSessions:
         self._watch = watch
         self._limit = max_held_bytes
         self._report = report
-        self._lock = threading.RLock()  # guards the fields below, and replays
-        self._runs: dict[int, _Run] = {}  # by site
+        self._replaying = threading.Lock()  # never waited for: a replay may run Python that runs a session
+        self._lock = threading.Lock()  # guards the fields below; nothing of TensorFlow runs under it
+        self._runs: weakref.WeakKeyDictionary[SessionGraph, dict[_Key, tuple[_Run, RunWatches]]]
+        self._runs = weakref.WeakKeyDictionary()
+        self._counts: list[_Run] = []
         self._number = 0
         self._is_on, self._has_replayed = True, False
 
     def prepare(self, part: NewPart) -> SessionWatches:
-        """Let what updates a variable wait until its value is read."""
-        by_name = {node.name: node for node in part.definition.node}
+        """Let what updates a variable wait until the value that it had is read."""
+        ops = part.graph.get_operations()
+        if tf.config.list_logical_devices("GPU"):
+            self._is_on = False
+            self._report(_ON_GPU)
+        if not self._is_on or any(op.type in _CONTROL for op in ops):
+            return SessionWatches()  # nothing outside of a loop may be waited for inside of it
+        written = _written_before(ops)
+        nodes = {node.name: node for node in part.definition.node}
         for op in part.ops:
             if op.type in _VARIABLES:
-                part.definition.node.append(_read(op, _before(op)))
-            elif _is_steady(op):
-                by_name[op.name].input.extend(f"^{_before(variable)}" for variable in _taken_by(op))
+                part.definition.node.append(_read(op, _before(op.name)))
+            elif op.type in _UPDATES or op.type in _OVERWRITES:
+                early = written.get(op, frozenset())
+                for variable in _variables_of(op):
+                    if variable not in early and _takes(op, variable) and self._may_hold(variable):
+                        nodes[op.name].input.append(f"^{_before(variable.name)}")
         return SessionWatches()
+
+    def _may_hold(self, variable: TfOp) -> bool:
+        return 0 < _size_of(variable) <= self._limit
 
     def watch_run(
         self,
@@ -125,24 +177,50 @@ class GuardedSessions:
         fed: Collection[TfOp],
     ) -> RunWatches:
         """Return the guard of a run."""
+        key = frozenset(requested), frozenset(fed)
         with self._lock:
-            if not self._is_on or len(self._runs) >= _MOST_RUNS:
+            known = self._runs.setdefault(graph, {})
+            found = known.get(key)
+            if found is not None:
+                return found[1]
+            if not self._is_on or len(known) >= _MOST_RUNS:
                 return NO_WATCHES
             self._number += 1
-            reader = _RunReader(graph, requested, needed, fed, self._number)
-            run = reader.read()
-            if not reader.checked:
-                return NO_WATCHES
-            checked, held = reader.checked, ([] if run.cannot_repeat else reader.held)
-            dtypes = tuple([dtype for _, dtype in (*checked, *held)])
-            run.site = self._module.add_guard_site(len(checked), 0, 0, dtypes, (), self._limit)
-            self._runs[run.site] = run
-            node = NodeDef(name=f"{SCOPE}run_{self._number}", op="TbDebuggerGuard", device="/device:CPU:0")
-            node.input.extend(source for source, _ in (*checked, *held))
-            node.attr["Tchecked"].list.type.extend(dtype for _, dtype in checked)
-            node.attr["Theld"].list.type.extend(dtype for _, dtype in held)
-            node.attr["site"].i = run.site
-            return RunWatches(graph.add([*reader.nodes, node])[-1:], [])
+            number = self._number
+        try:
+            run, watches = self._guard(graph, requested, needed, fed, number)
+        except Exception as error:  # the program must not see any error
+            _log.debug("Runs of a session cannot be guarded:", exc_info=error)
+            self._report(f"GUARD does not check some runs of a session: {user_message(error)}.")
+            run, watches = _Run(), NO_WATCHES
+        with self._lock:
+            known[key] = run, watches
+            self._counts.append(run)
+        return watches
+
+    def _guard(
+        self,
+        graph: SessionGraph,
+        requested: Collection[TfOp],
+        needed: Collection[TfOp],
+        fed: Collection[TfOp],
+        number: int,
+    ) -> tuple[_Run, RunWatches]:
+        reader = _RunReader(graph, requested, needed, fed, number)
+        run = reader.read()
+        if sum(map(_size_of, reader.variables)) > self._limit:
+            run.cannot_repeat = run.cannot_repeat or "max_held_bytes, which its variables exceed"
+        if not reader.checked:
+            return run, NO_WATCHES
+        held = [] if run.cannot_repeat else reader.held
+        dtypes = tuple([dtype for _, dtype in (*reader.checked, *held)])
+        run.site = self._module.add_guard_site(len(reader.checked), 0, 0, dtypes, (), self._limit)
+        node = NodeDef(name=f"{SCOPE}run_{number}", op="TbDebuggerGuard", device="/device:CPU:0")
+        node.input.extend(source for source, _ in (*reader.checked, *held))
+        node.attr["Tchecked"].list.type.extend(dtype for _, dtype in reader.checked)
+        node.attr["Theld"].list.type.extend(dtype for _, dtype in held)
+        node.attr["site"].i = run.site
+        return run, RunWatches(graph.add([*reader.nodes, node])[-1:], [])
 
     def after(self, ran: SessionRan, *, is_recorded: bool) -> bool:
         """Replay a run that has just ended, if it was bad; return whether it is to be on record.
@@ -151,29 +229,49 @@ class GuardedSessions:
           ran: The run.
           is_recorded: Whether the current step is recorded; otherwise the run is only counted.
         """
+        if not self._module.num_bad_calls():
+            return False
+        found = self._run_of(ran)
+        if found is None or not self._replaying.acquire(blocking=False):
+            return False
+        try:
+            return self._take(*found, ran, is_recorded=is_recorded)
+        finally:
+            self._replaying.release()
+
+    def _run_of(self, ran: SessionRan) -> tuple[_Run, SessionGraph] | None:
+        requested = frozenset([*(tensor.op for tensor in ran.fetches), *ran.targets])
+        key = requested, frozenset([tensor.deref().op for tensor in ran.feeds])
+        with self._lock:
+            for graph, runs in self._runs.items():
+                if key in runs:
+                    return runs[key][0], graph
+        return None
+
+    def _take(self, run: _Run, graph: SessionGraph, ran: SessionRan, *, is_recorded: bool) -> bool:
         is_on_record = False
-        if self._module.num_bad_calls():
-            with self._lock:
-                for site, run in self._runs.items():
-                    while (call := self._module.take_bad_call(site)) is not None:
-                        try:
-                            run.num_bad += 1
-                            is_on_record |= is_recorded and self._is_on and self._replay(run, call, ran)
-                        finally:
-                            self._module.release_bad_call(call.number)
+        while run.site >= 0 and (call := self._module.take_bad_call(run.site)) is not None:
+            try:
+                run.num_bad += 1
+                if is_recorded and self._is_on:
+                    is_on_record |= self._replay(run, graph, call, ran)
+            finally:
+                self._module.release_bad_call(call.number)
         return is_on_record
 
     def end(self) -> None:
-        """Say how many runs were bad."""
+        """Say how many runs were bad, and forget all of them."""
         with self._lock:
             self._is_on = False
-            num_bad = sum(run.num_bad for run in self._runs.values())
-            num_replayed = sum(run.num_replayed for run in self._runs.values())
+            num_bad = sum(run.num_bad for run in self._counts)
+            num_replayed = sum(run.num_replayed for run in self._counts)
+            self._counts.clear()
+            self._runs.clear()
         if num_bad:
             runs = "1 run" if num_bad == 1 else f"{num_bad:,} runs"
             _log.warning("GUARD saw an infinity or NaN in %s of sessions; %d on record.", runs, num_replayed)
 
-    def _replay(self, run: _Run, call: BadCall, ran: SessionRan) -> bool:
+    def _replay(self, run: _Run, graph: SessionGraph, call: BadCall, ran: SessionRan) -> bool:
         bad = frozenset(number for number in call.bad if number < len(run.labels))
         if bad in run.seen:
             return False
@@ -183,9 +281,10 @@ class GuardedSessions:
         why_not = run.cannot_repeat or ("" if call.is_held else "max_held_bytes, which it exceeds")
         if not why_not:
             try:
-                if self._has_replayed and _came_in(run, call, ran):
+                values = self._values(run, graph, call, ran)
+                if self._has_replayed and not all(map(_is_finite, values.values())):
                     return False  # it follows from what is on record
-                self._run_again(run, call, ran)
+                self._run_again(run, values, ran)
             except Exception as error:  # the program must not see any error
                 _log.debug("A run of a session cannot be replayed:", exc_info=error)
                 why_not = f"an error: {user_message(error)}"
@@ -202,29 +301,38 @@ class GuardedSessions:
         )
         return True
 
-    def _run_again(self, run: _Run, call: BadCall, ran: SessionRan) -> None:
-        dtypes = [_dtype_of(op).as_datatype_enum for op in run.old]
-        dtypes += [tensor.dtype.as_datatype_enum for tensor in run.kept]
-        held: list[Array | bytes] = [value._numpy_internal() for value in held_values(call.number, dtypes)]
-        values = dict(zip((op.name for op in run.old), held, strict=False))
-        kept = dict(zip(run.kept, held[len(run.old) :], strict=True))
-        values |= _unchanged(run, ran)
-        feeds = {ref.deref(): value for ref, value in ran.feeds.items()} | kept
-        graph = SessionGraph(ran.session._graph, self._watch)
+    def _values(
+        self, run: _Run, graph: SessionGraph, call: BadCall, ran: SessionRan
+    ) -> dict[str, Array | bytes]:
+        """Return what a replay gets: of tensors that are fed by their names, of variables by theirs."""
+        dtypes = [*(one.dtype for one in run.fed), *run.old.values(), *(one.dtype for one in run.kept)]
+        held = [value._numpy_internal() for value in held_values(call.number, dtypes)]
+        names = [*(one.name for one in run.fed), *run.old, *(one.name for one in run.kept)]
+        values: dict[str, Array | bytes] = dict(zip(names, held, strict=True))
+        unchanged = [name for name in run.variables if name not in run.old]
+        reads = [graph.own(_before(name)).outputs[0] for name in unchanged]
+        values.update(zip(unchanged, run_in(ran.session._session, {}, reads, ()), strict=True))
+        return values
+
+    def _run_again(self, run: _Run, values: Mapping[str, Array | bytes], ran: SessionRan) -> None:
+        program = ran.session._graph
+        graph = SessionGraph(program, self._watch)
         graph.extend()
         given, assignments = _assignments(graph, run.variables, values)
-        watches = graph.watches_of_run(ran.fetches, ran.targets, feeds)
-        fed = {tensor.op for tensor in feeds}
-        requested = [op for op in (*ran.targets, *(tensor.op for tensor in ran.fetches)) if op not in fed]
+        fed = [program.get_tensor_by_name(one.name) for one in (*run.fed, *run.kept)]
+        targets = [program.get_operation_by_name(name) for name in run.requested]
+        watches = graph.watches_of_run((), targets, fed)
+        cut = {tensor.op.name for tensor in fed}
+        requested = [graph.own(op) for op in targets if op.name not in cut]
         with session_for(graph.copy, ran.session) as made:
             run_in(made, given, (), assignments)
             run_in(made, {}, (), watches.before)
-            own = {graph.own_tensor(tensor): value for tensor, value in feeds.items()}
-            run_in(made, own, (), [*map(graph.own, requested), *watches.during])
+            feeds = {graph.own_tensor(tensor): values[tensor.name] for tensor in fed}
+            run_in(made, feeds, (), [*requested, *watches.during])
 
 
 class _RunReader:
-    """Decides what the guard of a run takes."""
+    """Decides what the guard of a run takes: `checked` and `held`, and `nodes` to add for them."""
 
     def __init__(
         self,
@@ -235,34 +343,44 @@ class _RunReader:
         number: int,
     ) -> None:
         self._graph = graph
-        self._run = _Run(weakref.ref(graph))
         self._requested, self._needed, self._fed = requested, needed, fed
         self._number = number
+        self._run = _Run()
         self.nodes: list[NodeDef] = []
         self.checked: list[tuple[str, int]] = []
         self.held: list[tuple[str, int]] = []
-        self._kept: list[tuple[str, int]] = []
+        self.variables: list[TfOp] = []
 
     def read(self) -> _Run:
-        """Return what is taken; `nodes`, `checked` and `held` say what of the session's graph."""
+        """Return what is taken."""
         run = self._run
         for op in self._requested:
-            if op not in self._fed and _is_steady(op):
+            run.requested.append(op.name)
+            if op not in self._fed and op.type not in _VARIABLES:
                 for slot, tensor in enumerate(op.outputs):
                     self._check(source_name(op.name, slot), tensor.dtype, tensor.name)
-        changes: dict[TfOp, list[TfOp]] = {}
-        for op in self._needed:
-            if op in self._fed:
-                continue
+        for op in self._fed:
+            if len(op.outputs) != 1:
+                self._give_up("an op of which one output is fed")
+            run.fed += [_value(tensor) for tensor in op.outputs]
+            self.held += [_taken(tensor) for tensor in op.outputs]
+        running = [op for op in self._needed if op not in self._fed]
+        if any(op.type in _CONTROL for op in running):
+            self._give_up("a branch or a loop of TF1")
+            return run
+        users: dict[TfOp, list[TfOp]] = {}
+        for op in running:
             if op.type in _VARIABLES:
-                run.variables.append(op)
+                self.variables.append(op)
+                run.variables[op.name] = op.type
+                if not self._graph.has(_before(op.name)):
+                    self._give_up("a branch or a loop of TF1 in its graph")
             for variable in _variables_of(op):
-                if op.type not in _READS:
-                    changes.setdefault(variable, []).append(op)
-            self._note_effects(op)
-        for variable, by in changes.items():
+                users.setdefault(variable, []).append(op)
+        for variable, by in users.items():
             self._take_variable(variable, by)
-        self.held += self._kept
+        for op in running:
+            self._take_effects(op)
         return run
 
     def _check(self, source: str, dtype: tf.DType, label: str) -> None:
@@ -270,75 +388,107 @@ class _RunReader:
             self.checked.append((source, dtype.as_datatype_enum))
             self._run.labels.append(label)
 
-    def _take_variable(self, variable: TfOp, by: Sequence[TfOp]) -> None:
-        dtype = _dtype_of(variable)
-        if not all(map(_is_steady, by)):
-            self._give_up("a variable that a branch or a loop changes")
-            return
-        after = _read(variable, f"{SCOPE}{variable.name}/after_{self._number}", copies=False)
-        after.input.extend(f"^{op.name}" for op in by)
-        self.nodes.append(after)
-        self._check(after.name, dtype, variable.name)
-        unknown = next((op.type for op in by if not op.type.startswith(_CHANGES)), "")
+    def _take_variable(self, variable: TfOp, users: Sequence[TfOp]) -> None:
+        changes = [op for op in users if op.type not in _READS]
+        unknown = next((op.type for op in changes if op.type not in _UPDATES | _OVERWRITES), "")
         if unknown:
             self._give_up(f"the op {unknown}, which takes a variable")
-        waiting = [op for op in by if self._waits(op, variable)]
-        reads = [op for op in self._needed if op not in by and variable in _variables_of(op)]
-        if waiting == by:
-            self._run.old.append(variable)
-            self.held.append((_before(variable), dtype.as_datatype_enum))
-        elif waiting or any(op.type != "IsVariableInitialized" for op in reads):
-            self._give_up("a variable that is read and overwritten")
+            return
+        if not changes:
+            return
+        dtype = _dtype_of(variable)
+        if dtype in MEASURED_DTYPES:
+            after = _read(variable, f"{SCOPE}{variable.name}/after_{self._number}", copies=False)
+            after.input.extend(f"^{op.name}" for op in changes)
+            self.nodes.append(after)
+            self._check(after.name, dtype, variable.name)
+        waiting = [op for op in changes if self._waits(op, variable)]
+        if waiting == changes:
+            self._run.old[variable.name] = dtype.as_datatype_enum
+            self.held.append((_before(variable.name), dtype.as_datatype_enum))
+        elif waiting or any(op.type in _UPDATES for op in changes) or len(users) > len(changes):
+            self._give_up("a variable that is read and overwritten, or is too large to hold")
 
     def _waits(self, op: TfOp, variable: TfOp) -> bool:
         """Whether an op that changes a variable waits until its value is read."""
-        return any(before.name == _before(variable) for before in self._graph.own(op).control_inputs)
+        return any(before.name == _before(variable.name) for before in self._graph.own(op).control_inputs)
 
-    def _note_effects(self, op: TfOp) -> None:
+    def _take_effects(self, op: TfOp) -> None:
         """Keep what a replay cannot compute again."""
-        definition = op_def_registry.get(op.type)
-        dtypes = {tensor.dtype for tensor in op.outputs}
-        if op.type == "Identity" and tf.resource in dtypes:
-            self._give_up("an Identity of a resource")
-        is_known = op.type in _VARIABLES or op.type in HARMLESS or op.type.startswith(_CHANGES)
-        is_pure = definition is not None and not definition.is_stateful
-        if is_known or is_pure or op.type in _READS or tf.resource in dtypes:
+        if op.type in _VARIABLES or op.type in HARMLESS:
             return
-        if not op.outputs or tf.variant in dtypes or not _is_steady(op):
+        if any(tensor.dtype._is_ref_dtype and tensor.op.type not in _VARIABLES for tensor in op.inputs):
+            self._give_up("a reference to a variable that an op passes on")
+        if op.type in _UPDATES | _OVERWRITES | _READS and tf.resource not in {
+            one.dtype for one in op.outputs
+        }:
+            return
+        definition = op_def_registry.get(op.type)
+        takes = {tensor.dtype for tensor in op.inputs}
+        gives = {tensor.dtype for tensor in op.outputs}
+        is_stateful = definition is None or definition.is_stateful
+        if not is_stateful and tf.resource not in takes and not any(one._is_ref_dtype for one in takes):
+            return
+        if gives == {tf.resource} and tf.resource not in takes:
+            return  # what uses it is kept
+        is_odd = (
+            not gives or bool(gives & {tf.resource, tf.variant}) or any(one._is_ref_dtype for one in gives)
+        )
+        if is_odd or definition is None or function_attributes(op.type):
             self._give_up(f"the op {op.type}, which cannot run twice")
             return
-        for slot, tensor in enumerate(op.outputs):
-            self._run.kept.append(tensor)
-            self._kept.append((source_name(op.name, slot), tensor.dtype.as_datatype_enum))
+        self._run.kept += [_value(tensor) for tensor in op.outputs]
+        self.held += [_taken(tensor) for tensor in op.outputs]
 
     def _give_up(self, reason: str) -> None:
         self._run.cannot_repeat = self._run.cannot_repeat or reason
 
 
-def _unchanged(run: _Run, ran: SessionRan) -> dict[str, Array]:
-    """Return the values of the variables that a run only reads, by name."""
-    graph = run.graph()
-    assert graph is not None, "its session has just run"
-    names = [op.name for op in run.variables if op not in run.old]
-    reads = [graph.own(_before(name)).outputs[0] for name in names]
-    return dict(zip(names, run_in(ran.session._session, {}, reads, ()), strict=True))
+def _value(tensor: TfTensor) -> _Value:
+    return _Value(tensor.name, tensor.dtype.base_dtype.as_datatype_enum)
 
 
-def _came_in(run: _Run, call: BadCall, ran: SessionRan) -> bool:
-    """Whether a variable was bad before a run, or what was fed."""
-    if any(number >= len(run.labels) for number in call.bad):
+def _taken(tensor: TfTensor) -> tuple[str, int]:
+    return source_name(tensor.op.name, tensor.value_index), tensor.dtype.base_dtype.as_datatype_enum
+
+
+def _written_before(ops: Iterable[TfOp]) -> dict[TfOp, frozenset[TfOp]]:
+    """For each op behind others that change variables: those variables."""
+    behind: dict[TfOp, frozenset[TfOp]] = {}
+    for op in ops:
+        before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+        sets = {behind[one] for one in before if one in behind}
+        sets |= {frozenset(_variables_of(one)) for one in before if one.type not in _READS}
+        sets.discard(frozenset())
+        if sets:
+            behind[op] = sets.pop() if len(sets) == 1 else frozenset().union(*sets)
+    return behind
+
+
+def _takes(op: TfOp, variable: TfOp) -> bool:
+    """Whether an op that changes a variable takes the value that it had, perhaps through other ops.
+
+    The first value of a variable takes nothing of it. Few ops are behind that, and few read it at a distance.
+    """
+    if op.type in _UPDATES:
         return True
-    values = [*ran.feeds.values(), *_unchanged(run, ran).values()]
-    floats = [value for value in values if tf.as_dtype(value.dtype) in MEASURED_DTYPES]
-    return not all(np.isfinite(value.astype(np.complex128)).all() for value in floats)
+    waiting, seen = [tensor.op for tensor in op.inputs[1:]], set[TfOp]()
+    while waiting and len(seen) < _MOST_LOOKED_AT:
+        other = waiting.pop()
+        if variable in _variables_of(other):
+            return True
+        if other not in seen:
+            seen.add(other)
+            waiting.extend(tensor.op for tensor in other.inputs)
+    return False
 
 
-def _before(variable: TfOp | str) -> str:
-    return f"{SCOPE}{variable if isinstance(variable, str) else variable.name}/before"
+def _before(variable: str) -> str:
+    return f"{SCOPE}{variable}/before"
 
 
 def _read(variable: TfOp, name: str, *, copies: bool = True) -> NodeDef:
-    """Return a node that reads a variable. A reference is overwritten in place, so its value is copied."""
+    """Return a node that reads a variable."""
     kind = _VARIABLES[variable.type]
     is_resource = kind == "ReadVariableOp"
     op = kind if copies or is_resource else "Identity"
@@ -348,48 +498,45 @@ def _read(variable: TfOp, name: str, *, copies: bool = True) -> NodeDef:
 
 
 def _dtype_of(variable: TfOp) -> tf.DType:
-    """Return the dtype of the value of a variable."""
     return tf.as_dtype(variable.get_attr("dtype"))
+
+
+def _size_of(variable: TfOp) -> int:
+    """Return the size of a variable in bytes; 0 when its shape is not known."""
+    shape = tf.TensorShape(variable.get_attr("shape"))
+    return int(shape.num_elements() or 0) * int(_dtype_of(variable).size)
 
 
 def _variables_of(op: TfOp) -> list[TfOp]:
     return list(dict.fromkeys(tensor.op for tensor in op.inputs if tensor.op.type in _VARIABLES))
 
 
-def _taken_by(op: TfOp) -> list[TfOp]:
-    """Return the variables that an op changes whose value it takes, perhaps through other ops."""
-    if op.type in _READS or not op.type.startswith(_CHANGES):
-        return []
-    variables = _variables_of(op)
-    if op.type not in _OVERWRITES:
-        return variables
-    # One that gives a variable its first value takes nothing of it.
-    before = needed_ops([tensor.op for tensor in op.inputs[1:]], ())
-    return [one for one in variables if any(one in _variables_of(each) for each in before)]
-
-
-def _is_steady(op: TfOp) -> bool:
-    """Whether an op runs once in each run that needs it: it is in no branch and no loop of TF1."""
-    return op._get_control_flow_context() is None
+def _is_finite(value: Array | bytes) -> bool:
+    if not isinstance(value, (np.ndarray, np.generic)) or tf.as_dtype(value.dtype) not in MEASURED_DTYPES:
+        return True
+    # NumPy's `isfinite` does not take the small float dtypes.
+    is_small = value.dtype.kind == "V" or value.dtype.itemsize < 4
+    return bool(np.isfinite(value.astype(np.float32) if is_small else value).all())
 
 
 def _assignments(
-    graph: SessionGraph, variables: Sequence[TfOp], values: Mapping[str, Array | bytes]
+    graph: SessionGraph, variables: Mapping[str, str], values: Mapping[str, Array | bytes]
 ) -> tuple[dict[TfTensor, Array | bytes], list[TfOp]]:
     """Add ops that assign variables; return what to feed, and the ops."""
     nodes: list[NodeDef] = []
-    for variable in variables:
-        is_resource = variable.type == "VarHandleOp"
+    for name, kind in variables.items():
+        variable = graph.own(name)
+        is_resource = kind == "VarHandleOp"
         dtype = _dtype_of(variable).as_datatype_enum
-        given = NodeDef(name=f"{SCOPE}{variable.name}/given", op="Placeholder")
+        given = NodeDef(name=f"{SCOPE}{name}/given", op="Placeholder")
         given.attr["dtype"].type = dtype
-        kind = "AssignVariableOp" if is_resource else "Assign"
-        assign = NodeDef(name=f"{SCOPE}{variable.name}/assign", op=kind, device=variable.device)
-        assign.input.extend([variable.name, given.name])
+        op = "AssignVariableOp" if is_resource else "Assign"
+        assign = NodeDef(name=f"{SCOPE}{name}/assign", op=op, device=variable.device)
+        assign.input.extend([name, given.name])
         assign.attr["dtype" if is_resource else "T"].type = dtype
         if not is_resource:
             assign.attr["validate_shape"].b = False
         nodes += [given, assign]
     made = graph.add(nodes)
-    feeds = {op.outputs[0]: values[variable.name] for variable, op in zip(variables, made[::2], strict=True)}
+    feeds = {op.outputs[0]: values[name] for name, op in zip(variables, made[::2], strict=True)}
     return feeds, made[1::2]
