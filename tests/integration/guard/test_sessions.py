@@ -284,6 +284,20 @@ def test_odd_programs_run_as_without_the_recorder(
     assert results[0] == results[1]
 
 
+def test_sessions_that_share_a_graph_are_told_apart(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"), v1.Graph().as_default():
+        x = v1.placeholder(tf.float32, [])
+        total = v1.get_variable("total", initializer=1.0, use_resource=True)
+        added = total.assign_add(tf.math.log(x))
+        with v1.Session() as first, v1.Session() as second:
+            for session in (first, second):
+                session.run(total.initializer)
+                session.run(added, {x: 1.0})
+            assert np.isinf(second.run(added, {x: 0.0}))
+            assert first.run(total) == 1.0
+    assert [one[1] for one in origins(tmp_path)][:1] == ["Log"]
+
+
 def test_dropped_graphs_are_deleted(tmp_path: Path) -> None:
     with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
         with v1.Graph().as_default() as graph, v1.Session() as session:

@@ -229,26 +229,22 @@ class GuardedSessions:
           ran: The run.
           is_recorded: Whether the current step is recorded; otherwise the run is only counted.
         """
-        if not self._module.num_bad_calls():
-            return False
-        found = self._run_of(ran)
-        if found is None or not self._replaying.acquire(blocking=False):
+        if not self._module.num_bad_calls() or not self._replaying.acquire(blocking=False):
             return False
         try:
-            return self._take(*found, ran, is_recorded=is_recorded)
+            taken = [self._take(run, graph, ran, is_recorded) for run, graph in self._runs_like(ran)]
+            return any(taken)
         finally:
             self._replaying.release()
 
-    def _run_of(self, ran: SessionRan) -> tuple[_Run, SessionGraph] | None:
+    def _runs_like(self, ran: SessionRan) -> list[tuple[_Run, SessionGraph]]:
+        """Return what is known of runs that request and feed the same; sessions may share a graph."""
         requested = frozenset([*(tensor.op for tensor in ran.fetches), *ran.targets])
         key = requested, frozenset([tensor.deref().op for tensor in ran.feeds])
         with self._lock:
-            for graph, runs in self._runs.items():
-                if key in runs:
-                    return runs[key][0], graph
-        return None
+            return [(runs[key][0], graph) for graph, runs in self._runs.items() if key in runs]
 
-    def _take(self, run: _Run, graph: SessionGraph, ran: SessionRan, *, is_recorded: bool) -> bool:
+    def _take(self, run: _Run, graph: SessionGraph, ran: SessionRan, is_recorded: bool) -> bool:
         is_on_record = False
         while run.site >= 0 and (call := self._module.take_bad_call(run.site)) is not None:
             try:
