@@ -15,8 +15,8 @@ namespace tbdbg {
 // What the guard of a function takes.
 struct GuardSite {
   int64_t num_checked = 0;
-  int64_t num_told = 0;  // how many of those, the last, are bad only if one of the others is
-  int64_t num_nan = 0;   // how many of those before them are bad only if they have a NaN
+  int64_t num_told = 0;         // how many of those, the last, are bad only if one of the others is
+  int64_t num_nan = 0;          // how many of those before them are bad only if they have a NaN
   std::vector<int64_t> dtypes;  // of all inputs: first those to check, then those to hold
   int64_t max_held_bytes = 0;   // a call that holds more is kept without its tensors
   // The inputs whose numbers are kept of every few good calls (EarlierCalls).
