@@ -52,6 +52,9 @@ class Instrumentation:
       tensors: Describes the watched tensors.
     """
 
+    #: Each run of a session runs the watch ops of what it needs.
+    of_session_run: OfRun | None = None
+
     def __init__(
         self,
         options: Options,
@@ -110,9 +113,6 @@ class Instrumentation:
         # Compiled functions first: their callers call the wrappers.
         for function in sorted(functions, key=lambda function: not function.is_compiled):
             self._watch(function)
-
-    #: Each run of a session runs the watch ops of what it needs.
-    of_session_run: OfRun | None = None
 
     def watch_session(self, part: NewPart) -> SessionWatches:
         """Put watch ops into a part of the graph of a session: see `SessionEngine.watch`."""

@@ -83,8 +83,6 @@ class TfOp(Protocol):
     _c_op: CObject
     _id: int
 
-    def _get_control_flow_context(self) -> object: ...
-
     def get_attr(self, name: str) -> Any:
         """Return the value of an attribute, of the type that the definition of the op says."""
 

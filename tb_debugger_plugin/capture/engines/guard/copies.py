@@ -189,7 +189,7 @@ class GuardedCopies:
         num_told = sum(label.is_told for label in taken.labels)
         num_nan = sum(label.only_nan and not label.is_told for label in taken.labels)
         node.attr["site"].i = self._module.add_guard_site(
-            *(len(taken.checked), num_nan, num_told, dtypes, followed, limit, in_pipeline)
+            len(taken.checked), num_nan, num_told, dtypes, followed, limit, in_pipeline
         )
         return node
 

@@ -25,6 +25,7 @@ from tensorflow.python.framework import op_def_registry
 
 from tb_debugger_plugin.capture.engines.guard.replays import held_values
 from tb_debugger_plugin.capture.engines.guard.taken import HARMLESS, SCOPE
+from tb_debugger_plugin.capture.engines.xla.nonfinite import is_finite
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.definitions import source_name
 from tb_debugger_plugin.capture.graph.session_graph import (
@@ -188,7 +189,7 @@ class GuardedSessions:
             self._number += 1
             number = self._number
         try:
-            run, watches = self._guard(graph, requested, needed, fed, number)
+            run, watches = self._guard(_RunReader(graph, requested, needed, fed, number))
         except Exception as error:  # the program must not see any error
             _log.debug("Runs of a session cannot be guarded:", exc_info=error)
             self._report(f"GUARD does not check some runs of a session: {user_message(error)}.")
@@ -198,15 +199,7 @@ class GuardedSessions:
             self._counts.append(run)
         return watches
 
-    def _guard(
-        self,
-        graph: SessionGraph,
-        requested: Collection[TfOp],
-        needed: Collection[TfOp],
-        fed: Collection[TfOp],
-        number: int,
-    ) -> tuple[_Run, RunWatches]:
-        reader = _RunReader(graph, requested, needed, fed, number)
+    def _guard(self, reader: _RunReader) -> tuple[_Run, RunWatches]:
         run = reader.read()
         if sum(map(_size_of, reader.variables)) > self._limit:
             run.cannot_repeat = run.cannot_repeat or "max_held_bytes, which its variables exceed"
@@ -215,12 +208,12 @@ class GuardedSessions:
         held = [] if run.cannot_repeat else reader.held
         dtypes = tuple([dtype for _, dtype in (*reader.checked, *held)])
         run.site = self._module.add_guard_site(len(reader.checked), 0, 0, dtypes, (), self._limit)
-        node = NodeDef(name=f"{SCOPE}run_{number}", op="TbDebuggerGuard", device="/device:CPU:0")
+        node = NodeDef(name=f"{SCOPE}run_{reader.number}", op="TbDebuggerGuard", device="/device:CPU:0")
         node.input.extend(source for source, _ in (*reader.checked, *held))
         node.attr["Tchecked"].list.type.extend(dtype for _, dtype in reader.checked)
         node.attr["Theld"].list.type.extend(dtype for _, dtype in held)
         node.attr["site"].i = run.site
-        return run, RunWatches(graph.add([*reader.nodes, node])[-1:], [])
+        return run, RunWatches(reader.graph.add([*reader.nodes, node])[-1:], [])
 
     def after(self, ran: SessionRan, *, is_recorded: bool) -> bool:
         """Replay a run that has just ended, if it was bad; return whether it is to be on record.
@@ -338,9 +331,9 @@ class _RunReader:
         fed: Collection[TfOp],
         number: int,
     ) -> None:
-        self._graph = graph
+        self.graph = graph
         self._requested, self._needed, self._fed = requested, needed, fed
-        self._number = number
+        self.number = number
         self._run = _Run()
         self.nodes: list[NodeDef] = []
         self.checked: list[tuple[str, int]] = []
@@ -369,7 +362,7 @@ class _RunReader:
             if op.type in _VARIABLES:
                 self.variables.append(op)
                 run.variables[op.name] = op.type
-                if not self._graph.has(_before(op.name)):
+                if not self.graph.has(_before(op.name)):
                     self._give_up("a branch or a loop of TF1 in its graph")
             for variable in _variables_of(op):
                 users.setdefault(variable, []).append(op)
@@ -394,7 +387,7 @@ class _RunReader:
             return
         dtype = _dtype_of(variable)
         if dtype in MEASURED_DTYPES:
-            after = _read(variable, f"{SCOPE}{variable.name}/after_{self._number}", copies=False)
+            after = _read(variable, f"{SCOPE}{variable.name}/after_{self.number}", copies=False)
             after.input.extend(f"^{op.name}" for op in changes)
             self.nodes.append(after)
             self._check(after.name, dtype, variable.name)
@@ -407,7 +400,7 @@ class _RunReader:
 
     def _waits(self, op: TfOp, variable: TfOp) -> bool:
         """Whether an op that changes a variable waits until its value is read."""
-        return any(before.name == _before(variable.name) for before in self._graph.own(op).control_inputs)
+        return any(before.name == _before(variable.name) for before in self.graph.own(op).control_inputs)
 
     def _take_effects(self, op: TfOp) -> None:
         """Keep what a replay cannot compute again."""
@@ -415,22 +408,18 @@ class _RunReader:
             return
         if any(tensor.dtype._is_ref_dtype and tensor.op.type not in _VARIABLES for tensor in op.inputs):
             self._give_up("a reference to a variable that an op passes on")
-        if op.type in _UPDATES | _OVERWRITES | _READS and tf.resource not in {
-            one.dtype for one in op.outputs
-        }:
-            return
         definition = op_def_registry.get(op.type)
         takes = {tensor.dtype for tensor in op.inputs}
         gives = {tensor.dtype for tensor in op.outputs}
+        if op.type in _UPDATES | _OVERWRITES | _READS and tf.resource not in gives:
+            return
         is_stateful = definition is None or definition.is_stateful
         if not is_stateful and tf.resource not in takes and not any(one._is_ref_dtype for one in takes):
             return
         if gives == {tf.resource} and tf.resource not in takes:
             return  # what uses it is kept
-        is_odd = (
-            not gives or bool(gives & {tf.resource, tf.variant}) or any(one._is_ref_dtype for one in gives)
-        )
-        if is_odd or definition is None or function_attributes(op.type):
+        is_odd = bool(gives & {tf.resource, tf.variant}) or any(one._is_ref_dtype for one in gives)
+        if not gives or is_odd or definition is None or function_attributes(op.type):
             self._give_up(f"the op {op.type}, which cannot run twice")
             return
         self._run.kept += [_value(tensor) for tensor in op.outputs]
@@ -510,9 +499,7 @@ def _variables_of(op: TfOp) -> list[TfOp]:
 def _is_finite(value: Array | bytes) -> bool:
     if not isinstance(value, (np.ndarray, np.generic)) or tf.as_dtype(value.dtype) not in MEASURED_DTYPES:
         return True
-    # NumPy's `isfinite` does not take the small float dtypes.
-    is_small = value.dtype.kind == "V" or value.dtype.itemsize < 4
-    return bool(np.isfinite(value.astype(np.float32) if is_small else value).all())
+    return is_finite(np.asarray(value))
 
 
 def _assignments(

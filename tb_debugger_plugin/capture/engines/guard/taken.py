@@ -51,7 +51,7 @@ _READS_TABLES: Final = frozenset(("LookupTableFindV2", "LookupTableSizeV2", "Loo
 #: Ops on variables that may run twice, on variables of their own.
 _OF_VARIABLES: Final = ("Assign", "Read", "Resource", "Rng", "Stateful", "VarIsInitialized", "VariableShape")
 #: Ops on variables that change nothing.
-READS: Final = frozenset(
+_READS: Final = frozenset(
     ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
 )
 #: Those of them that do not use the value.
@@ -74,16 +74,8 @@ _REWRITTEN: Final = ("ArgMax", "ArgMin")
 #: Ops whose results are data, which a program may compare because some of them are missing, or never NaN; by
 #: how their types begin.
 _NOT_COMPUTED: Final = (
-    *(
-        "Const",
-        "Iterator",
-        "Optional",
-        "ParameterizedTruncatedNormal",
-        "Placeholder",
-        "Random",
-        "ReadVariableOp",
-    ),
-    *("StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal"),
+    *("Const", "Iterator", "Optional", "ParameterizedTruncatedNormal", "Placeholder", "Random"),
+    *("ReadVariableOp", "StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal"),
 )
 #: Ops that scale and shift what they take, if the rest is constant.
 _SCALES: Final = ("Add", "AddV2", "Mul", "RealDiv", "Sub")
@@ -226,7 +218,7 @@ class Taken:
 class _Does(Enum):
     """What a node does with a variable."""
 
-    READS = 1
+    _READS = 1
     ASKS = 2  # whether it has a value, or which shape
     OVERWRITES = 3
     UPDATES = 4
@@ -400,13 +392,13 @@ class FunctionReader:
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
-        does, changes = _Does.UPDATES, node.op not in READS
+        does, changes = _Does.UPDATES, node.op not in _READS
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
             self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
         elif not changes:
-            does = _Does.ASKS if node.op in _ASK else _Does.READS
+            does = _Does.ASKS if node.op in _ASK else _Does._READS
         for argument in dict.fromkeys(handles):
             self._use(argument, _Use(node, does, changes))
 
@@ -548,12 +540,8 @@ class FunctionReader:
     def _check_hidden(self, node: NodeDef) -> None:
         """Check what an op takes whose result does not show a NaN, but for `x != x`, which asks for one."""
         op = self._function.graph.get_operation_by_name(node.name)
-        kind = op.outputs[0].dtype
-        if (
-            kind.is_floating
-            or kind.is_complex
-            or len({_moved(one).name for one in op.inputs}) < len(op.inputs)
-        ):
+        dtype, compared = op.outputs[0].dtype, {_moved(tensor).name for tensor in op.inputs}
+        if dtype.is_floating or dtype.is_complex or len(compared) < len(op.inputs):
             return
         for tensor in op.inputs:
             is_rewritten = op.type in _REWRITTEN and len(tensor.op.inputs) < 2
@@ -576,12 +564,12 @@ class FunctionReader:
         """Return the value of a variable before the call; None if the call does not use it."""
         is_needed = False
         for position, use in enumerate(uses):
-            if use.does is _Does.ASKS or (not use.changes and use.does is not _Does.READS):
+            if use.does is _Does.ASKS or (not use.changes and use.does is not _Does._READS):
                 continue
-            if use.does is _Does.READS and use.node.op != "ReadVariableOp":
+            if use.does is _Does._READS and use.node.op != "ReadVariableOp":
                 is_needed = True
                 continue
-            if use.does is _Does.READS:
+            if use.does is _Does._READS:
                 _wait(use.node.name, uses[position + 1 :])
                 return Source(use.node.name, use.node.attr["dtype"].type)
             if use.old is not None:
@@ -652,7 +640,7 @@ class FunctionReader:
             if source is None:
                 continue
             uses = self._function.graph.get_tensor_by_name(name).consumers()
-            changes = [op for op in uses if op.type not in READS]
+            changes = [op for op in uses if op.type not in _READS]
             if len(changes) == 1 and changes[0].type in ASSIGNMENTS:
                 yield changes[0].name, source
 

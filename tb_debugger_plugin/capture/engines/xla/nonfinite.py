@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from tensorflow.python.framework import tensor_util
 
-from tb_debugger_plugin.capture.tf_types import TfOp
+from tb_debugger_plugin.capture.tf_types import Array, TfOp
 
 #: Returns, for each input of an op, the slots of the outputs that together are finite only if the input is.
 Rule: TypeAlias = "Callable[[TfOp], Mapping[int, Sequence[int]]]"
@@ -39,14 +39,17 @@ PRESERVES_FINITE = MOVES_ELEMENTS | {
 CONCATENATES = {"ConcatV2": slice(0, -1), "Pack": slice(0, None)}
 
 
-_OF_NUMPY = (np.float16, np.float32, np.float64)
+_OF_NUMPY = (np.float16, np.float32, np.float64, np.complex64, np.complex128)
 
 
 def is_finite_constant(op: TfOp) -> bool:
     """Whether a floating constant has no infinity and no NaN."""
     value = tensor_util.constant_value(op.outputs[0])
-    if value is None:
-        return False
+    return value is not None and is_finite(value)
+
+
+def is_finite(value: Array) -> bool:
+    """Whether floating or complex numbers have no infinity and no NaN."""
     # NumPy's `isfinite` does not take the small float dtypes.
     return bool(np.isfinite(value if value.dtype in _OF_NUMPY else value.astype(np.float64)).all())
 
