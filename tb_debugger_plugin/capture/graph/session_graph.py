@@ -181,13 +181,13 @@ class SessionGraph:
         """Whether the copy has an op of a name."""
         return name in self._copied
 
-    def own(self, op: TfOp | str) -> TfOp:
-        """Return the op of the copy, by an op of the program's graph or its name."""
-        return self._copied[op if isinstance(op, str) else op.name]
+    def own(self, name: str) -> TfOp:
+        """Return the op of the copy of a name."""
+        return self._copied[name]
 
     def own_tensor(self, tensor: TfTensor) -> TfTensor:
         """Return the tensor of the copy, by that of the program's graph."""
-        return self.own(tensor.op).outputs[tensor.value_index]
+        return self.own(tensor.op.name).outputs[tensor.value_index]
 
     def _watches_of(self, needed: Collection[TfOp], fed: Collection[TfOp]) -> RunWatches:
         watched = [op for op in needed if not self._loops[op.name]]  # a run cannot fetch an op in a loop

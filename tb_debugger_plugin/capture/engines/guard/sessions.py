@@ -184,10 +184,13 @@ class GuardedSessions:
             found = known.get(key)
             if found is not None:
                 return found[1]
-            if not self._is_on or len(known) >= _MOST_RUNS:
+            if not self._is_on:
                 return NO_WATCHES
             self._number += 1
-            number = self._number
+            number, is_full = self._number, len(known) >= _MOST_RUNS
+        if is_full:
+            self._report(f"GUARD checks {_MOST_RUNS:,} runs of a session that differ, and no others.")
+            return NO_WATCHES
         try:
             run, watches = self._guard(_RunReader(graph, requested, needed, fed, number))
         except Exception as error:  # the program must not see any error
@@ -312,7 +315,7 @@ class GuardedSessions:
         targets = [program.get_operation_by_name(name) for name in run.requested]
         watches = graph.watches_of_run((), targets, fed)
         cut = {tensor.op.name for tensor in fed}
-        requested = [graph.own(op) for op in targets if op.name not in cut]
+        requested = [graph.own(name) for name in run.requested if name not in cut]
         with session_for(graph.copy, ran.session) as made:
             run_in(made, given, (), assignments)
             run_in(made, {}, (), watches.before)
@@ -400,7 +403,7 @@ class _RunReader:
 
     def _waits(self, op: TfOp, variable: TfOp) -> bool:
         """Whether an op that changes a variable waits until its value is read."""
-        return any(before.name == _before(variable.name) for before in self.graph.own(op).control_inputs)
+        return any(before.name == _before(variable.name) for before in self.graph.own(op.name).control_inputs)
 
     def _take_effects(self, op: TfOp) -> None:
         """Keep what a replay cannot compute again."""
