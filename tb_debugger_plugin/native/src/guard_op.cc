@@ -19,6 +19,8 @@ namespace {
 
 constexpr char kGuard[] = "TbDebuggerGuard";
 constexpr char kHeld[] = "TbDebuggerHeld";
+constexpr char kLook[] = "TbDebuggerLook";
+constexpr char kHold[] = "TbDebuggerHold";
 // A program whose calls nobody takes must not fill memory.
 constexpr size_t kMostWaiting = 16;
 constexpr std::ptrdiff_t kMostOfPipelineSite = 4;
@@ -29,6 +31,7 @@ struct Site {
   GuardSite taken;
   std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
   bool is_made = false;                   // whether TensorFlow has made its op
+  std::atomic<bool> is_large{false};      // whether the last look at the variables found one that was large
   EarlierCalls earlier;
 };
 
@@ -123,8 +126,7 @@ bool IsBadInput(const GuardKernel& kernel, TF_OpKernelContext* context, size_t i
   const GuardSite& taken = kernel.site->taken;
   const int64_t dtype = taken.dtypes[i];
   if (MeasuredBytes(static_cast<int>(dtype)) == 0) return false;
-  const auto told = static_cast<size_t>(taken.num_checked - taken.num_told);
-  const bool only_nan = i < told && i >= told - static_cast<size_t>(taken.num_nan);
+  const bool only_nan = i < taken.only_nan.size() && taken.only_nan[i] != 0;
   const TfClasses* classes = kernel.agrees.load(std::memory_order_acquire) ? Classes() : nullptr;
   if (classes != nullptr) return IsBad(ByClasses(*classes, context, static_cast<int>(i)), dtype, only_nan);
   Input input(context, static_cast<int>(i));
@@ -194,9 +196,9 @@ void KeepOfPipeline(int64_t site, Held held, std::vector<int64_t> bad, size_t li
   HeldByCall()[last_call] = std::move(held);
 }
 
-void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad) {
+void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad, bool is_held) {
   const GuardSite& taken = kernel.site->taken;
-  std::optional<Held> held = Hold(taken, context);
+  std::optional<Held> held = is_held ? Hold(taken, context) : std::nullopt;
   std::vector<Held> dropped;  // after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
   const Recorder* recorder = CurrentRecorder();
@@ -230,7 +232,137 @@ void Follow(Site* site, int64_t number, const Recorder& recorder, TF_OpKernelCon
     Summarize(input.View(), Mode::kFullNumerics, -1, columns);
     std::copy_n(columns, kColumns, &call.columns[i * kColumns]);
   }
-  site->earlier.Add(std::move(call), Seconds() - began);
+  // That old variables are held for it takes TensorFlow a copy of each, about as long again.
+  const int times = site->taken.num_looks == 0 ? 1 : 2;
+  site->earlier.Add(std::move(call), times * (Seconds() - began));
+}
+
+// What TbDebuggerLook gives, in bits.
+constexpr int32_t kLarge = 1;  // something may overflow when variables are updated
+constexpr int32_t kBad = 2;    // something is bad that must not be
+constexpr int32_t kDue = 4;    // of TbDebuggerHold: the call is held for another reason
+
+// DataTypes of TensorFlow.
+constexpr int kDtInt32 = 3;
+constexpr int kDtBool = 10;
+
+int32_t StatusInput(TF_OpKernelContext* context, int index) {
+  Input input(context, index);
+  return input.ok() ? *static_cast<const int32_t*>(input.View().data) : 0;
+}
+
+template <typename Value>
+void SetScalar(TF_OpKernelContext* context, int slot, int dtype, Value value) {
+  TF_Status* status = ThreadStatus();
+  TF_Tensor* output = tf.TF_AllocateOutput(context, slot, dtype, nullptr, 0, sizeof(value), status);
+  if (tf.TF_GetCode(status) != 0) return tf.TF_OpKernelContext_Failure(context, status);
+  *static_cast<Value*>(tf.TF_TensorData(output)) = value;
+  tf.TF_DeleteTensor(output);
+}
+
+// What was found by looks that are inputs of a guard.
+struct Looked {
+  int32_t found = 0;
+  bool is_held = true;        // whether what the guard holds is there
+  bool at_variables = false;  // whether variables were looked at after the call
+};
+
+Looked LookedAt(const GuardSite& taken, TF_OpKernelContext* context) {
+  Looked looked;
+  if (taken.num_looks == 0) return looked;
+  const int first = static_cast<int>(taken.dtypes.size());
+  looked.is_held = StatusInput(context, first) != 0;  // of TbDebuggerHold
+  looked.at_variables = StatusInput(context, first + 1) != 0;
+  looked.found = StatusInput(context, first) & (kBad | kLarge);
+  for (int i = 2; i < static_cast<int>(taken.num_looks); ++i) looked.found |= StatusInput(context, first + i);
+  return looked;
+}
+
+// What TbDebuggerLook looks for: its attribute.
+enum class LookFor : int64_t {
+  kFinite = 0,       // bad: an infinity or NaN; large: what is large
+  kNan = 1,          // bad: NaN
+  kSmall = 2,        // large: an infinity, NaN, or what is large
+  kNotNegative = 3,  // the same as the first, and large: what is negative
+};
+
+int32_t LookAt(const TensorView& view, LookFor look_for) {
+  if (MeasuredBytes(view.dtype) == 0 || view.num_elements == 0) return 0;
+  if (look_for == LookFor::kNan) {
+    if (!HasInfOrNan(view.data, view.num_elements, view.dtype)) return 0;
+    return CountKinds(view.data, view.num_elements, view.dtype).nan > 0 ? kBad : 0;
+  }
+  const bool is_negative =
+      look_for == LookFor::kNotNegative && HasNegative(view.data, view.num_elements, view.dtype);
+  if (!HasLarge(view.data, view.num_elements, view.dtype)) return is_negative ? kLarge : 0;
+  if (look_for == LookFor::kSmall) return kLarge;
+  return HasInfOrNan(view.data, view.num_elements, view.dtype) ? kLarge | kBad : kLarge;
+}
+
+struct LookKernel {
+  LookFor look_for;
+  int num_tensors;
+  bool only_if;  // whether its last input says whether to look
+};
+
+void* CreateLook(TF_OpKernelConstruction* construction) {
+  int64_t look_for, num_tensors, only_if;
+  if (!IntAttr(construction, "look_for", &look_for) || !IntAttr(construction, "num_tensors", &num_tensors) ||
+      !IntAttr(construction, "N", &only_if)) {
+    return nullptr;
+  }
+  return new LookKernel{static_cast<LookFor>(look_for), static_cast<int>(num_tensors), only_if > 0};
+}
+
+void DeleteLook(void* kernel) { delete static_cast<LookKernel*>(kernel); }
+
+void ComputeLook(void* state, TF_OpKernelContext* context) {
+  const auto& kernel = *static_cast<LookKernel*>(state);
+  int32_t found = 0;
+  if (CurrentRecorder() != nullptr && !(kernel.only_if && StatusInput(context, kernel.num_tensors) == 0)) {
+    for (int i = 0; i < kernel.num_tensors; ++i) {
+      Input input(context, i);
+      if (input.ok()) found |= LookAt(input.View(), kernel.look_for);
+    }
+  }
+  SetScalar(context, 0, kDtInt32, found);
+}
+
+// How often variables are looked at (`capture/engines/guard/look_first.py` proves that it suffices).
+constexpr int64_t kLookEvery = 32;
+
+struct HoldKernel {
+  Site* site = nullptr;
+  int num_looks = 0;
+};
+
+void* CreateHold(TF_OpKernelConstruction* construction) {
+  int64_t number = -1, num_looks = 0;
+  if (!IntAttr(construction, "site", &number) || !IntAttr(construction, "N", &num_looks)) return nullptr;
+  std::lock_guard<std::mutex> lock(calls_mutex);
+  return new HoldKernel{FindSite(number), static_cast<int>(num_looks)};
+}
+
+void DeleteHold(void* kernel) { delete static_cast<HoldKernel*>(kernel); }
+
+void ComputeHold(void* state, TF_OpKernelContext* context) {
+  const auto& kernel = *static_cast<HoldKernel*>(state);
+  const Recorder* recorder = CurrentRecorder();
+  int32_t found = 0;
+  bool look = false;
+  if (kernel.site != nullptr && recorder != nullptr && kernel.site->recorder == recorder) {
+    for (int i = 0; i < kernel.num_looks; ++i) found |= StatusInput(context, i);
+    const EarlierCalls& earlier = kernel.site->earlier;
+    const bool is_followed = !kernel.site->taken.followed.empty() && recorder->wanted();
+    if (kernel.site->is_large || earlier.calls() < EarlierCalls::kFirst ||
+        (is_followed && earlier.MayBeDue())) {
+      found |= kDue;
+    }
+    look = found != 0 || earlier.calls() % kLookEvery == 0;
+  }
+  SetScalar(context, 0, kDtBool, found != 0);
+  SetScalar(context, 1, kDtInt32, found);
+  SetScalar(context, 2, kDtInt32, int32_t{look});
 }
 
 void* CreateGuard(TF_OpKernelConstruction* construction) {
@@ -257,19 +389,22 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   const GuardSite& taken = kernel->site->taken;
   const auto num_checked = static_cast<size_t>(taken.num_checked - taken.num_told);
   const int64_t number = kernel->site->earlier.Count();
+  const Looked looked = LookedAt(taken, context);
+  if (looked.at_variables) kernel->site->is_large.store((looked.found & kLarge) != 0);
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
-  if (i == num_checked) {
-    if (!taken.followed.empty() && recorder->wanted() && kernel->site->earlier.IsDue(number)) {
+  if (i == num_checked && (looked.found & kBad) == 0) {
+    if (looked.is_held && !taken.followed.empty() && recorder->wanted() &&
+        kernel->site->earlier.IsDue(number)) {
       Follow(kernel->site, number, *recorder, context);
     }
     return;
   }
-  std::vector<int64_t> bad = {static_cast<int64_t>(i)};
-  for (++i; i < taken.dtypes.size(); ++i) {
+  std::vector<int64_t> bad;
+  for (i = 0; i < taken.dtypes.size(); ++i) {
     if (IsBadInput(*kernel, context, i)) bad.push_back(static_cast<int64_t>(i));
   }
-  Keep(*kernel, context, std::move(bad));
+  Keep(*kernel, context, std::move(bad), looked.is_held);
 }
 
 void* CreateHeld(TF_OpKernelConstruction* construction) {
@@ -300,7 +435,9 @@ std::string RegisterGuard() {
     tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
     tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 0");
     tf.TF_OpDefinitionBuilderAddInput(op, "held: Theld");
+    tf.TF_OpDefinitionBuilderAddInput(op, "looks: N * int32");
   };
   return RegisterOnCpu(kGuard, describe, CreateGuard, ComputeGuard, DeleteGuard);
 }
@@ -314,10 +451,41 @@ std::string RegisterHeld() {
   return RegisterOnCpu(kHeld, describe, CreateHeld, ComputeHeld, DeleteHeld);
 }
 
+std::string RegisterLook() {
+  const auto describe = [](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 1");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 0");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "num_tensors: int");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "look_for: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "tensors: T");
+    tf.TF_OpDefinitionBuilderAddInput(op, "only_if: N * int32");
+    tf.TF_OpDefinitionBuilderAddOutput(op, "found: int32");
+  };
+  return RegisterOnCpu(kLook, describe, CreateLook, ComputeLook, DeleteLook);
+}
+
+std::string RegisterHold() {
+  const auto describe = [](TF_OpDefinitionBuilder* op) {
+    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
+    tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
+    tf.TF_OpDefinitionBuilderAddInput(op, "looks: N * int32");
+    tf.TF_OpDefinitionBuilderAddOutput(op, "hold: bool");
+    tf.TF_OpDefinitionBuilderAddOutput(op, "found: int32");
+    tf.TF_OpDefinitionBuilderAddOutput(op, "look: int32");
+  };
+  return RegisterOnCpu(kHold, describe, CreateHold, ComputeHold, DeleteHold);
+}
+
 }  // namespace
 
-int64_t AddGuardSite(GuardSite site) {
+int64_t ReserveGuardSite() { return AddGuardSite(GuardSite(), -1); }
+
+int64_t AddGuardSite(GuardSite site, int64_t reserved) {
   std::lock_guard<std::mutex> lock(calls_mutex);
+  if (Site* found = FindSite(reserved)) {
+    found->taken = std::move(site);
+    return reserved;
+  }
   Sites().emplace_back(std::move(site), CurrentRecorder());
   return static_cast<int64_t>(Sites().size()) - 1;
 }
@@ -399,8 +567,11 @@ void ReleaseBadCalls() {
 
 std::string RegisterGuardOps() {
   static const std::string failure = [] {
-    std::string failure = RegisterGuard();
-    return failure.empty() ? RegisterHeld() : failure;
+    std::string failure;
+    for (const auto add : {RegisterGuard, RegisterHeld, RegisterLook, RegisterHold}) {
+      if (failure.empty()) failure = add();
+    }
+    return failure;
   }();
   return failure;
 }

@@ -3,6 +3,10 @@
 // TbDebuggerGuard takes tensors to check, and tensors to hold: as its inputs, TensorFlow keeps them until it
 // runs. If one of the checked tensors is bad, the call goes into the list of bad calls with references to the
 // held tensors; else nothing remains of it. TbDebuggerHeld gives the held tensors of a bad call back.
+//
+// Where it costs too much to hold old variables, TbDebuggerLook looks at tensors before variables are
+// updated, and TbDebuggerHold says by that whether they must be held, and whether to look at them after the
+// update.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +19,13 @@ namespace tbdbg {
 // What the guard of a function takes.
 struct GuardSite {
   int64_t num_checked = 0;
-  int64_t num_told = 0;         // how many of those, the last, are bad only if one of the others is
-  int64_t num_nan = 0;          // how many of those before them are bad only if they have a NaN
-  std::vector<int64_t> dtypes;  // of all inputs: first those to check, then those to hold
-  int64_t max_held_bytes = 0;   // a call that holds more is kept without its tensors
+  int64_t num_told = 0;           // how many of those, the last, are bad only if one of the others is
+  std::vector<int64_t> only_nan;  // for each of them: 1 if only NaN is bad in it, else 0
+  std::vector<int64_t> dtypes;    // of the inputs to check, and then of those to hold
+  // How many inputs follow that say what looks found. If any, they are `found` and `look` of TbDebuggerHold,
+  // and then looks.
+  int64_t num_looks = 0;
+  int64_t max_held_bytes = 0;  // a call that holds more is kept without its tensors
   // The inputs whose numbers are kept of every few good calls (EarlierCalls).
   std::vector<int64_t> followed;
   // Whether threads of input pipelines run it. Its last few bad calls stay until somebody asks for them, all
@@ -27,7 +34,10 @@ struct GuardSite {
 };
 
 // Adds a site for the current recorder. Returns the number by which the attribute of the op refers to it.
-int64_t AddGuardSite(GuardSite site);
+// `reserved`: a number of ReserveGuardSite, or -1.
+int64_t AddGuardSite(GuardSite site, int64_t reserved);
+// Returns the number of a site to add later, before TensorFlow makes an op that refers to it.
+int64_t ReserveGuardSite();
 
 // Lets the op of a site do nothing from now on, and drops the site's calls.
 void CloseGuardSite(int64_t site);

@@ -32,8 +32,10 @@ PyMethodDef methods[] = {
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors(tensors): the number of the tensors that a compiled function passes to its op."},
     {"add_guard_site", PyAddGuardSite, METH_VARARGS,
-     "add_guard_site(num_checked, num_nan, num_told, dtypes, followed, max_held_bytes, in_pipeline=False): the "
-     "number of what the guard of a function takes."},
+     "add_guard_site(only_nan, num_told, dtypes, num_looks, followed, max_held_bytes, in_pipeline=False, "
+     "reserved=-1): the number of what the guard of a function takes, see guard_op.h."},
+    {"reserve_guard_site", PyReserveGuardSite, METH_NOARGS,
+     "reserve_guard_site(): a number for add_guard_site, for ops that are made before."},
     {"close_guard_site", PyCloseGuardSite, METH_O, "close_guard_site(site): let its guard do nothing."},
     {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
     {"has_bad", PyHasBad, METH_O,

@@ -24,21 +24,26 @@ bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "
 
 PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
-  PyObject *dtypes, *followed;
-  long long num_checked, num_nan, num_told, max_held_bytes;
+  PyObject *only_nan, *dtypes, *followed;
+  long long num_told, num_looks, max_held_bytes, reserved = -1;
   int in_pipeline = 0;
-  if (!PyArg_ParseTuple(args, "LLLO!O!L|p", &num_checked, &num_nan, &num_told, &PyTuple_Type, &dtypes,
-                        &PyTuple_Type, &followed, &max_held_bytes, &in_pipeline)) {
+  if (!PyArg_ParseTuple(args, "O!LO!LO!L|pL", &PyTuple_Type, &only_nan, &num_told, &PyTuple_Type, &dtypes,
+                        &num_looks, &PyTuple_Type, &followed, &max_held_bytes, &in_pipeline, &reserved)) {
     return nullptr;
   }
-  if (!FromPython(dtypes, &site.dtypes) || !FromPython(followed, &site.followed)) return nullptr;
-  site.num_checked = num_checked;
-  site.num_nan = num_nan;
+  if (!FromPython(only_nan, &site.only_nan) || !FromPython(dtypes, &site.dtypes) ||
+      !FromPython(followed, &site.followed)) {
+    return nullptr;
+  }
+  site.num_checked = static_cast<int64_t>(site.only_nan.size());
   site.num_told = num_told;
+  site.num_looks = num_looks;
   site.max_held_bytes = max_held_bytes;
   site.in_pipeline = in_pipeline != 0;
-  return PyLong_FromLongLong(AddGuardSite(std::move(site)));
+  return PyLong_FromLongLong(AddGuardSite(std::move(site), reserved));
 }
+
+PyObject* PyReserveGuardSite(PyObject*, PyObject*) { return PyLong_FromLongLong(ReserveGuardSite()); }
 
 PyObject* PyCloseGuardSite(PyObject*, PyObject* site) {
   int64_t number;

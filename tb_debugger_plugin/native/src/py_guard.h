@@ -6,10 +6,13 @@
 
 namespace tbdbg {
 
-// add_guard_site(num_checked, dtypes, followed, max_held_bytes, in_pipeline=False): returns the number of a
-// new site. `dtypes`: a tuple of DataType numbers, of all inputs of the guard. `followed`: a tuple of the
-// numbers of inputs, see GuardSite.
+// add_guard_site(only_nan, num_told, dtypes, num_looks, followed, max_held_bytes, in_pipeline=False,
+// reserved=-1): returns the number of a new site, which may be reserved. `only_nan`, `dtypes`, `followed`:
+// tuples of numbers, see GuardSite.
 PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
+
+// reserve_guard_site(): returns a number for add_guard_site.
+PyObject* PyReserveGuardSite(PyObject* module, PyObject*);
 
 // close_guard_site(site): lets the guard of a site do nothing from now on, and drops the site's calls.
 PyObject* PyCloseGuardSite(PyObject* module, PyObject* site);

@@ -9,6 +9,7 @@ nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -24,6 +25,8 @@ from tb_debugger_plugin.capture.engines.guard.lists import (
     empty_list,
     through_node,
 )
+from tb_debugger_plugin.capture.engines.guard.look_first import look_first
+from tb_debugger_plugin.capture.engines.guard.looks import CannotLookFirstError, LateHolds
 from tb_debugger_plugin.capture.engines.guard.taken import (
     SCOPE,
     Body,
@@ -47,6 +50,7 @@ from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrList, NodeDef
 from tb_debugger_plugin.events.tensorflow_names import op_and_slot
 
+_log = logging.getLogger("tb_debugger_plugin")
 _GUARD = f"{SCOPE}guard"
 _CALL = f"{SCOPE}call"
 
@@ -120,6 +124,7 @@ class GuardedCopies:
         self._max_held_bytes = max_held_bytes
         self._taken: dict[str, Taken | None] = {}
         self._bodies: dict[str, Body] = {}
+        self._late: LateHolds | None = None  # of the function that is being guarded
 
     def guard(self, function: Function, *, in_place: bool = False) -> Guarded | None:
         """Define the guarded copy of a function; return None if it has nothing to check.
@@ -132,10 +137,16 @@ class GuardedCopies:
         Raises:
           Exception: TensorFlow refuses the copy.
         """
+        self._late = None
+        self._bodies.clear()
         plain = body_of(function)
         body = _compiled_body(function, plain) if function.is_compiled else plain
+        taken = None if in_place else self._read_with_looks(function)
+        if taken is not None:
+            plain = body = self._bodies[function.name]
+        else:
+            taken = FunctionReader(function, body, self, is_outermost=True, checks_results=True).read()
         definition = body.definition
-        taken = FunctionReader(function, body, self, is_outermost=True).read()
         # Python has the resources of a call, but those of a pipeline only the pipeline.
         of_python = {*taken.variables, *(() if in_place else taken.others)}
         arguments = [name for name in argument_names(function) if name not in of_python]
@@ -169,6 +180,28 @@ class GuardedCopies:
         self._bodies.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()), followed)
 
+    def _read_with_looks(self, function: Function) -> Taken | None:
+        """Read a function whose old variables are held only if something is found before they are updated.
+
+        Returns:
+          What is taken; None if the variables are always held.
+        """
+        first = look_first(function, self._find)
+        if first is None:
+            return None
+        self._late = LateHolds(first, self._module.reserve_guard_site(), self._functions.copies)
+        try:
+            return self._read(function, is_outermost=True)
+        except CannotLookFirstError as error:
+            _log.debug("Old variables of %s are held: %s.", function.name, error)
+            self._late = None
+            self._bodies.clear()
+            return None
+
+    def _find(self, name: str) -> Function | None:
+        function = self._functions.all.get(name)
+        return None if function is None or function.graph_of() is None else function
+
     def _within_limit(self, taken: Taken) -> Taken:
         size = sum(taken.variables[name].size for name in taken.old)
         if taken.cannot_repeat or size <= self._max_held_bytes:
@@ -184,33 +217,55 @@ class GuardedCopies:
         node.input.extend(source.name for source in inputs)
         node.attr["Tchecked"].list.type.extend(source.dtype for source in taken.checked)
         node.attr["Theld"].list.type.extend(source.dtype for source in held)
-        dtypes = tuple([source.dtype for source in inputs])
-        limit = self._max_held_bytes
+        node.input.extend(source.name for source in taken.looks)
+        node.attr["N"].i = len(taken.looks)
+        only_nan = tuple([int(label.only_nan) for label in taken.labels])
         num_told = sum(label.is_told for label in taken.labels)
-        num_nan = sum(label.only_nan and not label.is_told for label in taken.labels)
+        dtypes = tuple([source.dtype for source in inputs])
+        reserved = -1 if self._late is None else self._late.site
         node.attr["site"].i = self._module.add_guard_site(
-            len(taken.checked), num_nan, num_told, dtypes, followed, limit, in_pipeline
+            only_nan,
+            num_told,
+            dtypes,
+            len(taken.looks),
+            followed,
+            self._max_held_bytes,
+            in_pipeline,
+            reserved,
         )
         return node
 
     def taken(self, name: str) -> Taken | None:
         """Return what is taken of a function that another one calls; None if its inside is not known."""
+        if self._late is not None and name in self._late.first.path:
+            return self._read(self._functions.all[name])
         if name not in self._taken:
             self._taken[name] = None  # a function may call itself
-            function = self._functions.all.get(name)
-            if function is not None and function.graph_of() is not None:
+            function = self._find(name)
+            if function is not None:
                 self._taken[name] = self._read(function)
         return self._taken[name]
 
-    def _read(self, function: Function) -> Taken:
-        """Read a function that another one calls, and keep its edited definition for `copy`."""
+    def _read(self, function: Function, *, is_outermost: bool = False) -> Taken:
+        """Read a function, and keep its edited definition."""
         body = self._bodies[function.name] = body_of(function)
-        return FunctionReader(function, body, self, is_outermost=False).read()
+        late = None if self._late is None or function.name not in self._late.first.path else self._late
+        taken = FunctionReader(
+            function,
+            body,
+            self,
+            is_outermost=is_outermost,
+            checks_results=is_outermost or late is not None,
+            late={} if late is None else late.old(function),
+        ).read()
+        return taken if late is None else late.with_looks(taken, body.definition)
 
     def copy(self, taken: Taken) -> str:
         """Return the name of the copy of a function that hands out `Taken.exports`."""
         function, copies = taken.function, self._functions.copies
         name = f"{function.name}_guarded_inside"
+        if taken.looks and self._late is not None:
+            name = f"{function.name}_guarded_{self._late.site}"
         made = copies.get(name)
         if made is not None:
             return made

@@ -57,7 +57,7 @@ from tb_debugger_plugin.native.structs import BadCall
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: What our copies add to the names of functions; error messages name the program's functions.
-_OF_COPIES = re.compile(r"_guarded(?:_inside)?_[0-9a-f]{16}")
+_OF_COPIES = re.compile(r"_guarded(?:_inside|_\d+)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
 _MOST_NAMES = 3
 _FORGET_EVERY = 64

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -51,7 +52,7 @@ _READS_TABLES: Final = frozenset(("LookupTableFindV2", "LookupTableSizeV2", "Loo
 #: Ops on variables that may run twice, on variables of their own.
 _OF_VARIABLES: Final = ("Assign", "Read", "Resource", "Rng", "Stateful", "VarIsInitialized", "VariableShape")
 #: Ops on variables that change nothing.
-_READS: Final = frozenset(
+READS: Final = frozenset(
     ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
 )
 #: Those of them that do not use the value.
@@ -177,6 +178,7 @@ class Taken:
       others: Names of the arguments that are other resources.
       assumes: Names of the arguments that are variables and must have a value before the call.
       inner: Of what a called function computes, that function and its own tensor.
+      looks: What was found where the guard looks first; empty if old values are always held.
       exchanges: Whether values of other replicas are among `kept`, which are as large as gradients.
       cannot_repeat: Why the function cannot be replayed; empty if it can.
     """
@@ -191,6 +193,7 @@ class Taken:
     others: frozenset[str]
     assumes: frozenset[str]
     inner: Mapping[Source, tuple[Function, Source]]
+    looks: tuple[Source, ...] = ()
     exchanges: bool = False
     cannot_repeat: str = ""
 
@@ -212,7 +215,7 @@ class Taken:
     @property
     def exports(self) -> list[Source]:
         """What a copy hands out besides the results of the function."""
-        return [*self.checked, *self.old.values(), *self.kept_sources]
+        return [*self.checked, *self.old.values(), *self.kept_sources, *self.looks]
 
 
 class _Does(Enum):
@@ -260,7 +263,7 @@ class Body:
 
 def body_of(function: Function) -> Body:
     """Return what a function runs that still has its graph."""
-    results = tuple([_source(tensor) for tensor in function.result_tensors()])
+    results = tuple([source_of(tensor) for tensor in function.result_tensors()])
     return Body(definition_of(function), results, function.control_outputs)
 
 
@@ -284,15 +287,29 @@ class FunctionReader:
       function: A function that still has its graph.
       body: What it runs, which is edited.
       callees: The functions that it calls.
-      is_outermost: Whether Python calls it: then its results are checked.
+      is_outermost: Whether Python calls it.
+      checks_results: Whether its results are checked; else the function does that which calls it.
+      late: Values of variables before the call that are there only if something was found (`looks`).
     """
 
-    def __init__(self, function: Function, body: Body, callees: Callees, *, is_outermost: bool) -> None:
+    def __init__(
+        self,
+        function: Function,
+        body: Body,
+        callees: Callees,
+        *,
+        is_outermost: bool,
+        checks_results: bool,
+        late: Mapping[str, Source] = MappingProxyType({}),
+    ) -> None:
         self._function = function
         self._body = body
         self._definition = definition = body.definition
         self._callees = callees
         self._is_outermost = is_outermost
+        self._checks_results = checks_results
+        self._late = late
+        self._looks: tuple[Source, ...] = ()
         self._nodes = {node.name: node for node in definition.node}
         self._variables: dict[str, Variable] = {}
         self._of_handle: dict[str, str] = {}  # argument, by the node that passes its handle on
@@ -317,7 +334,7 @@ class FunctionReader:
                 self._read_node(node)
                 if node.op in _HIDES:
                     self._check_hidden(node)
-        if self._is_outermost:
+        if self._checks_results:
             for index, result in enumerate(self._body.results):
                 self._check(result, Label(self._function, f"result {index}", is_variable=False))
         old: dict[str, Source] = {}
@@ -341,6 +358,7 @@ class FunctionReader:
             frozenset(self._others),
             frozenset(self._assumes),
             self._inner,
+            self._looks,
             self._exchanges,
             cannot_repeat=self._why_not,
         )
@@ -349,7 +367,7 @@ class FunctionReader:
         for name in self._function.inputs:
             argument = self._function.graph.get_tensor_by_name(name)
             if argument.dtype == tf.resource:
-                variable = _variable(argument)
+                variable = variable_of(argument)
                 if variable is None:
                     self._others.add(argument.op.name)
                 else:
@@ -392,7 +410,7 @@ class FunctionReader:
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
-        does, changes = _Does.UPDATES, node.op not in _READS
+        does, changes = _Does.UPDATES, node.op not in READS
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
@@ -410,7 +428,9 @@ class FunctionReader:
             return
         parts = self._take_from_inside(node, taken)
         old = {argument: next(parts) for argument in taken.old}
-        kept = tuple(parts)
+        rest = tuple(parts)
+        kept, looks = rest[: len(taken.kept_sources)], rest[len(taken.kept_sources) :]
+        self._looks = self._looks or looks
         if kept:
             is_list = tuple([each for inside in taken.kept for each in inside.is_list])
             parts_of = (tuple(taken.items), tuple(taken.inside), is_list)
@@ -492,7 +512,7 @@ class FunctionReader:
         for name, output in zip(taken.function.inputs, outputs, strict=False):
             compared = taken.function.graph.get_tensor_by_name(name).consumers()
             if any(op.type in _HIDES for op in compared) and not _asks_for_nan(compared):
-                self._check(_source(output), self._hidden(loop))
+                self._check(source_of(output), self._hidden(loop))
         if not taken.checked:
             return
         call = NodeDef(name=f"{SCOPE}{loop.name}/condition", op="PartitionedCall")
@@ -520,10 +540,10 @@ class FunctionReader:
         if node.op in _SHOWS:
             for tensor in _shown(op):
                 what = f"what {node.op} takes"
-                self._check(_source(tensor), Label(self._function, what, is_variable=False))
+                self._check(source_of(tensor), Label(self._function, what, is_variable=False))
         if any(tensor.dtype == tf.resource for tensor in outputs):
             self._give_up(f"the op {node.op}, which makes a resource")
-        sources = tuple([_source(tensor) for tensor in outputs])
+        sources = tuple([source_of(tensor) for tensor in outputs])
         items = tuple([source.dtype for source in sources])
         types = tuple(node.attr["output_types"].list.type) if node.op == _OPTIONAL else ()
         self._kept.append(Kept(node.name, sources, items, (types,) * len(items), (False,) * len(items)))
@@ -546,7 +566,7 @@ class FunctionReader:
         for tensor in op.inputs:
             is_rewritten = op.type in _REWRITTEN and len(tensor.op.inputs) < 2
             if not is_rewritten and _may_hide(tensor) and self._is_own(tensor):
-                self._check(_source(tensor), self._hidden(node))
+                self._check(source_of(tensor), self._hidden(node))
 
     def _hidden(self, node: NodeDef) -> Label:
         return Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
@@ -562,6 +582,12 @@ class FunctionReader:
 
     def _value_before(self, argument: str, uses: list[_Use]) -> Source | None:
         """Return the value of a variable before the call; None if the call does not use it."""
+        late = self._late.get(argument)
+        if late is not None:
+            reads = [use.node for use in uses if use.does is _Does._READS and use.node.op == "ReadVariableOp"]
+            if reads:
+                self._inner[late] = self._function, Source(reads[0].name, late.dtype)
+            return late
         is_needed = False
         for position, use in enumerate(uses):
             if use.does is _Does.ASKS or (not use.changes and use.does is not _Does._READS):
@@ -640,7 +666,7 @@ class FunctionReader:
             if source is None:
                 continue
             uses = self._function.graph.get_tensor_by_name(name).consumers()
-            changes = [op for op in uses if op.type not in _READS]
+            changes = [op for op in uses if op.type not in READS]
             if len(changes) == 1 and changes[0].type in ASSIGNMENTS:
                 yield changes[0].name, source
 
@@ -688,7 +714,8 @@ def _wait(read: str, uses: list[_Use]) -> None:
             use.node.input.append(f"^{read}")
 
 
-def _variable(argument: TfTensor) -> Variable | None:
+def variable_of(argument: TfTensor) -> Variable | None:
+    """Return the variable that an argument is; None if it is another resource."""
     data = handle_data_util.get_resource_handle_data(argument)
     if data is None or not data.is_set or len(data.shape_and_type) != 1:
         return None
@@ -705,7 +732,8 @@ def _shown(op: TfOp) -> list[TfTensor]:
     ]
 
 
-def _source(tensor: TfTensor) -> Source:
+def source_of(tensor: TfTensor) -> Source:
+    """Return a tensor of a graph, for its definition."""
     return Source(source_name(tensor.op.name, tensor.value_index), tensor.dtype.as_datatype_enum)
 
 
