@@ -608,8 +608,10 @@ class Recording:
         try:
             if graph is not None:
                 self._names.note_op(graph, _name_of(outputs, op_name))
-            elif looked_at and ops is not None and self._steps.is_recorded:
-                if ops.has_bad(looked_at) or ops.num_following:
+            elif ops is not None:
+                if not outputs:
+                    ops.note_change(op_type, inputs)
+                if looked_at and self._steps.is_recorded and (ops.has_bad(looked_at) or ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)

@@ -31,6 +31,7 @@ struct Site {
   GuardSite taken;
   std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
   bool is_made = false;                   // whether TensorFlow has made its op
+  std::atomic<int64_t> seen{-1};          // how often variables had changed from outside at its last call
   std::atomic<bool> is_large{false};      // whether the last look at the variables found one that was large
   EarlierCalls earlier;
 };
@@ -83,6 +84,9 @@ std::unordered_map<int64_t, Held>& HeldByCall() {
 }
 int64_t last_call = 0;
 std::atomic<int64_t> num_waiting{0};
+// How often variables became what no guard expects: the program assigned to one, or a guard found a large
+// one.
+std::atomic<int64_t> num_changes{0};
 
 Site* FindSite(int64_t number) {
   return number >= 0 && number < static_cast<int64_t>(Sites().size()) ? &Sites()[number] : nullptr;
@@ -354,8 +358,9 @@ void ComputeHold(void* state, TF_OpKernelContext* context) {
     for (int i = 0; i < kernel.num_looks; ++i) found |= StatusInput(context, i);
     const EarlierCalls& earlier = kernel.site->earlier;
     const bool is_followed = !kernel.site->taken.followed.empty() && recorder->wanted();
-    if (kernel.site->is_large || earlier.calls() < EarlierCalls::kFirst ||
-        (is_followed && earlier.MayBeDue())) {
+    const int64_t changes = num_changes;
+    if (kernel.site->seen.exchange(changes) != changes || kernel.site->is_large ||
+        earlier.calls() < EarlierCalls::kFirst || (is_followed && earlier.MayBeDue())) {
       found |= kDue;
     }
     look = found != 0 || earlier.calls() % kLookEvery == 0;
@@ -390,7 +395,11 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   const auto num_checked = static_cast<size_t>(taken.num_checked - taken.num_told);
   const int64_t number = kernel->site->earlier.Count();
   const Looked looked = LookedAt(taken, context);
-  if (looked.at_variables) kernel->site->is_large.store((looked.found & kLarge) != 0);
+  if (looked.at_variables) {
+    const bool is_large = (looked.found & kLarge) != 0;
+    if (is_large && !kernel->site->is_large) NoteChangedVariable();
+    kernel->site->is_large = is_large;
+  }
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
   if (i == num_checked && (looked.found & kBad) == 0) {
@@ -532,6 +541,8 @@ void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, 
     recorder->ExecutionEarlier(execution, call.stamp);
   }
 }
+
+void NoteChangedVariable() { ++num_changes; }
 
 int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }
 

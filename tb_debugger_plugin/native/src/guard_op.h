@@ -65,6 +65,9 @@ struct FollowedInput {
 void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, const std::string& execution,
                         int64_t last_step);
 
+// Notes that the program has changed a variable outside of guarded functions: they hold at their next calls.
+void NoteChangedVariable();
+
 // How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();
 // Takes the first of them that is of a site. Its tensors stay until ReleaseBadCall.

@@ -38,6 +38,8 @@ PyMethodDef methods[] = {
      "reserve_guard_site(): a number for add_guard_site, for ops that are made before."},
     {"close_guard_site", PyCloseGuardSite, METH_O, "close_guard_site(site): let its guard do nothing."},
     {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
+    {"note_changed_variable", PyNoteChangedVariable, METH_NOARGS,
+     "note_changed_variable(): note that the program has changed a variable outside of guarded functions."},
     {"has_bad", PyHasBad, METH_O,
      "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
     {"record_earlier_calls", PyRecordEarlierCalls, METH_VARARGS,

@@ -75,6 +75,11 @@ PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
 
+PyObject* PyNoteChangedVariable(PyObject*, PyObject*) {
+  NoteChangedVariable();
+  Py_RETURN_NONE;
+}
+
 PyObject* PyHasBad(PyObject*, PyObject* tensors) {
   const Owned sequence(PySequence_Fast(tensors, "tensors must be a sequence"));
   if (sequence == nullptr) return nullptr;

@@ -44,7 +44,7 @@ _LOOK_EVERY = 32
 #: What nothing may exceed: float32 and bfloat16 end at 2^128.
 _MOST = 2.0**126
 #: Variables of at most so many elements are held at each call: that costs nothing, and some are read between.
-_SMALL = 16
+SMALL: Final = 16
 _DTYPES = (tf.float32, tf.float64, tf.bfloat16)
 #: Ops that update a variable in place, and all that may change one here.
 _UPDATES = {"AssignAddVariableOp": 1, "AssignSubVariableOp": -1}
@@ -142,7 +142,7 @@ class _Updates:
         self.variables = [
             function.graph.get_tensor_by_name(name)
             for name, variable in self._arguments.items()
-            if variable.dtype in _DTYPES and (variable.shape.num_elements() or 0) > _SMALL
+            if variable.dtype in _DTYPES and (variable.shape.num_elements() or 0) > SMALL
         ]
         self.variables = [
             argument

@@ -22,6 +22,7 @@ from types import FrameType, ModuleType
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
+from tb_debugger_plugin.capture.engines.guard.look_first import SMALL
 from tb_debugger_plugin.capture.graph.user_names import line_name
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames, is_library
@@ -37,6 +38,10 @@ _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
 _BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
+#: How the names of ops without results begin that change variables; those of them whose last input is as
+#: large as what they change. Small variables are counters, and held by guards at each call.
+_CHANGES = ("Assign", "Resource")
+_ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
 #: The op that takes a value out of an optional, and the modules that take elements of distributed data sets
 #: out so. Keras takes metrics out, which were made before.
 _UNPACKS = "OptionalGetValue"
@@ -74,6 +79,7 @@ class GuardedOps:
         before_first: Callable[[], int],
     ) -> None:
         self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
+        self._note_changed_variable: Callable[[], None] = module.note_changed_variable
         self._sink = sink
         self._frames = frames
         self._eager = eager
@@ -95,6 +101,17 @@ class GuardedOps:
             yield
         finally:
             self._thread.is_ignored = before
+
+    def note_change(self, op_type: str | bytes, inputs: Sequence[EagerTensor]) -> None:
+        """Note an op without results, which may have changed a variable that functions update.
+
+        Args:
+          op_type: The op's type, or a function's name.
+          inputs: Its inputs.
+        """
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        if name.startswith(_CHANGES) and not (name in _ASSIGNS and _is_small(inputs[-1])):
+            self._note_changed_variable()
 
     def on_op(
         self,
@@ -192,6 +209,10 @@ class GuardedOps:
                 "GUARD saw an infinity or NaN in %s that Python ran; %s on record, with what followed.",
                 *(ops, f"the first of {num_recorded} stacks are" if num_recorded > 1 else "the first is"),
             )
+
+
+def _is_small(value: EagerTensor) -> bool:
+    return (value.shape.num_elements() or 0) <= SMALL
 
 
 def _brings_in(name: str, frame: FrameType | None) -> bool:
