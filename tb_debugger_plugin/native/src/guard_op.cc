@@ -196,7 +196,7 @@ void KeepOfPipeline(int64_t site, Held held, std::vector<int64_t> bad, size_t li
     dropped->push_back(Unhold(TakeOfPipeline(-1)->number));
     size -= dropped->back().size();
   }
-  calls.push_back({++last_call, site, std::move(bad), true});
+  calls.push_back({++last_call, site, std::move(bad), true, false});
   HeldByCall()[last_call] = std::move(held);
 }
 
@@ -213,7 +213,7 @@ void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<in
                           static_cast<size_t>(taken.max_held_bytes), &dropped);
   }
   if (Waiting().size() >= kMostWaiting) return;
-  Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value()});
+  Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value(), !is_held});
   if (held) HeldByCall()[last_call] = std::move(*held);
   num_waiting.store(static_cast<int64_t>(Waiting().size()), std::memory_order_release);
 }

@@ -50,6 +50,7 @@ struct BadCall {
   int64_t site = 0;
   std::vector<int64_t> bad;  // the inputs of the guard that are infinite or NaN
   bool is_held = false;      // whether its tensors are
+  bool is_late = false;      // whether nothing was found before variables were updated, so they are not
 };
 
 // How the records of an input begin that is followed; the prefix is empty for one that is not recorded.

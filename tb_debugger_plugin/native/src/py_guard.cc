@@ -20,7 +20,9 @@ bool ToFollowedInput(PyObject* item, FollowedInput* input) {
 
 }  // namespace
 
-bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held"}); }
+bool LoadBadCall() {
+  return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held", "is_late"});
+}
 
 PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
@@ -103,7 +105,7 @@ PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
   if (!call) Py_RETURN_NONE;
   PyObject* bad = MakeList(call->bad.size(), [&](size_t i) { return PyLong_FromLongLong(call->bad[i]); });
   return bad_call_struct.Make({PyLong_FromLongLong(call->number), PyLong_FromLongLong(call->site), bad,
-                               PyBool_FromLong(call->is_held)});
+                               PyBool_FromLong(call->is_held), PyBool_FromLong(call->is_late)});
 }
 
 PyObject* PyReleaseBadCall(PyObject*, PyObject* call) {

@@ -70,6 +70,7 @@ _MOST_FOLLOWED = 16
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
+_IS_LATE = "its variables, which were updated before anything bad was found"
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
@@ -452,9 +453,10 @@ class GuardedFunctions:
                 rang = self._record_what_came_in()
             why_not = guarded.taken.cannot_repeat
             if why_not or not call.is_held:
+                why_not = why_not or (_IS_LATE if call.is_late else "max_held_bytes, which it exceeds")
                 message = (
                     f"A call of {name} has an infinity or NaN ({what}). It is not replayed, because of "
-                    f"{why_not or 'max_held_bytes, which it exceeds'}; what it returned is on record."
+                    f"{why_not}; what it returned is on record."
                 )
                 # Not by its name, of which it was said already that it cannot be replayed.
                 self._report(NotRecordedReason.NOT_INSTRUMENTED, message)

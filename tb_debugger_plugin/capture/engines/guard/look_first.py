@@ -46,9 +46,17 @@ _MOST = 2.0**126
 #: Variables of at most so many elements are held at each call: that costs nothing, and some are read between.
 SMALL: Final = 16
 _DTYPES = (tf.float32, tf.float64, tf.bfloat16)
-#: Ops that update a variable in place, and all that may change one here.
-_UPDATES = {"AssignAddVariableOp": 1, "AssignSubVariableOp": -1}
-_CHANGES = (*_UPDATES, "AssignVariableOp")
+#: Ops that add to a variable in place, how often at most to the same element, and with which sign.
+_ADDS = {
+    "AssignAddVariableOp": 1.0,
+    "AssignSubVariableOp": -1.0,
+    "ResourceScatterAdd": 2.0**31,
+    "ResourceScatterSub": -(2.0**31),
+}
+#: All that may change one here.
+_CHANGES = (*_ADDS, "AssignVariableOp")
+#: Ops that give elements of a variable.
+_GIVES_VALUE = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 #: Returns the function of a name; None if it has no graph.
 Find = Callable[[str], Function | None]
@@ -147,7 +155,7 @@ class _Updates:
         self.variables = [
             argument
             for argument in self.variables
-            if any(op.type in _UPDATES and op in live for op in argument.consumers())
+            if any(op.type in _ADDS and op in live for op in argument.consumers())
         ]
 
     def only_call(self) -> Function | None:
@@ -280,7 +288,7 @@ class _Bounds:
         for op in ops:
             if op.type in _CHANGES:
                 self._change(op)
-            elif op.type == "ReadVariableOp":
+            elif op.type in _GIVES_VALUE:
                 self._tensors[op.outputs[0].name] = self._value(op.inputs[0])
             elif any(tensor.dtype.is_floating or tensor.dtype.is_complex for tensor in op.outputs):
                 self._compute(op)
@@ -297,12 +305,13 @@ class _Bounds:
         return _Interval(max(low, 0.0) if handle.name in self._not_negative else low, high)
 
     def _change(self, op: TfOp) -> None:
-        handle, given = op.inputs
+        handle, given = op.inputs[0], op.inputs[-1]
         now, change = self._value(handle), self._interval(given, op)
         if handle.name not in self._values:
             return
-        if op.type in _UPDATES:
-            change = _sum(now, change if _UPDATES[op.type] > 0 else _negative(change))
+        times = _ADDS.get(op.type)
+        if times is not None:
+            change = _sum(now, _product(change, _Interval(times, times)))
         self._values[handle.name] = _bounded(change)
 
     def _compute(self, op: TfOp) -> None:

@@ -588,6 +588,9 @@ class FunctionReader:
             if reads:
                 self._inner[late] = self._function, Source(reads[0].name, late.dtype)
             return late
+        if self._is_table(argument, uses):
+            self._give_up("a large table of which a few rows are updated")
+            return None
         is_needed = False
         for position, use in enumerate(uses):
             if use.does is _Does.ASKS or (not use.changes and use.does is not _Does._READS):
@@ -607,15 +610,19 @@ class FunctionReader:
             return self._read(argument, "before", before=uses[position:])
         return None
 
+    def _is_table(self, argument: str, uses: list[_Use]) -> bool:
+        """Whether a variable is updated by rows and too large to be copied, as each read of it does."""
+        is_sparse = any(use.node.op.startswith(_SPARSE) for use in uses)
+        return is_sparse and self._variables[argument].size > _LARGE_TABLE
+
     def _check_after(self, argument: str, uses: list[_Use]) -> None:
         """Check the value of a variable after the call, if nothing that is checked tells it."""
+        if self._is_table(argument, uses):
+            return
         variable = self._variables[argument]
         last = max(position for position, use in enumerate(uses) if use.changes)
         use = uses[last]
         if use.does in (_Does.OVERWRITES, _Does.CALLS) or variable.dtype not in MEASURED_DTYPES:
-            return
-        if use.node.op.startswith(_SPARSE) and variable.size > _LARGE_TABLE:
-            self._give_up("a large table of which a few rows are updated")
             return
         for later in uses[last + 1 :]:
             if later.node.op == "ReadVariableOp" and f"^{use.node.name}" in later.node.input:

@@ -1,0 +1,245 @@
+"""`capture/engines/guard/looks.py`: old variables are held only if something is found before their updates."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tb_debugger_plugin
+from tb_debugger_plugin.analysis.origins.origin import Origin
+from tb_debugger_plugin.capture.engines.guard import copies, look_first
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
+
+#: The first calls hold old variables whatever is found (`EarlierCalls::kFirst`).
+FIRST = 16
+OPTIMIZERS = ("SGD", "Adam", "AdamW", "Adafactor", "Adadelta", "Lion", "RMSprop")
+#: They divide by what no interval keeps from zero.
+NOT_PROVEN = ("Adagrad", "Adamax", "Nadam", "Ftrl")
+
+Step = Callable[[tf.Tensor], tf.Tensor]
+
+
+@pytest.fixture(autouse=True)
+def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look_first, "WORTH_IT", 1)
+    # Numbers of good calls need old variables now and then.
+    monkeypatch.setattr(copies, "_followed", lambda *_: iter(()))
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
+    caplog.set_level(logging.WARNING, "tb_debugger_plugin")
+    return lambda: "\n".join(caplog.messages)
+
+
+def guarded(folder: Path, calls: Callable[[], object]) -> None:
+    with tb_debugger_plugin.record(folder, mode="GUARD"):
+        calls()
+
+
+def training(optimizer: str, **options: object) -> tuple[Step, list[tf.Variable]]:
+    """A step whose gradient is what it is given, and its variables."""
+    weight = tf.Variable(tf.random.stateless_normal([8, 8], [0, 0]))
+    made = getattr(tf.keras.optimizers, optimizer)(0.01, **options)
+    made.build([weight])
+
+    @tf.function
+    def step(gradient: tf.Tensor) -> tf.Tensor:
+        made.apply_gradients([(tf.identity(gradient), weight)])
+        return tf.reduce_sum(gradient)
+
+    return step, [
+        weight,
+        *(each.value for each in made.variables if each.value is not made.learning_rate.value),
+    ]
+
+
+def place(variable: tf.Variable) -> int:
+    """Where the value of a variable is in memory."""
+    return int(np.asarray(variable.read_value()).__array_interface__["data"][0])
+
+
+def own_name(origin: Origin) -> str:
+    """The name of an op without that of its optimizer, which Keras numbers."""
+    return origin.op_name.partition("/")[2]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_good_calls_update_variables_in_place(tmp_path: Path, optimizer: str) -> None:
+    step, (weight, *_) = training(optimizer)
+    places = []
+
+    def calls() -> None:
+        for _ in range(FIRST + 8):
+            step(tf.ones([8, 8]))
+            places.append(place(weight))
+
+    guarded(tmp_path, calls)
+    assert len(set(places[:FIRST])) > 1
+    assert len(set(places[FIRST:])) == 1
+
+
+@pytest.mark.parametrize("optimizer", NOT_PROVEN)
+def test_what_is_not_proven_is_held_at_each_call(tmp_path: Path, optimizer: str) -> None:
+    step, (weight, *_) = training(optimizer)
+    places = []
+
+    def calls() -> None:
+        for _ in range(FIRST + 8):
+            step(tf.ones([8, 8]))
+            places.append(place(weight))
+
+    guarded(tmp_path, calls)
+    assert len(set(places[FIRST:])) > 1
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3e38, 1e25])
+def test_a_bad_or_large_gradient_is_found_before_the_update(
+    tmp_path: Path, said: Callable[[], str], optimizer: str, value: float
+) -> None:
+    """The record is that of FULL_NUMERICS; a large gradient is bad only if something overflows."""
+    bad = np.ones([8, 8], np.float32)
+    bad[3, 5] = value
+
+    def calls(step: Step) -> None:
+        for number in range(FIRST + 6):
+            step(tf.constant(bad) if number == FIRST + 4 else tf.ones([8, 8]))
+
+    plain, variables = training(optimizer)
+    calls(plain)
+    is_bad = not all(np.isfinite(each.numpy()).all() for each in variables) or not np.isfinite(value)
+    step, _ = training(optimizer)
+    guarded(tmp_path / "guard", lambda: calls(step))
+    assert ("was replayed and is on record" in said()) == is_bad, said()
+    assert "not replayed" not in said()
+    if is_bad:
+        step, _ = training(optimizer)
+        with tb_debugger_plugin.record(tmp_path / "full", mode="FULL_NUMERICS"):
+            calls(step)
+        first, expected = (
+            tb_debugger_plugin.open_run(tmp_path / name).origins()[0] for name in ("guard", "full")
+        )
+        assert (own_name(first), first.step) == (own_name(expected), FIRST + 4)
+
+
+@pytest.mark.parametrize("value", [np.nan, 3e38])
+def test_what_the_program_assigns_is_looked_at(tmp_path: Path, said: Callable[[], str], value: float) -> None:
+    """A momentum that is bad makes the weight bad, and no gradient tells."""
+    step, variables = training("Adam")
+    momentum = next(each for each in variables if "momentum" in each.name)
+    spoilt = np.zeros([8, 8], np.float32)
+    spoilt[2, 2] = value
+
+    def calls() -> None:
+        for number in range(FIRST + 8):
+            if number == FIRST + 4:
+                momentum.assign(spoilt)
+            step(tf.ones([8, 8]))
+
+    guarded(tmp_path, calls)
+    if np.isfinite(value):
+        assert "infinity or NaN" not in said()
+    else:
+        assert "A call of step" in said() and "not replayed" not in said()
+
+
+def test_a_table_whose_rows_are_updated_is_replayed(tmp_path: Path, said: Callable[[], str]) -> None:
+    table = tf.Variable(tf.zeros([70_000, 64]))  # 18 MB
+
+    @tf.function
+    def step(rows: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+        change = tf.math.log(x)
+        table.scatter_sub(tf.IndexedSlices(change, rows))
+        return tf.gather(table, rows)
+
+    def calls() -> None:
+        for number in range(FIRST + 4):
+            x = np.ones([2, 64], np.float32)
+            x[1, 3] = 0.0 if number == FIRST + 2 else 1.0
+            step(tf.constant([5, 69_999]), tf.constant(x))
+
+    guarded(tmp_path, calls)
+    assert "was replayed and is on record" in said(), said()
+    (origin, *_) = tb_debugger_plugin.open_run(tmp_path).origins()
+    assert (origin.op_type, origin.step) == ("Log", FIRST + 2)
+
+
+def test_a_function_that_another_one_calls_looks_first(tmp_path: Path, said: Callable[[], str]) -> None:
+    inner, (weight, *_) = training("Adam")
+    places = []
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tf.Tensor:
+        return inner(x * 2)
+
+    def calls() -> None:
+        for number in range(FIRST + 8):
+            outer(tf.fill([8, 8], 3e38 if number == FIRST + 7 else 1.0))
+            places.append(place(weight))
+
+    guarded(tmp_path, calls)
+    assert len(set(places[FIRST:-1])) == 1
+    assert "A call of outer" in said() and "was replayed and is on record" in said(), said()
+    assert tb_debugger_plugin.open_run(tmp_path).origins()[0].op_name == "mul"
+
+
+def test_what_no_look_sees_is_held_at_each_call(tmp_path: Path, said: Callable[[], str]) -> None:
+    """The caller returns more than the function that updates variables."""
+    inner, _ = training("SGD")
+
+    @tf.function
+    def outer(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return inner(tf.ones([8, 8])), tf.math.log(x)
+
+    def calls() -> None:
+        for number in range(FIRST + 4):
+            outer(tf.constant(0.0 if number == FIRST + 2 else 1.0))
+
+    guarded(tmp_path, calls)
+    assert "was replayed and is on record" in said(), said()
+    assert tb_debugger_plugin.open_run(tmp_path).origins()[0].op_type == "Log"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_weights_have_the_bits_of_the_unrecorded_program(tmp_path: Path, optimizer: str) -> None:
+    def values(*, is_guarded: bool) -> list[bytes]:
+        step, variables = training(optimizer)
+
+        def calls() -> None:
+            for number in range(2 * FIRST + 8):
+                step(tf.random.stateless_normal([8, 8], [number, 1]))
+
+        if is_guarded:
+            guarded(tmp_path, calls)
+        else:
+            calls()
+        return [each.numpy().tobytes() for each in variables]
+
+    assert values(is_guarded=True) == values(is_guarded=False)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_nothing_overflows_that_the_looks_let_pass(optimizer: str) -> None:
+    """Variables at the limit of what is large, and gradients below it, for as many calls as are not looked at."""
+    random = np.random.default_rng(0)
+    step, variables = training(optimizer)
+    limit = look_first._LARGE
+    for each in variables:
+        if each.dtype.is_floating and each.shape.rank:
+            value = random.choice([limit, 1.0, 1e-30, 0.0], each.shape)
+            # Second moments, which are never negative.
+            is_square = any(
+                word in each.name for word in ("velocity", "accumulat", "second", "_r", "_c", "_v")
+            )
+            each.assign(value if is_square else value * random.choice([-1, 1], each.shape))
+    for _ in range(look_first._LOOK_EVERY):
+        step(tf.constant(random.choice([-(2.0**19), 2.0**19, 1e-30, 0.0], [8, 8]), tf.float32))
+        for each in variables:
+            assert np.isfinite(each.numpy()).all(), each.name
