@@ -13,7 +13,7 @@ but looked at is the sign of second moments.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -179,39 +179,38 @@ class _Updates:
         if any(op.type not in _CHANGES for op in waiting):
             return None
         after = self._after(waiting)
-        not_negative: set[str] = set()
-        looked_at = self._looked_at(after, not_negative)
-        if looked_at is None:
-            return None
-        for name in list(looked_at):
+        into = [op.inputs[-1] for op in after if op.type in _CHANGES]
+        looked_at = {
+            tensor.name: tensor for tensor in into if tensor.op not in after and tensor.dtype.is_floating
+        }
+        proof = self._proof(after, looked_at)
+        for name in looked_at:
             rest = {other: tensor for other, tensor in looked_at.items() if other != name}
-            if self._looked_at(after, not_negative, rest) == rest:
-                looked_at = rest
+            shorter = None if proof is None else self._proof(after, rest)
+            if shorter is not None:
+                looked_at, proof = rest, shorter
+        if proof is None:
+            return None
         return LookFirst(
             path,
             {argument.op.name: self._arguments[argument.name] for argument in self.variables},
             frozenset([op.name for op in waiting]),
             frozenset([op.name for op in after]),
-            tuple([source_of(tensor) for tensor in looked_at.values()]),
-            frozenset([name.partition(":")[0] for name in not_negative]),
+            tuple([source_of(tensor) for tensor in (*looked_at.values(), *proof.scalars.values())]),
+            frozenset([name.partition(":")[0] for name in proof.not_negative]),
         )
 
-    def _looked_at(
-        self, after: list[TfOp], not_negative: set[str], looked_at: Mapping[str, TfTensor] | None = None
-    ) -> Mapping[str, TfTensor] | None:
-        """Return what has to be looked at, so that nothing can be bad otherwise.
+    def _proof(self, after: Collection[TfOp], looked_at: Mapping[str, TfTensor]) -> _Bounds | None:
+        """Return the bounds of what is computed if some tensors are looked at; None if something has none.
 
         Args:
           after: What runs from the first update on.
-          not_negative: The variables that are taken not to be negative. Others are added if that is needed.
-          looked_at: If given, nothing else is looked at.
-
-        Returns:
-          The tensors, by name; None if nothing suffices.
+          looked_at: The tensors, by name.
         """
         live = [op for op in after if op in self._live]
         changed = {op.inputs[0].name for op in live if op.type in _CHANGES}
-        changed = {name for name in changed if self._dtype(name) in _DTYPES}
+        changed = {name for name in changed if self._is_bounded(name, after)}
+        not_negative: set[str] = set()
         while True:
             bounds = _Bounds(self._arguments, changed, not_negative, looked_at)
             try:
@@ -222,13 +221,16 @@ class _Updates:
                     return None
                 not_negative.add(error.variable.name)
                 continue
-            return bounds.looked_at
+            return bounds
 
-    def _dtype(self, name: str) -> tf.DType | None:
+    def _is_bounded(self, name: str, after: Collection[TfOp]) -> bool:
+        """Whether a variable has a dtype with bounds, and only ops change it that have them."""
         variable = self._arguments.get(name)
-        return None if variable is None else variable.dtype
+        users = self._function.graph.get_tensor_by_name(name).consumers()
+        changes = [op for op in users if op in self._live and _may_change(op, op.inputs[0], self._find)]
+        return variable is not None and variable.dtype in _DTYPES and all(op in after for op in changes)
 
-    def _after(self, waiting: set[TfOp]) -> list[TfOp]:
+    def _after(self, waiting: set[TfOp]) -> dict[TfOp, None]:
         """Return the ops that change variables, and those that run after them, each after what it needs."""
         users: dict[TfOp, list[TfOp]] = {}
         for op in self._function.graph.get_operations():
@@ -246,7 +248,7 @@ class _Updates:
                 pending[user] -= 1
                 if pending[user] == 0:
                     ordered.append(user)
-        return ordered
+        return dict.fromkeys(ordered)
 
 
 class _Bounds:
@@ -256,25 +258,27 @@ class _Bounds:
       variables: The arguments that are variables, by their names as tensors.
       changed: Those of them that are looked at after each few calls: floats that the ops change.
       not_negative: Which of them are taken to be positive or zero.
-      only: What is looked at, if nothing else is.
+      looked_at: What is looked at, by name.
 
     Attributes:
-      looked_at: What goes into the ops and has to be looked at.
+      not_negative: The same.
+      scalars: What has to be looked at besides.
     """
 
     def __init__(
         self,
         variables: Mapping[str, Variable],
         changed: Iterable[str],
-        not_negative: Iterable[str],
-        only: Mapping[str, TfTensor] | None,
+        not_negative: Collection[str],
+        looked_at: Mapping[str, TfTensor],
     ) -> None:
-        self._only = only
+        self._looked_at = looked_at
         self._variables = variables
-        self._not_negative = set(not_negative)
         self._values = dict.fromkeys(changed, _LOOKED_AT)
+        self._values_before: dict[str, _Interval] = {}
         self._tensors: dict[str, _Interval] = {}
-        self.looked_at: dict[str, TfTensor] = {}
+        self.not_negative = frozenset(not_negative)
+        self.scalars: dict[str, TfTensor] = {}
 
     def add(self, ops: Iterable[TfOp]) -> None:
         """Follow a call.
@@ -283,7 +287,8 @@ class _Bounds:
           _NotProvenError: Something may be bad.
         """
         self._tensors.clear()
-        for tensor in (self._only or {}).values():
+        self._values_before = dict(self._values)
+        for tensor in self._looked_at.values():
             self._tell(tensor, _LARGE)
         for op in ops:
             if op.type in _CHANGES:
@@ -302,11 +307,11 @@ class _Bounds:
                 raise _NotProvenError  # nobody looks at it
             return _OF_INTEGERS
         low, high = self._values[handle.name]
-        return _Interval(max(low, 0.0) if handle.name in self._not_negative else low, high)
+        return _Interval(max(low, 0.0) if handle.name in self.not_negative else low, high)
 
     def _change(self, op: TfOp) -> None:
         handle, given = op.inputs[0], op.inputs[-1]
-        now, change = self._value(handle), self._interval(given, op)
+        now, change = self._value(handle), self._interval(given)
         if handle.name not in self._values:
             return
         times = _ADDS.get(op.type)
@@ -318,26 +323,28 @@ class _Bounds:
         rule = _RULES.get(op.type)
         if rule is None or len(op.outputs) != 1 or op.outputs[0].dtype not in _DTYPES:
             raise _NotProvenError
-        given = [self._interval(tensor, op) for tensor in op.inputs]
-        if op.type in _ROOTS and given[0].low < 0 and op.inputs[0].op.type == "ReadVariableOp":
-            raise _NotProvenError(op.inputs[0].op.inputs[0])
+        given = [self._interval(tensor) for tensor in op.inputs]
+        if op.type in _ROOTS and given[0].low < 0:
+            raise _NotProvenError(_only_variable(op.inputs[0]))
         self._tensors[op.outputs[0].name] = _bounded(rule(*given))
 
-    def _interval(self, tensor: TfTensor, user: TfOp) -> _Interval:
-        known = self._tensors.get(tensor.name)
-        if known is not None:
-            return known
+    def _interval(self, tensor: TfTensor) -> _Interval:
+        """Return the bounds of a tensor; also of one from before the updates, by what is looked at."""
+        if tensor.name in self._tensors:
+            return self._tensors[tensor.name]
         if not tensor.dtype.is_floating:
             return _OF_INTEGERS
-        constant = _of_constant(tensor) if tensor.op.type == "Const" else None
-        if constant is not None:
-            return constant
-        if user.type not in _CHANGES and tensor.shape.rank != 0:
-            raise _NotProvenError  # TensorFlow may fuse what computes it with its user
-        if self._only is not None and tensor.name not in self._only:
-            return self._told(tensor)
-        self.looked_at[tensor.name] = tensor
-        return _LOOKED_AT
+        known = self._known(tensor)
+        if known is None and tensor.shape.rank == 0:
+            self.scalars[tensor.name] = tensor
+            known = _LOOKED_AT
+        if known is None:
+            rule = _RULES.get(tensor.op.type)
+            if rule is None:
+                raise _NotProvenError
+            known = rule(*map(self._interval, tensor.op.inputs))
+        self._tensors[tensor.name] = known = _bounded(known)
+        return known
 
     def _tell(self, tensor: TfTensor, most: float) -> None:
         """Note how large a tensor is at most, and what follows for what it is computed from."""
@@ -360,19 +367,15 @@ class _Bounds:
         """Return the bounds of a constant, or of a variable before the call."""
         if tensor.op.type == "Const":
             return _of_constant(tensor)
-        is_variable = tensor.op.type == "ReadVariableOp" and tensor.op.inputs[0].name in self._values
-        return self._value(tensor.op.inputs[0]) if is_variable else None
+        is_variable = tensor.op.type == "ReadVariableOp"
+        return self._values_before.get(tensor.op.inputs[0].name) if is_variable else None
 
-    def _told(self, tensor: TfTensor) -> _Interval:
-        """Return the bounds of a tensor that follow from what is looked at."""
-        known = self._tensors.get(tensor.name) or self._known(tensor)
-        if known is None:
-            rule = _RULES.get(tensor.op.type)
-            if rule is None:
-                raise _NotProvenError
-            known = rule(*map(self._told, tensor.op.inputs))
-        self._tensors[tensor.name] = known = _bounded(known)
-        return known
+
+def _only_variable(tensor: TfTensor) -> TfTensor | None:
+    """Return the variable whose value a tensor is, but for a constant that is added; None for others."""
+    while tensor.op.type in ("Add", "AddV2") and tensor.op.inputs[1].op.type == "Const":
+        tensor = tensor.op.inputs[0]
+    return tensor.op.inputs[0] if tensor.op.type == "ReadVariableOp" else None
 
 
 def _of_constant(tensor: TfTensor) -> _Interval | None:
