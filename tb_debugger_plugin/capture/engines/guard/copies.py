@@ -186,7 +186,8 @@ class GuardedCopies:
         Returns:
           What is taken; None if the variables are always held.
         """
-        first = look_first(function, self._find)
+        # One op reads all variables, so they must be on one device.
+        first = look_first(function, self._find) if len(tf.config.list_logical_devices()) == 1 else None
         if first is None:
             return None
         self._late = LateHolds(first, self._module.reserve_guard_site(), self._functions.copies)
