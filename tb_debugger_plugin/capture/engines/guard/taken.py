@@ -10,7 +10,7 @@ program keeps its bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -21,14 +21,15 @@ from tensorflow.python.eager.polymorphic_function import attributes
 from tensorflow.python.framework import op_def_registry
 from tensorflow.python.ops import handle_data_util
 
-from tb_debugger_plugin.capture.engines.xla.nonfinite import ASSIGNMENTS, MOVES_ELEMENTS
+from tb_debugger_plugin.capture.engines.guard.compared import HIDES, hidden_inputs, hides_nan
+from tb_debugger_plugin.capture.engines.xla.nonfinite import ASSIGNMENTS
 from tb_debugger_plugin.capture.engines.xla.witnesses import choose_witnesses
 from tb_debugger_plugin.capture.graph.called import function_attributes
 from tb_debugger_plugin.capture.graph.copies import functions_of
 from tb_debugger_plugin.capture.graph.definitions import definition_of, source_name
 from tb_debugger_plugin.capture.graph.function import Function
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.plan.attachment import is_added_into, size_of
+from tb_debugger_plugin.capture.plan.attachment import is_added_into
 from tb_debugger_plugin.capture.plan.plan import live_ops
 from tb_debugger_plugin.capture.tf_types import GraphDef, NameAttrList, NodeDef, TfOp, TfTensor
 from tb_debugger_plugin.events.tensorflow_names import op_and_slot
@@ -62,28 +63,6 @@ _EXCHANGES: Final = ("Collective", "Nccl")
 #: Ops that show what they take: nothing else may show it. Other ops without results, such as those that save,
 #: take what is checked elsewhere.
 _SHOWS: Final = frozenset(("WriteSummary", "WriteScalarSummary", "PrintV2"))
-#: Ops whose result shows nothing of a NaN that they take. An infinity may be meant, as in a mask.
-_HIDES: Final = frozenset(
-    (
-        *("ApproximateEqual", "ArgMax", "ArgMin", "Bucketize", "Cast", "Equal", "Greater", "GreaterEqual"),
-        *("InTopK", "InTopKV2", "Less", "LessEqual", "Multinomial", "NotEqual", "QuantizeV2"),
-        "StatelessMultinomial",
-    )
-)
-#: Those of them that TensorFlow may let take what the op before them takes.
-_REWRITTEN: Final = ("ArgMax", "ArgMin")
-#: Ops whose results are data, which a program may compare because some of them are missing, or never NaN; by
-#: how their types begin.
-_NOT_COMPUTED: Final = (
-    *("Const", "Iterator", "Optional", "ParameterizedTruncatedNormal", "Placeholder", "Random"),
-    *("ReadVariableOp", "StatelessRandom", "StatelessTruncatedNormal", "TruncatedNormal"),
-)
-#: Ops that scale and shift what they take, if the rest is constant.
-_SCALES: Final = ("Add", "AddV2", "Mul", "RealDiv", "Sub")
-#: Ops that ask for a NaN.
-_ASKS_FOR_NAN: Final = ("IsFinite", "IsInf", "IsNan")
-#: From this many elements on, it takes too much memory to keep what is only compared until the end of a call.
-_LARGE: Final = 1 << 20
 #: Ops that make text of numbers, for those.
 _TO_TEXT: Final = frozenset(("StringFormat", "AsString"))
 _LOOPS: Final = ("While", "StatelessWhile")
@@ -332,7 +311,7 @@ class FunctionReader:
         for node in self._definition.node:
             if node.name in live and node.op not in _SOURCES:
                 self._read_node(node)
-                if node.op in _HIDES:
+                if node.op in HIDES:
                     self._check_hidden(node)
         if self._checks_results:
             for index, result in enumerate(self._body.results):
@@ -511,7 +490,7 @@ class FunctionReader:
             return
         for name, output in zip(taken.function.inputs, outputs, strict=False):
             compared = taken.function.graph.get_tensor_by_name(name).consumers()
-            if any(op.type in _HIDES for op in compared) and not _asks_for_nan(compared):
+            if hides_nan(compared):
                 self._check(source_of(output), self._hidden(loop))
         if not taken.checked:
             return
@@ -558,14 +537,8 @@ class FunctionReader:
                 self._checked[source] = label
 
     def _check_hidden(self, node: NodeDef) -> None:
-        """Check what an op takes whose result does not show a NaN, but for `x != x`, which asks for one."""
-        op = self._function.graph.get_operation_by_name(node.name)
-        dtype, compared = op.outputs[0].dtype, {_moved(tensor).name for tensor in op.inputs}
-        if dtype.is_floating or dtype.is_complex or len(compared) < len(op.inputs):
-            return
-        for tensor in op.inputs:
-            is_rewritten = op.type in _REWRITTEN and len(tensor.op.inputs) < 2
-            if not is_rewritten and _may_hide(tensor) and self._is_own(tensor):
+        for tensor in hidden_inputs(self._function.graph.get_operation_by_name(node.name)):
+            if self._is_own(tensor):
                 self._check(source_of(tensor), self._hidden(node))
 
     def _hidden(self, node: NodeDef) -> Label:
@@ -679,34 +652,6 @@ class FunctionReader:
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason
-
-
-def _moved(tensor: TfTensor) -> TfTensor:
-    """Return the tensor whose elements a tensor has, as far as ops move them only."""
-    while tensor.op.type in MOVES_ELEMENTS and tensor.op.inputs[0].dtype == tensor.dtype:
-        tensor = tensor.op.inputs[0]
-    return tensor
-
-
-def _may_hide(tensor: TfTensor) -> bool:
-    """Whether a tensor may be NaN by a mistake of the program that a comparison hides."""
-    if size_of(tensor) >= _LARGE or _asks_for_nan(tensor.consumers()):
-        return False
-    source = _moved(tensor)
-    while source.op.type in _SCALES:
-        scaled = [taken for taken in source.op.inputs if not _is_constant(taken.op)]
-        if len(scaled) != 1:
-            return True
-        source = _moved(scaled[0])
-    return not source.op.type.startswith(_NOT_COMPUTED)
-
-
-def _is_constant(op: TfOp) -> bool:
-    return op.type == "Const" or (op.type in _SCALES and all(_is_constant(tensor.op) for tensor in op.inputs))
-
-
-def _asks_for_nan(users: Iterable[TfOp]) -> bool:
-    return any(user.type in _ASKS_FOR_NAN for user in users)
 
 
 def _uses_resources(function: Function) -> bool:
