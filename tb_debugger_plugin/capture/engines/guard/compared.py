@@ -1,7 +1,7 @@
 """Decides where a NaN may hide: ops that compare, cast to integers or choose show nothing of it.
 
-Invariant: what a program asks for, or may miss in its data, is left out: `x != x`, arguments, elements, values
-of variables.
+Invariant: what a program asks for, or may miss in its data, is left out: `x != x`, arguments, elements,
+values of variables.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LARGE: Final = 1 << 20
 
 
 def hidden_inputs(op: TfOp) -> Iterator[TfTensor]:
-    """Yield what an op of `HIDES` takes whose result does not show a NaN, but for `x != x`, which asks for one."""
+    """Yield what an op of `HIDES` takes, but for `x != x`, which asks for a NaN."""
     dtype, compared = op.outputs[0].dtype, {_moved(tensor).name for tensor in op.inputs}
     if dtype.is_floating or dtype.is_complex or len(compared) < len(op.inputs):
         return
