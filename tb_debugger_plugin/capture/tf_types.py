@@ -81,6 +81,7 @@ class TfOp(Protocol):
     traceback: StackTrace | None
     op_def: OpDef
     _c_op: CObject
+    _control_outputs: Sequence[TfOp]
     _id: int
 
     def get_attr(self, name: str) -> Any:

@@ -13,8 +13,9 @@ but looked at is the sign of second moments.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,7 +33,6 @@ from tb_debugger_plugin.capture.engines.guard.taken import (
 from tb_debugger_plugin.capture.engines.xla.nonfinite import REARRANGES
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.function import Function
-from tb_debugger_plugin.capture.plan.plan import live_ops
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 #: From this many bytes of variables on, it is worth it.
@@ -115,15 +115,38 @@ _OF_INTEGERS = _Interval(-(2.0**64), 2.0**64)
 
 
 class _NotProvenError(Exception):
-    """Something may be bad although nothing was that went into the updates.
+    """Something may be bad although nothing was that went into the updates."""
+
+
+class _Tensor:
+    """A tensor of a graph, with what is asked of it often: asking TensorFlow takes long.
 
     Args:
-      variable: The variable that would have to be positive, if that would do.
+      tensor: The tensor.
+      all_tensors: Those of the graph that are known, by name.
     """
 
-    def __init__(self, variable: TfTensor | None = None) -> None:
-        super().__init__()
-        self.variable = variable
+    def __init__(self, tensor: TfTensor, all_tensors: dict[str, _Tensor]) -> None:
+        self.tensor = tensor
+        self.op: TfOp = tensor.op
+        self.type: str = self.op.type
+        self.is_floating: bool = tensor.dtype.is_floating
+        self.is_scalar: bool = tensor.shape.rank == 0
+        self.constant = _of_constant(tensor) if self.type == "Const" and self.is_floating else None
+        self.rule = _RULES.get(self.type) if tensor.dtype in _DTYPES else None
+        self._all = all_tensors
+
+    @cached_property
+    def inputs(self) -> list[_Tensor]:
+        """The inputs of its op."""
+        return [_known_tensor(tensor, self._all) for tensor in self.op.inputs]
+
+
+def _known_tensor(tensor: TfTensor, all_tensors: dict[str, _Tensor]) -> _Tensor:
+    known = all_tensors.get(tensor.name)
+    if known is None:
+        known = all_tensors[tensor.name] = _Tensor(tensor, all_tensors)
+    return known
 
 
 class _Updates:
@@ -138,117 +161,83 @@ class _Updates:
     """
 
     def __init__(self, function: Function, find: Find) -> None:
-        self._function = function
         self._find = find
-        self._live = live = live_ops(function)
         self._arguments: dict[str, Variable] = {}
+        self._changes: dict[str, list[TfOp]] = {}  # the ops that may change a variable, by argument
+        self.variables: list[TfTensor] = []
         for name in function.inputs:
             argument = function.graph.get_tensor_by_name(name)
             variable = variable_of(argument) if argument.dtype == tf.resource else None
-            if variable is not None:
-                self._arguments[argument.name] = variable
-        self.variables = [
-            function.graph.get_tensor_by_name(name)
-            for name, variable in self._arguments.items()
-            if variable.dtype in _DTYPES and (variable.shape.num_elements() or 0) > SMALL
-        ]
-        self.variables = [
-            argument
-            for argument in self.variables
-            if any(op.type in _ADDS and op in live for op in argument.consumers())
-        ]
+            if variable is None:
+                continue
+            self._arguments[name] = variable
+            changes = [op for op in argument.consumers() if _may_change(op, argument, find)]
+            self._changes[name] = changes
+            is_large = variable.dtype in _DTYPES and (variable.shape.num_elements() or 0) > SMALL
+            if is_large and any(op.type in _ADDS for op in changes):
+                self.variables.append(argument)
 
     def only_call(self) -> Function | None:
         """Return the function that is called by the only op that changes variables; None for other ops."""
-        changing = [op for op in self._live if any(_may_change(op, of, self._find) for of in _resources(op))]
-        if len(changing) != 1 or changing[0].type not in CALLS:
+        changing = {op for changes in self._changes.values() for op in changes}
+        if len(changing) != 1 or next(iter(changing)).type not in CALLS:
             return None
-        (name,) = called_functions(changing[0])
+        (name,) = called_functions(changing.pop())
         return self._find(name)
 
     def proven(self, path: tuple[str, ...]) -> LookFirst | None:
         """Return where to look, if nothing can be bad that was not looked at."""
         if sum(self._arguments[argument.name].size for argument in self.variables) < WORTH_IT:
             return None
-        waiting = {
-            op
-            for argument in self.variables
-            for op in argument.consumers()
-            if op in self._live and _may_change(op, argument, self._find)
-        }
+        waiting = {op for argument in self.variables for op in self._changes[argument.name]}
         if any(op.type not in _CHANGES for op in waiting):
             return None
-        after = self._after(waiting)
-        into = [op.inputs[-1] for op in after if op.type in _CHANGES]
-        looked_at = {
-            tensor.name: tensor for tensor in into if tensor.op not in after and tensor.dtype.is_floating
-        }
-        proof = self._proof(after, looked_at)
-        for name in looked_at:
-            rest = {other: tensor for other, tensor in looked_at.items() if other != name}
-            shorter = None if proof is None else self._proof(after, rest)
-            if shorter is not None:
-                looked_at, proof = rest, shorter
-        if proof is None:
+        after = _after(waiting)
+        changed = {op.inputs[0].name for op in after if op.type in _CHANGES}
+        bounded = {name for name in changed if self._is_bounded(name, after)}
+        bounds = _Bounds(self._arguments, bounded, after)
+        if not bounds.are_proven():
             return None
         return LookFirst(
             path,
             {argument.op.name: self._arguments[argument.name] for argument in self.variables},
             frozenset([op.name for op in waiting]),
             frozenset([op.name for op in after]),
-            tuple([source_of(tensor) for tensor in (*looked_at.values(), *proof.scalars.values())]),
-            frozenset([name.partition(":")[0] for name in proof.not_negative]),
+            tuple([source_of(each.tensor) for each in (*bounds.looked_at, *bounds.scalars)]),
+            frozenset([name.partition(":")[0] for name in bounds.not_negative]),
         )
 
-    def _proof(self, after: Collection[TfOp], looked_at: Mapping[str, TfTensor]) -> _Bounds | None:
-        """Return the bounds of what is computed if some tensors are looked at; None if something has none.
-
-        Args:
-          after: What runs from the first update on.
-          looked_at: The tensors, by name.
-        """
-        live = [op for op in after if op in self._live]
-        changed = {op.inputs[0].name for op in live if op.type in _CHANGES}
-        changed = {name for name in changed if self._is_bounded(name, after)}
-        not_negative: set[str] = set()
-        while True:
-            bounds = _Bounds(self._arguments, changed, not_negative, looked_at)
-            try:
-                for _ in range(_LOOK_EVERY):
-                    bounds.add(live)
-            except _NotProvenError as error:
-                if error.variable is None or error.variable.name in not_negative:
-                    return None
-                not_negative.add(error.variable.name)
-                continue
-            return bounds
-
-    def _is_bounded(self, name: str, after: Collection[TfOp]) -> bool:
+    def _is_bounded(self, name: str, after: Mapping[TfOp, None]) -> bool:
         """Whether a variable has a dtype with bounds, and only ops change it that have them."""
         variable = self._arguments.get(name)
-        users = self._function.graph.get_tensor_by_name(name).consumers()
-        changes = [op for op in users if op in self._live and _may_change(op, op.inputs[0], self._find)]
-        return variable is not None and variable.dtype in _DTYPES and all(op in after for op in changes)
+        is_known = variable is not None and variable.dtype in _DTYPES
+        return is_known and all(op in after for op in self._changes[name])
 
-    def _after(self, waiting: set[TfOp]) -> dict[TfOp, None]:
-        """Return the ops that change variables, and those that run after them, each after what it needs."""
-        users: dict[TfOp, list[TfOp]] = {}
-        for op in self._function.graph.get_operations():
-            for before in _needed(op):
-                users.setdefault(before, []).append(op)
-        after, new = set(waiting), list(waiting)
-        while new:
-            added = [user for user in users.get(new.pop(), ()) if user not in after]
-            after.update(added)
-            new += added
-        pending = {op: len(_needed(op) & after) for op in after}
-        ordered = [op for op, number in pending.items() if number == 0]
-        for op in ordered:
-            for user in users.get(op, ()):
-                pending[user] -= 1
-                if pending[user] == 0:
-                    ordered.append(user)
-        return dict.fromkeys(ordered)
+
+def _after(waiting: Iterable[TfOp]) -> dict[TfOp, None]:
+    """Return ops and all that run after them, each after what it needs of them."""
+    users = {op: _users(op) for op in waiting}
+    new = list(users)
+    while new:
+        for user in users[new.pop()]:
+            if user not in users:
+                users[user] = _users(user)
+                new.append(user)
+    pending = dict.fromkeys(users, 0)
+    for each in users.values():
+        for user in each:
+            pending[user] += 1
+    ordered = [op for op, number in pending.items() if number == 0]
+    for op in ordered:
+        for user in users[op]:
+            pending[user] -= 1
+            if pending[user] == 0:
+                ordered.append(user)
+    return dict.fromkeys(ordered)
+
+
+def _users(op: TfOp) -> set[TfOp]:
+    return {*(user for tensor in op.outputs for user in tensor.consumers()), *op._control_outputs}
 
 
 class _Bounds:
@@ -256,126 +245,167 @@ class _Bounds:
 
     Args:
       variables: The arguments that are variables, by their names as tensors.
-      changed: Those of them that are looked at after each few calls: floats that the ops change.
-      not_negative: Which of them are taken to be positive or zero.
-      looked_at: What is looked at, by name.
+      bounded: Those of them that are looked at after each few calls: floats that only the ops change.
+      ops: What runs from the first update on, in order.
 
     Attributes:
-      not_negative: The same.
-      scalars: What has to be looked at besides.
+      looked_at: What goes into the updates and is looked at.
+      scalars: Scalars that go into the ops. They are looked at as well.
+      not_negative: Variables that are taken not to be negative.
     """
 
     def __init__(
-        self,
-        variables: Mapping[str, Variable],
-        changed: Iterable[str],
-        not_negative: Collection[str],
-        looked_at: Mapping[str, TfTensor],
+        self, variables: Mapping[str, Variable], bounded: Iterable[str], ops: Mapping[TfOp, None]
     ) -> None:
-        self._looked_at = looked_at
         self._variables = variables
-        self._values = dict.fromkeys(changed, _LOOKED_AT)
-        self._values_before: dict[str, _Interval] = {}
-        self._tensors: dict[str, _Interval] = {}
-        self.not_negative = frozenset(not_negative)
-        self.scalars: dict[str, TfTensor] = {}
-
-    def add(self, ops: Iterable[TfOp]) -> None:
-        """Follow a call.
-
-        Raises:
-          _NotProvenError: Something may be bad.
-        """
-        self._tensors.clear()
-        self._values_before = dict(self._values)
-        for tensor in self._looked_at.values():
-            self._tell(tensor, _LARGE)
+        self._values = dict.fromkeys(bounded, _LOOKED_AT)
+        self._before = self._values
+        self._known: dict[_Tensor, _Interval] = {}
+        self._can_be_told = True
+        self._steps: list[Callable[[], None]] = []
+        self.scalars: dict[_Tensor, None] = {}
+        self.not_negative: set[str] = set()
+        into: dict[_Tensor, None] = {}
+        all_tensors: dict[str, _Tensor] = {}
         for op in ops:
+            tensors = [_known_tensor(tensor, all_tensors) for tensor in op.inputs]
+            outputs = [_known_tensor(tensor, all_tensors) for tensor in op.outputs]
             if op.type in _CHANGES:
-                self._change(op)
+                self._steps.append(partial(self._change, op.type, tensors[0].tensor.name, tensors[-1]))
+                into[tensors[-1]] = None
             elif op.type in _GIVES_VALUE:
-                self._tensors[op.outputs[0].name] = self._value(op.inputs[0])
-            elif any(tensor.dtype.is_floating or tensor.dtype.is_complex for tensor in op.outputs):
-                self._compute(op)
-            elif op.op_def.is_stateful or any(tensor.dtype == tf.variant for tensor in op.outputs):
-                raise _NotProvenError
+                self._steps.append(partial(self._read, outputs[0], tensors[0].tensor.name))
+            elif any(each.tensor.dtype.is_floating or each.tensor.dtype.is_complex for each in outputs):
+                self._steps.append(partial(self._compute, outputs))
+            elif op.op_def.is_stateful or any(each.tensor.dtype == tf.variant for each in outputs):
+                self._can_be_told = False
+        self.looked_at = [
+            each for each in into if each.op not in ops and each.is_floating and each.constant is None
+        ]
 
-    def _value(self, handle: TfTensor) -> _Interval:
-        if handle.name not in self._values:
-            variable = self._variables.get(handle.name)
+    def are_proven(self) -> bool:
+        """Whether nothing can be bad, as long as what is looked at is not, and variables were not large."""
+        looked_at, at_start = self.looked_at, dict(self._values)
+        self.looked_at = self._without_what_follows()
+        for tensors in (self.looked_at, looked_at):
+            self.looked_at, self._values = tensors, dict(at_start)
+            try:
+                for _ in range(_LOOK_EVERY if self._can_be_told else 0):
+                    self._follow_call()
+            except _NotProvenError:
+                continue
+            return self._can_be_told
+        return False
+
+    def _without_what_follows(self) -> list[_Tensor]:
+        """Return what to look at, without what is small if the rest of it is."""
+        told: dict[_Tensor, set[_Tensor]] = {}
+        for tensor in self.looked_at:
+            self._known.clear()
+            self._tell(tensor, _LARGE)
+            for each in self._known:
+                told.setdefault(each, set()).add(tensor)
+        self._known.clear()
+        left = set(self.looked_at)
+
+        def follows(tensor: _Tensor) -> bool:
+            if told.get(tensor, set()) & left or self._is_given(tensor) is not None:
+                return True
+            return tensor.rule is not None and all(map(follows, tensor.inputs))
+
+        for tensor in self.looked_at:
+            left.remove(tensor)
+            if not follows(tensor):
+                left.add(tensor)
+        return [tensor for tensor in self.looked_at if tensor in left]
+
+    def _follow_call(self) -> None:
+        self._known.clear()
+        self._before = dict(self._values)
+        for tensor in self.looked_at:
+            self._tell(tensor, _LARGE)
+        for step in self._steps:
+            step()
+
+    def _value(self, name: str) -> _Interval:
+        value = self._values.get(name)
+        if value is None:
+            variable = self._variables.get(name)
             if variable is None or variable.dtype.is_floating or variable.dtype.is_complex:
                 raise _NotProvenError  # nobody looks at it
             return _OF_INTEGERS
-        low, high = self._values[handle.name]
-        return _Interval(max(low, 0.0) if handle.name in self.not_negative else low, high)
+        return _Interval(max(value.low, 0.0), value.high) if name in self.not_negative else value
 
-    def _change(self, op: TfOp) -> None:
-        handle, given = op.inputs[0], op.inputs[-1]
-        now, change = self._value(handle), self._interval(given)
-        if handle.name not in self._values:
+    def _read(self, output: _Tensor, name: str) -> None:
+        self._known[output] = self._value(name)
+
+    def _change(self, type_: str, name: str, given: _Tensor) -> None:
+        now, change = self._value(name), self._interval(given)
+        if name not in self._values:
             return
-        times = _ADDS.get(op.type)
+        times = _ADDS.get(type_)
         if times is not None:
             change = _sum(now, _product(change, _Interval(times, times)))
-        self._values[handle.name] = _bounded(change)
+        self._values[name] = _bounded(change)
 
-    def _compute(self, op: TfOp) -> None:
-        rule = _RULES.get(op.type)
-        if rule is None or len(op.outputs) != 1 or op.outputs[0].dtype not in _DTYPES:
+    def _compute(self, outputs: list[_Tensor]) -> None:
+        (output, *more) = outputs
+        if output.rule is None or more:
             raise _NotProvenError
-        given = [self._interval(tensor) for tensor in op.inputs]
-        if op.type in _ROOTS and given[0].low < 0:
-            raise _NotProvenError(_only_variable(op.inputs[0]))
-        self._tensors[op.outputs[0].name] = _bounded(rule(*given))
+        given = [self._interval(tensor) for tensor in output.inputs]
+        if output.type in _ROOTS and given[0].low < 0:
+            given = [self._not_negative(output.inputs[0])]
+        self._known[output] = _bounded(output.rule(*given))
 
-    def _interval(self, tensor: TfTensor) -> _Interval:
+    def _not_negative(self, tensor: _Tensor) -> _Interval:
+        """Take the variable not to be negative whose value a tensor is, but for constants that are added."""
+        if tensor.type in ("Add", "AddV2") and tensor.inputs[1].constant is not None:
+            return _sum(self._not_negative(tensor.inputs[0]), tensor.inputs[1].constant)
+        if tensor.type != "ReadVariableOp":
+            raise _NotProvenError
+        name = tensor.inputs[0].tensor.name
+        self.not_negative.add(name)
+        return self._value(name)
+
+    def _interval(self, tensor: _Tensor) -> _Interval:
         """Return the bounds of a tensor; also of one from before the updates, by what is looked at."""
-        if tensor.name in self._tensors:
-            return self._tensors[tensor.name]
-        if not tensor.dtype.is_floating:
+        known = self._known.get(tensor)
+        if known is not None:
+            return known
+        if not tensor.is_floating:
             return _OF_INTEGERS
-        known = self._known(tensor)
-        if known is None and tensor.shape.rank == 0:
-            self.scalars[tensor.name] = tensor
+        known = self._is_given(tensor)
+        if known is None and tensor.is_scalar:
+            self.scalars[tensor] = None
             known = _LOOKED_AT
         if known is None:
-            rule = _RULES.get(tensor.op.type)
-            if rule is None:
+            if tensor.rule is None:
                 raise _NotProvenError
-            known = rule(*map(self._interval, tensor.op.inputs))
-        self._tensors[tensor.name] = known = _bounded(known)
+            known = tensor.rule(*map(self._interval, tensor.inputs))
+        self._known[tensor] = known = _bounded(known)
         return known
 
-    def _tell(self, tensor: TfTensor, most: float) -> None:
+    def _is_given(self, tensor: _Tensor) -> _Interval | None:
+        """Return the bounds of a constant, or of a variable before the call."""
+        if tensor.type != "ReadVariableOp":
+            return tensor.constant
+        return self._before.get(tensor.inputs[0].tensor.name)
+
+    def _tell(self, tensor: _Tensor, most: float) -> None:
         """Note how large a tensor is at most, and what follows for what it is computed from."""
-        self._tensors[tensor.name] = _Interval(-most, most)
-        op = tensor.op
-        if op.type in REARRANGES or op.type == "Square":
-            self._tell(op.inputs[0], most**0.5 if op.type == "Square" else most)
-        elif op.type in ("AddV2", "Mul", "Sub"):
-            for one, other in (op.inputs, reversed(op.inputs)):
-                known = self._known(other)
-                if known is None:
+        self._known[tensor] = _Interval(-most, most)
+        if tensor.type in REARRANGES or tensor.type == "Square":
+            self._tell(tensor.inputs[0], most**0.5 if tensor.type == "Square" else most)
+        elif tensor.type in ("AddV2", "Mul", "Sub"):
+            for one, other in (tensor.inputs, reversed(tensor.inputs)):
+                given = self._is_given(other)
+                if given is None:
                     continue
-                largest, least = max(-known.low, known.high), max(-known.high, known.low)
-                if op.type != "Mul":
+                largest, least = max(-given.low, given.high), max(-given.high, given.low)
+                if tensor.type != "Mul":
                     self._tell(one, most + largest)
                 elif least > 0:
                     self._tell(one, most / least)
-
-    def _known(self, tensor: TfTensor) -> _Interval | None:
-        """Return the bounds of a constant, or of a variable before the call."""
-        if tensor.op.type == "Const":
-            return _of_constant(tensor)
-        is_variable = tensor.op.type == "ReadVariableOp"
-        return self._values_before.get(tensor.op.inputs[0].name) if is_variable else None
-
-
-def _only_variable(tensor: TfTensor) -> TfTensor | None:
-    """Return the variable whose value a tensor is, but for a constant that is added; None for others."""
-    while tensor.op.type in ("Add", "AddV2") and tensor.op.inputs[1].op.type == "Const":
-        tensor = tensor.op.inputs[0]
-    return tensor.op.inputs[0] if tensor.op.type == "ReadVariableOp" else None
 
 
 def _of_constant(tensor: TfTensor) -> _Interval | None:
@@ -383,7 +413,8 @@ def _of_constant(tensor: TfTensor) -> _Interval | None:
     if value is None or not value.size:
         return None
     wide = np.asarray(value, np.float64)
-    return _bounded(_Interval(float(wide.min()), float(wide.max())))
+    interval = _Interval(float(wide.min()), float(wide.max()))
+    return interval if np.isfinite(interval).all() else None
 
 
 def _bounded(interval: _Interval) -> _Interval:
@@ -455,16 +486,6 @@ _RULES: dict[str, Callable[..., _Interval]] = {
     **dict.fromkeys(("Select", "SelectV2"), lambda condition, one, other: _union(one, other)),
 }
 _ROOTS = ("Sqrt", "Rsqrt")
-
-
-def _needed(op: TfOp) -> set[TfOp]:
-    return {*(tensor.op for tensor in op.inputs), *op.control_inputs}
-
-
-def _resources(op: TfOp) -> Iterator[TfTensor]:
-    for tensor in op.inputs:
-        if tensor.dtype == tf.resource and variable_of(tensor) is not None:
-            yield tensor
 
 
 def _may_change(op: TfOp, variable: TfTensor, find: Find) -> bool:
