@@ -51,6 +51,12 @@ def gpt() -> Step:
     return _training(model, text, text)
 
 
+def wide() -> Step:
+    """An MLP of four layers of width 2048: 17 million parameters, batch 64, Adam."""
+    layers = [tf.keras.layers.Dense(2048, activation="relu") for _ in range(4)]
+    return _classifier(tf.keras.Sequential([*layers, tf.keras.layers.Dense(10)]), [64, 2048], 10)
+
+
 def eager() -> Step:
     """Four layers of width 64 with a tape, without any function."""
     weights = [tf.Variable(tf.random.stateless_normal([64, 64], [0, i]) * 0.1) for i in range(4)]
@@ -126,7 +132,7 @@ def session() -> Step:
 
 
 STEPS: dict[str, Callable[[], Step]] = {
-    f.__name__: f for f in (example, mlp, cnn, gpt, eager, mlp_xla, gpt_xla, session)
+    f.__name__: f for f in (example, mlp, cnn, gpt, wide, eager, mlp_xla, gpt_xla, session)
 }
 #: Whether XLA compiles steps made from now on.
 _jit_compile = False

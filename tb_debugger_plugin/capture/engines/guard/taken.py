@@ -324,7 +324,8 @@ class FunctionReader:
                     old[argument] = before
                 self._check_after(argument, uses)
         self._definition.node.extend(self._new.node)
-        self._note_told()
+        if not self._late:
+            self._note_told()  # looks are few, and say at once what this would leave out
         changed = frozenset(name for name, uses in self._uses.items() if any(use.changes for use in uses))
         return Taken(
             self._function,
