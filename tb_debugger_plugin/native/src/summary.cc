@@ -186,6 +186,7 @@ TBDBG_CLONES bool AnyLargeDouble(const void* x, int64_t n) { return AnyLarge<Dou
 TBDBG_CLONES bool AnyLargeBfloat16(const void* x, int64_t n) { return AnyLarge<Bfloat16>(x, n); }
 TBDBG_CLONES bool AnyNegativeFloat(const void* x, int64_t n) { return AnyNegative<Float>(x, n); }
 TBDBG_CLONES bool AnyNegativeDouble(const void* x, int64_t n) { return AnyNegative<Double>(x, n); }
+TBDBG_CLONES bool AnyNegativeHalf(const void* x, int64_t n) { return AnyNegative<Half>(x, n); }
 TBDBG_CLONES bool AnyNegativeBfloat16(const void* x, int64_t n) { return AnyNegative<Bfloat16>(x, n); }
 
 TBDBG_CLONES BadPositions FindFloat(const void* x, int64_t n, int64_t parts) {
@@ -347,6 +348,7 @@ bool HasNegative(const void* data, int64_t num_elements, int dtype) {
   switch (dtype) {
     case kFloat: return AnyNegativeFloat(data, num_elements);
     case kDouble: return AnyNegativeDouble(data, num_elements);
+    case kHalf: return AnyNegativeHalf(data, num_elements);
     case kBfloat16: return AnyNegativeBfloat16(data, num_elements);
     default: return false;
   }

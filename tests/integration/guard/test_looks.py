@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context, execute
 
 import tb_debugger_plugin
 from tb_debugger_plugin.analysis.origins.origin import Origin
 from tb_debugger_plugin.capture.engines.guard import copies, look_first
+from tb_debugger_plugin.capture.engines.guard.looks import _LookFor
+from tb_debugger_plugin.capture.options import MEASURED_DTYPES
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(300)]
 
@@ -243,3 +246,36 @@ def test_nothing_overflows_that_the_looks_let_pass(optimizer: str) -> None:
         step(tf.constant(random.choice([-(2.0**19), 2.0**19, 1e-30, 0.0], [8, 8]), tf.float32))
         for each in variables:
             assert np.isfinite(each.numpy()).all(), each.name
+
+
+#: What looks find, in bits; see `native/src/guard_op.cc`.
+LARGE, BAD = 1, 2
+
+
+def found(array: tf.Tensor, look_for: int) -> int:
+    attrs = ("T", (array.dtype.as_datatype_enum,), "N", 0, "num_tensors", 1, "look_for", look_for)
+    (status,) = execute.quick_execute("TbDebuggerLook", 1, [array], attrs, context.context())
+    return int(status)
+
+
+@pytest.mark.parametrize("dtype", sorted(MEASURED_DTYPES, key=lambda dtype: dtype.name), ids=lambda d: d.name)
+def test_what_looks_find_is_what_numpy_finds(tmp_path: Path, dtype: tf.DType) -> None:
+    random = np.random.default_rng(0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for size in (0, 1, 7, 9000):
+            finite = random.uniform(1, 2, size).astype(dtype.as_numpy_dtype)
+            for value in (1, 0, -1, 2.0**39, -(2.0**39), 2.0**40, -(2.0**40), np.inf, -np.inf, np.nan):
+                array = finite.copy()
+                if size:
+                    array[random.integers(size)] = value
+                wide = array.astype(np.complex128)
+                # A dtype without 2^40 has an infinity instead.
+                large = LARGE * bool((~(np.maximum(abs(wide.real), abs(wide.imag)) < 2.0**40)).any())
+                bad = BAD * bool((~np.isfinite(wide)).any())
+                is_ordered = dtype.is_floating and dtype.size > 1
+                negative = LARGE * bool(is_ordered and (wide.real < 0).any())
+                tensor = tf.constant(array, dtype)
+                assert found(tensor, _LookFor.FINITE) == large | bad
+                assert found(tensor, _LookFor.NAN) == BAD * bool(np.isnan(wide).any())
+                assert found(tensor, _LookFor.SMALL) == large
+                assert found(tensor, _LookFor.NOT_NEGATIVE) == large | bad | negative
