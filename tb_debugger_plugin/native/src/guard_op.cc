@@ -31,8 +31,11 @@ struct Site {
   GuardSite taken;
   std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
   bool is_made = false;                   // whether TensorFlow has made its op
-  std::atomic<int64_t> seen{-1};          // how often variables had changed from outside at its last call
-  std::atomic<bool> is_large{false};      // whether the last look at the variables found one that was large
+  std::atomic<int64_t> updates{0};        // how often its variables were updated
+  std::atomic<int64_t> last_look{0};      // which of these the guard last looked at
+  std::atomic<int64_t> noted{-1};         // how often variables had changed from outside before its last call
+  std::atomic<int64_t> seen{-1};          // how often of these the guard has looked at them
+  std::atomic<bool> is_large{false};  // whether something was large at the last call that looked at variables
   EarlierCalls earlier;
 };
 
@@ -242,9 +245,9 @@ void Follow(Site* site, int64_t number, const Recorder& recorder, TF_OpKernelCon
 }
 
 // What TbDebuggerLook gives, in bits.
-constexpr int32_t kLarge = 1;  // something may overflow when variables are updated
-constexpr int32_t kBad = 2;    // something is bad that must not be
-constexpr int32_t kDue = 4;    // of TbDebuggerHold: the call is held for another reason
+constexpr int32_t kFoundLarge = 1;  // something may overflow when variables are updated
+constexpr int32_t kFoundBad = 2;    // something is bad that must not be
+constexpr int32_t kDue = 4;         // of TbDebuggerHold: the call is held for another reason
 
 // DataTypes of TensorFlow.
 constexpr int kDtInt32 = 3;
@@ -277,7 +280,7 @@ Looked LookedAt(const GuardSite& taken, TF_OpKernelContext* context) {
   const int first = static_cast<int>(taken.dtypes.size());
   looked.is_held = StatusInput(context, first) != 0;  // of TbDebuggerHold
   looked.at_variables = StatusInput(context, first + 1) != 0;
-  looked.found = StatusInput(context, first) & (kBad | kLarge);
+  looked.found = StatusInput(context, first) & (kFoundBad | kFoundLarge);
   for (int i = 2; i < static_cast<int>(taken.num_looks); ++i) looked.found |= StatusInput(context, first + i);
   return looked;
 }
@@ -294,13 +297,13 @@ int32_t LookAt(const TensorView& view, LookFor look_for) {
   if (MeasuredBytes(view.dtype) == 0 || view.num_elements == 0) return 0;
   if (look_for == LookFor::kNan) {
     if (!HasInfOrNan(view.data, view.num_elements, view.dtype)) return 0;
-    return CountKinds(view.data, view.num_elements, view.dtype).nan > 0 ? kBad : 0;
+    return CountKinds(view.data, view.num_elements, view.dtype).nan > 0 ? kFoundBad : 0;
   }
   const bool is_negative =
       look_for == LookFor::kNotNegative && HasNegative(view.data, view.num_elements, view.dtype);
-  if (!HasLarge(view.data, view.num_elements, view.dtype)) return is_negative ? kLarge : 0;
-  if (look_for == LookFor::kSmall) return kLarge;
-  return HasInfOrNan(view.data, view.num_elements, view.dtype) ? kLarge | kBad : kLarge;
+  if (!HasLarge(view.data, view.num_elements, view.dtype)) return is_negative ? kFoundLarge : 0;
+  if (look_for == LookFor::kSmall) return kFoundLarge;
+  return HasInfOrNan(view.data, view.num_elements, view.dtype) ? kFoundLarge | kFoundBad : kFoundLarge;
 }
 
 struct LookKernel {
@@ -359,11 +362,13 @@ void ComputeHold(void* state, TF_OpKernelContext* context) {
     const EarlierCalls& earlier = kernel.site->earlier;
     const bool is_followed = !kernel.site->taken.followed.empty() && recorder->wanted();
     const int64_t changes = num_changes;
-    if (kernel.site->seen.exchange(changes) != changes || kernel.site->is_large ||
-        earlier.calls() < EarlierCalls::kFirst || (is_followed && earlier.MayBeDue())) {
+    kernel.site->noted = changes;
+    if (kernel.site->seen != changes || kernel.site->is_large || earlier.calls() < EarlierCalls::kFirst ||
+        (is_followed && earlier.MayBeDue())) {
       found |= kDue;
     }
-    look = found != 0 || earlier.calls() % kLookEvery == 0;
+    const int64_t updates = ++kernel.site->updates;
+    look = found != 0 || updates - kernel.site->last_look >= kLookEvery;
   }
   SetScalar(context, 0, kDtBool, found != 0);
   SetScalar(context, 1, kDtInt32, found);
@@ -396,13 +401,15 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   const int64_t number = kernel->site->earlier.Count();
   const Looked looked = LookedAt(taken, context);
   if (looked.at_variables) {
-    const bool is_large = (looked.found & kLarge) != 0;
-    if (is_large && !kernel->site->is_large) NoteChangedVariable();
+    const bool is_large = (looked.found & kFoundLarge) != 0;
+    if (is_large && !kernel->site->is_large) NoteChangedVariables(-1);
     kernel->site->is_large = is_large;
+    kernel->site->last_look = kernel->site->updates.load();
+    kernel->site->seen = kernel->site->noted.load();
   }
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
-  if (i == num_checked && (looked.found & kBad) == 0) {
+  if (i == num_checked && (looked.found & kFoundBad) == 0) {
     if (looked.is_held && !taken.followed.empty() && recorder->wanted() &&
         kernel->site->earlier.IsDue(number)) {
       Follow(kernel->site, number, *recorder, context);
@@ -542,7 +549,14 @@ void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, 
   }
 }
 
-void NoteChangedVariable() { ++num_changes; }
+void NoteChangedVariables(int64_t site) {
+  if (site < 0) {
+    ++num_changes;
+    return;
+  }
+  std::lock_guard<std::mutex> lock(calls_mutex);
+  if (Site* found = FindSite(site)) found->seen = -1;
+}
 
 int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }
 

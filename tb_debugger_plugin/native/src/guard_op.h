@@ -19,7 +19,8 @@ namespace tbdbg {
 // What the guard of a function takes.
 struct GuardSite {
   int64_t num_checked = 0;
-  int64_t num_told = 0;           // how many of those, the last, are bad only if one of the others is
+  int64_t num_told = 0;  // how many of those, the last, are looked at only if one of the others is bad, or a
+                         // look found something
   std::vector<int64_t> only_nan;  // for each of them: 1 if only NaN is bad in it, else 0
   std::vector<int64_t> dtypes;    // of the inputs to check, and then of those to hold
   // How many inputs follow that say what looks found. If any, they are `found` and `look` of TbDebuggerHold,
@@ -66,8 +67,9 @@ struct FollowedInput {
 void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, const std::string& execution,
                         int64_t last_step);
 
-// Notes that the program has changed a variable outside of guarded functions: they hold at their next calls.
-void NoteChangedVariable();
+// Notes that variables were changed by others than the function of a site, which then holds at its next call.
+// -1: of all sites.
+void NoteChangedVariables(int64_t site);
 
 // How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();

@@ -77,8 +77,10 @@ PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
 
-PyObject* PyNoteChangedVariable(PyObject*, PyObject*) {
-  NoteChangedVariable();
+PyObject* PyNoteChangedVariables(PyObject*, PyObject* site) {
+  int64_t number;
+  if (!FromPython(site, &number)) return nullptr;
+  NoteChangedVariables(number);
   Py_RETURN_NONE;
 }
 

@@ -27,8 +27,9 @@ PyObject* PyRecordEarlierCalls(PyObject* module, PyObject* args);
 // num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);
 
-// note_changed_variable(): notes that the program has changed a variable outside of guarded functions.
-PyObject* PyNoteChangedVariable(PyObject* module, PyObject*);
+// note_changed_variables(site): notes that others than the function of a site changed its variables; -1 for
+// all.
+PyObject* PyNoteChangedVariables(PyObject* module, PyObject* site);
 
 // has_bad(tensors): whether one of some eager tensors has an infinity or NaN. Those that are not floating, or
 // not in the memory of this host, have none.

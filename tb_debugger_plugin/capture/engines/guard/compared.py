@@ -34,7 +34,7 @@ _SCALES: Final = ("Add", "AddV2", "Mul", "RealDiv", "Sub")
 #: Ops that ask for a NaN.
 _ASKS_FOR_NAN: Final = ("IsFinite", "IsInf", "IsNan")
 #: From this many elements on, it takes too much memory to keep what is only compared until the end of a call.
-_LARGE: Final = 1 << 20
+_TOO_LARGE: Final = 1 << 20
 
 
 def hidden_inputs(op: TfOp) -> Iterator[TfTensor]:
@@ -62,7 +62,7 @@ def _moved(tensor: TfTensor) -> TfTensor:
 
 def _may_hide(tensor: TfTensor) -> bool:
     """Whether a tensor may be NaN by a mistake of the program that a comparison hides."""
-    if size_of(tensor) >= _LARGE or _asks_for_nan(tensor.consumers()):
+    if size_of(tensor) >= _TOO_LARGE or _asks_for_nan(tensor.consumers()):
         return False
     source = _moved(tensor)
     while source.op.type in _SCALES:

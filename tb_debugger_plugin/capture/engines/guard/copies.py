@@ -26,7 +26,7 @@ from tb_debugger_plugin.capture.engines.guard.lists import (
     through_node,
 )
 from tb_debugger_plugin.capture.engines.guard.look_first import look_first
-from tb_debugger_plugin.capture.engines.guard.looks import CannotLookFirstError, LateHolds
+from tb_debugger_plugin.capture.engines.guard.looks import LateHolds
 from tb_debugger_plugin.capture.engines.guard.taken import (
     SCOPE,
     Body,
@@ -125,6 +125,7 @@ class GuardedCopies:
         self._taken: dict[str, Taken | None] = {}
         self._bodies: dict[str, Body] = {}
         self._late: LateHolds | None = None  # of the function that is being guarded
+        self._reserved: int | None = None  # a number that no guard has
 
     def guard(self, function: Function, *, in_place: bool = False) -> Guarded | None:
         """Define the guarded copy of a function; return None if it has nothing to check.
@@ -137,8 +138,13 @@ class GuardedCopies:
         Raises:
           Exception: TensorFlow refuses the copy.
         """
-        self._late = None
-        self._bodies.clear()
+        try:
+            return self._guard(function, in_place=in_place)
+        finally:
+            self._late = None
+            self._bodies.clear()
+
+    def _guard(self, function: Function, *, in_place: bool) -> Guarded | None:
         plain = body_of(function)
         body = _compiled_body(function, plain) if function.is_compiled else plain
         taken = None if in_place else self._read_with_looks(function)
@@ -177,7 +183,6 @@ class GuardedCopies:
         else:
             copies, name = self._functions.copies, f"{name}_guarded"
             name = copies.define(name, like, definition, changes, has_stacks=False)
-        self._bodies.clear()
         return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()), followed)
 
     def _read_with_looks(self, function: Function) -> Taken | None:
@@ -186,18 +191,24 @@ class GuardedCopies:
         Returns:
           What is taken; None if the variables are always held.
         """
-        # One op reads all variables, so they must be on one device.
-        first = look_first(function, self._find) if len(tf.config.list_logical_devices()) == 1 else None
-        if first is None:
-            return None
-        self._late = LateHolds(first, self._module.reserve_guard_site(), self._functions.copies)
+        if len(tf.config.list_logical_devices()) != 1:
+            return None  # one op reads all variables
         try:
-            return self._read(function, is_outermost=True)
-        except CannotLookFirstError as error:
-            _log.debug("Old variables of %s are held: %s.", function.name, error)
-            self._late = None
-            self._bodies.clear()
-            return None
+            first = look_first(function, self._find)
+            if first is None:
+                return None
+            if self._reserved is None:
+                self._reserved = self._module.reserve_guard_site()
+            self._late = LateHolds(first, self._reserved, self._functions.copies)
+            taken = self._within_limit(self._read(function, is_outermost=True))
+            if not taken.cannot_repeat:
+                self._reserved = None
+                return taken
+        except Exception as error:  # they are held then
+            _log.debug("Old variables of %s are held:", function.name, exc_info=error)
+        self._late = None
+        self._bodies.clear()
+        return None
 
     def _find(self, name: str) -> Function | None:
         function = self._functions.all.get(name)

@@ -57,7 +57,7 @@ from tb_debugger_plugin.native.structs import BadCall
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: What our copies add to the names of functions; error messages name the program's functions.
-_OF_COPIES = re.compile(r"_guarded(?:_inside|_\d+)?_[0-9a-f]{16}")
+_OF_COPIES = re.compile(r"_guarded(?:_inside|_held|_nothing|_\d+)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
 _MOST_NAMES = 3
 _FORGET_EVERY = 64
@@ -70,7 +70,7 @@ _MOST_FOLLOWED = 16
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
-_IS_LATE = "its variables, which were updated before anything bad was found"
+_IS_LATE = "its variables, which had been updated when it was found, in this call or in one of the 31 calls before it"
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
@@ -88,6 +88,10 @@ class _Site:
       title: Its name in the program; empty until a call is bad.
       guarded: Its guarded copy; None if its calls are not checked.
       copy: The name of that copy.
+      handles: Where its large variables are among its inputs, if it looks at them only now and then.
+      variables: The ids of these inputs in its last call; of others, those of the variables that it changes.
+      shares: The guards of functions that look at variables which this one changes.
+      may_change: Whether it is not guarded, and may change variables.
       seen: The bad results of calls that are on record, or were counted.
       num_calls: Number of calls.
       num_bad: Number of bad calls.
@@ -99,6 +103,10 @@ class _Site:
     title: str = ""
     guarded: Guarded | None = None
     copy: bytes = b""
+    handles: tuple[int, ...] = ()
+    variables: tuple[int, ...] = ()
+    shares: tuple[int, ...] = ()
+    may_change: bool = False
     seen: set[frozenset[int]] = field(default_factory=set)
     num_calls: int = 0
     num_bad: int = 0
@@ -315,8 +323,12 @@ class GuardedFunctions:
         def call_function(name: str | bytes, tensor_inputs: list[EagerTensor], num_outputs: int) -> object:
             site = sites.get(name) or self._site(name, tensor_inputs)
             if not site.copy:
+                if site.may_change:
+                    module.note_changed_variables(-1)
                 return run(name, tensor_inputs, num_outputs)
             site.num_calls += 1
+            if site.shares or site.handles:
+                self._note_changes(site, tensor_inputs)
             try:
                 outputs = run(site.copy, tensor_inputs, num_outputs)
             except Exception as error:
@@ -345,6 +357,7 @@ class GuardedFunctions:
             except Exception as error:  # the program must not see any error
                 _log.debug("%s cannot be guarded:", text, exc_info=error)
                 self._report_unguarded(text, user_message(error))
+            site.may_change = not site.copy and any(one.dtype == tf.resource for one in inputs)
             if self._is_on:
                 self._sites[name] = site
                 if len(self._sites) % _FORGET_EVERY == 0:
@@ -384,6 +397,28 @@ class GuardedFunctions:
             )
             self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
         site.guarded, site.copy = guarded, guarded.name.encode()
+        changed = guarded.taken.changed
+        positions = [index for index, name in enumerate(argument_names(function)) if name in changed]
+        site.variables = tuple([id(inputs[index]) for index in positions])
+        site.handles = tuple(positions) if guarded.taken.looks else ()
+        for other in self._sites.values():
+            if other.guarded is not None and not set(site.variables).isdisjoint(other.variables):
+                if site.handles:
+                    other.shares = (*other.shares, guarded.site)
+                if other.handles:
+                    site.shares = (*site.shares, other.guarded.site)
+
+    def _note_changes(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
+        """Let guards look at variables that another function changes, or that are not those of the last call."""
+        module = self._module
+        assert module is not None and site.guarded is not None, "only guarded functions have these"
+        for number in site.shares:
+            module.note_changed_variables(number)
+        if site.handles:
+            variables = tuple([id(inputs[index]) for index in site.handles])
+            if variables != site.variables:
+                site.variables = variables
+                module.note_changed_variables(site.guarded.site)
 
     def _can_run_plainly(self, site: _Site, error: Exception) -> bool:
         """Whether a call failed because of the guard, before anything of it ran."""

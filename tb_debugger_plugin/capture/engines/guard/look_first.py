@@ -6,8 +6,7 @@ something of it is bad or large (`native/src/guard_op.h`).
 
 Invariant: while what is looked at is below `_LARGE`, and variables were so at one of the last `_LOOK_EVERY`
 calls, nothing from the first update on overflows, is divided by zero or is the root of a negative number.
-Intervals prove it for each function; where they do not, old values are held at each call. What is not proven
-but looked at is the sign of second moments.
+Intervals prove it for each function; where they do not, old values are held at each call.
 """
 
 from __future__ import annotations
@@ -27,12 +26,14 @@ from tb_debugger_plugin.capture.engines.guard.taken import (
     READS,
     Source,
     Variable,
+    is_table,
     source_of,
     variable_of,
 )
 from tb_debugger_plugin.capture.engines.xla.nonfinite import REARRANGES
 from tb_debugger_plugin.capture.graph.called import called_functions
 from tb_debugger_plugin.capture.graph.function import Function
+from tb_debugger_plugin.capture.plan.attachment import is_added_into
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 #: From this many bytes of variables on, it is worth it: the looks take a tenth of the first call.
@@ -45,6 +46,8 @@ _LOOK_EVERY = 32
 _MOST = 2.0**126
 #: Variables of at most so many elements are held at each call: that costs nothing, and some are read between.
 SMALL: Final = 16
+#: How far back an op is followed that is before the updates.
+_DEPTH = 20
 _DTYPES = (tf.float32, tf.float64, tf.bfloat16)
 #: Ops that add to a variable in place, how often at most to the same element, and with which sign.
 _ADDS = {
@@ -53,6 +56,7 @@ _ADDS = {
     "ResourceScatterAdd": 2.0**31,
     "ResourceScatterSub": -(2.0**31),
 }
+_SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub")
 #: All that may change one here.
 _CHANGES = (*_ADDS, "AssignVariableOp")
 #: Ops that give elements of a variable.
@@ -165,12 +169,16 @@ class _Updates:
         self._arguments: dict[str, Variable] = {}
         self._changes: dict[str, list[TfOp]] = {}  # the ops that may change a variable, by argument
         self.variables: list[TfTensor] = []
+        arguments = dict[str, TfTensor]()
         for name in function.inputs:
             argument = function.graph.get_tensor_by_name(name)
             variable = variable_of(argument) if argument.dtype == tf.resource else None
-            if variable is None:
-                continue
-            self._arguments[name] = variable
+            if variable is not None:
+                self._arguments[name], arguments[name] = variable, argument
+        if sum(variable.size for variable in self._arguments.values()) < WORTH_IT:
+            return
+        for name, variable in self._arguments.items():
+            argument = arguments[name]
             changes = [op for op in argument.consumers() if _may_change(op, argument, find)]
             self._changes[name] = changes
             is_large = variable.dtype in _DTYPES and (variable.shape.num_elements() or 0) > SMALL
@@ -179,22 +187,22 @@ class _Updates:
 
     def only_call(self) -> Function | None:
         """Return the function that is called by the only op that changes variables; None for other ops."""
-        changing = {op for changes in self._changes.values() for op in changes}
+        changing = dict.fromkeys(op for changes in self._changes.values() for op in changes)
         if len(changing) != 1 or next(iter(changing)).type not in CALLS:
             return None
-        (name,) = called_functions(changing.pop())
+        (name,) = called_functions(*changing)
         return self._find(name)
 
     def proven(self, path: tuple[str, ...]) -> LookFirst | None:
         """Return where to look, if nothing can be bad that was not looked at."""
         if sum(self._arguments[argument.name].size for argument in self.variables) < WORTH_IT:
             return None
-        waiting = {op for argument in self.variables for op in self._changes[argument.name]}
+        waiting = dict.fromkeys(op for argument in self.variables for op in self._changes[argument.name])
         if any(op.type not in _CHANGES for op in waiting):
             return None
         after = _after(waiting)
         changed = {op.inputs[0].name for op in after if op.type in _CHANGES}
-        bounded = {name for name in changed if self._is_bounded(name, after)}
+        bounded = [name for name in self._arguments if name in changed and self._is_bounded(name, after)]
         bounds = _Bounds(self._arguments, bounded, after)
         if not bounds.are_proven():
             return None
@@ -210,8 +218,10 @@ class _Updates:
     def _is_bounded(self, name: str, after: Mapping[TfOp, None]) -> bool:
         """Whether a variable has a dtype with bounds, and only ops change it that have them."""
         variable = self._arguments.get(name)
-        is_known = variable is not None and variable.dtype in _DTYPES
-        return is_known and all(op in after for op in self._changes[name])
+        if variable is None or variable.dtype not in _DTYPES:
+            return False
+        changes = self._changes[name]
+        return all(op in after for op in changes) and not is_table(variable, [op.type for op in changes])
 
 
 def _after(waiting: Iterable[TfOp]) -> dict[TfOp, None]:
@@ -236,8 +246,10 @@ def _after(waiting: Iterable[TfOp]) -> dict[TfOp, None]:
     return dict.fromkeys(ordered)
 
 
-def _users(op: TfOp) -> set[TfOp]:
-    return {*(user for tensor in op.outputs for user in tensor.consumers()), *op._control_outputs}
+def _users(op: TfOp) -> dict[TfOp, None]:
+    """Return the ops that take something of an op or wait for it, in an order that runs have in common."""
+    users = {*(user for tensor in op.outputs for user in tensor.consumers()), *op._control_outputs}
+    return dict.fromkeys(sorted(users, key=lambda user: user._id))
 
 
 class _Bounds:
@@ -251,7 +263,7 @@ class _Bounds:
     Attributes:
       looked_at: What goes into the updates and is looked at.
       scalars: Scalars that go into the ops. They are looked at as well.
-      not_negative: Variables that are taken not to be negative.
+      not_negative: Variables of which roots are taken; they are looked at for being negative as well.
     """
 
     def __init__(
@@ -262,11 +274,13 @@ class _Bounds:
         self._before = self._values
         self._known: dict[_Tensor, _Interval] = {}
         self._can_be_told = True
+        all_tensors: dict[str, _Tensor] = {}
         self._steps: list[Callable[[], None]] = []
         self.scalars: dict[_Tensor, None] = {}
-        self.not_negative: set[str] = set()
+        roots = [_known_tensor(op.inputs[0], all_tensors) for op in ops if op.type in _ROOTS]
+        self.not_negative = {name for name in map(_only_variable, roots) if name in self._values}
+        self._values.update(dict.fromkeys(self.not_negative, _Interval(0.0, _LARGE)))
         into: dict[_Tensor, None] = {}
-        all_tensors: dict[str, _Tensor] = {}
         for op in ops:
             tensors = [_known_tensor(tensor, all_tensors) for tensor in op.inputs]
             outputs = [_known_tensor(tensor, all_tensors) for tensor in op.outputs]
@@ -282,6 +296,8 @@ class _Bounds:
         self.looked_at = [
             each for each in into if each.op not in ops and each.is_floating and each.constant is None
         ]
+        # One more reference to what is added into changes the sum.
+        self._can_be_told &= not any(is_added_into(each.tensor, at_least=3) for each in self.looked_at)
 
     def are_proven(self) -> bool:
         """Whether nothing can be bad, as long as what is looked at is not, and variables were not large."""
@@ -307,17 +323,21 @@ class _Bounds:
                 told.setdefault(each, set()).add(tensor)
         self._known.clear()
         left = set(self.looked_at)
-
-        def follows(tensor: _Tensor) -> bool:
-            if told.get(tensor, set()) & left or self._is_given(tensor) is not None:
-                return True
-            return tensor.rule is not None and all(map(follows, tensor.inputs))
-
         for tensor in self.looked_at:
             left.remove(tensor)
-            if not follows(tensor):
+            if not self._follows(tensor, lambda each: bool(told.get(each, set()) & left), {}):
                 left.add(tensor)
         return [tensor for tensor in self.looked_at if tensor in left]
+
+    def _follows(
+        self, tensor: _Tensor, is_told: Callable[[_Tensor], bool], known: dict[_Tensor, bool], depth: int = 0
+    ) -> bool:
+        """Whether a tensor is computed of constants, old variables and what is told only."""
+        if tensor not in known:
+            known[tensor] = is_told(tensor) or self._given(tensor) is not None
+            if not known[tensor] and tensor.rule is not None and depth < _DEPTH:
+                known[tensor] = all(self._follows(each, is_told, known, depth + 1) for each in tensor.inputs)
+        return known[tensor]
 
     def _follow_call(self) -> None:
         self._known.clear()
@@ -334,78 +354,100 @@ class _Bounds:
             if variable is None or variable.dtype.is_floating or variable.dtype.is_complex:
                 raise _NotProvenError  # nobody looks at it
             return _OF_INTEGERS
-        return _Interval(max(value.low, 0.0), value.high) if name in self.not_negative else value
+        return value
 
     def _read(self, output: _Tensor, name: str) -> None:
         self._known[output] = self._value(name)
 
     def _change(self, type_: str, name: str, given: _Tensor) -> None:
-        now, change = self._value(name), self._interval(given)
+        change = self._interval(given)
         if name not in self._values:
+            # A number, or a table: of these it is only looked at what is added.
+            variable = self._variables.get(name)
+            if variable is None or (type_ not in _SCATTERS and variable.dtype.is_floating):
+                raise _NotProvenError
             return
-        times = _ADDS.get(type_)
+        now, times = self._values[name], _ADDS.get(type_)
         if times is not None:
-            change = _sum(now, _product(change, _Interval(times, times)))
+            change = _product(change, _Interval(times, times))
+            if type_ in _SCATTERS:
+                change = _union(change, _Interval(0.0, 0.0))
+            change = _sum(now, change)
+            if now.low >= 0 and type_ == "AssignAddVariableOp" and self._is_mean(given, name):
+                change = _Interval(max(change.low, 0.0), change.high)
         self._values[name] = _bounded(change)
+
+    def _is_mean(self, given: _Tensor, name: str) -> bool:
+        """Whether adding a tensor to a variable makes it a mean of itself and of something not negative.
+
+        That is (x - variable) * constant, with a constant from 0 to 1, which rounding does not make negative.
+        """
+        if given.type != "Mul":
+            return False
+        for difference, factor in (given.inputs, reversed(given.inputs)):
+            if factor.constant is None or not 0 <= factor.constant.low <= factor.constant.high <= 1:
+                continue
+            if difference.type == "Sub":
+                one, variable = difference.inputs
+                is_own = variable.type == "ReadVariableOp" and variable.inputs[0].tensor.name == name
+                return is_own and self._interval(one).low >= 0
+        return False
 
     def _compute(self, outputs: list[_Tensor]) -> None:
         (output, *more) = outputs
         if output.rule is None or more:
             raise _NotProvenError
         given = [self._interval(tensor) for tensor in output.inputs]
-        if output.type in _ROOTS and given[0].low < 0:
-            given = [self._not_negative(output.inputs[0])]
         self._known[output] = _bounded(output.rule(*given))
 
-    def _not_negative(self, tensor: _Tensor) -> _Interval:
-        """Take the variable not to be negative whose value a tensor is, but for constants that are added."""
-        if tensor.type in ("Add", "AddV2") and tensor.inputs[1].constant is not None:
-            return _sum(self._not_negative(tensor.inputs[0]), tensor.inputs[1].constant)
-        if tensor.type != "ReadVariableOp":
-            raise _NotProvenError
-        name = tensor.inputs[0].tensor.name
-        self.not_negative.add(name)
-        return self._value(name)
-
-    def _interval(self, tensor: _Tensor) -> _Interval:
+    def _interval(self, tensor: _Tensor, depth: int = 0) -> _Interval:
         """Return the bounds of a tensor; also of one from before the updates, by what is looked at."""
         known = self._known.get(tensor)
         if known is not None:
             return known
         if not tensor.is_floating:
             return _OF_INTEGERS
-        known = self._is_given(tensor)
+        known = self._given(tensor)
         if known is None and tensor.is_scalar:
             self.scalars[tensor] = None
             known = _LOOKED_AT
         if known is None:
-            if tensor.rule is None:
+            if tensor.rule is None or depth == _DEPTH:
                 raise _NotProvenError
-            known = tensor.rule(*map(self._interval, tensor.inputs))
+            known = tensor.rule(*(self._interval(each, depth + 1) for each in tensor.inputs))
         self._known[tensor] = known = _bounded(known)
         return known
 
-    def _is_given(self, tensor: _Tensor) -> _Interval | None:
+    def _given(self, tensor: _Tensor) -> _Interval | None:
         """Return the bounds of a constant, or of a variable before the call."""
         if tensor.type != "ReadVariableOp":
             return tensor.constant
         return self._before.get(tensor.inputs[0].tensor.name)
 
-    def _tell(self, tensor: _Tensor, most: float) -> None:
+    def _tell(self, tensor: _Tensor, most: float, depth: int = 0) -> None:
         """Note how large a tensor is at most, and what follows for what it is computed from."""
-        self._known[tensor] = _Interval(-most, most)
+        self._known[tensor] = _Interval(0.0 if tensor.type in _NOT_NEGATIVE else -most, most)
+        if depth == _DEPTH:
+            return
         if tensor.type in REARRANGES or tensor.type == "Square":
-            self._tell(tensor.inputs[0], most**0.5 if tensor.type == "Square" else most)
+            self._tell(tensor.inputs[0], most**0.5 if tensor.type == "Square" else most, depth + 1)
         elif tensor.type in ("AddV2", "Mul", "Sub"):
             for one, other in (tensor.inputs, reversed(tensor.inputs)):
-                given = self._is_given(other)
+                given = self._given(other)
                 if given is None:
                     continue
                 largest, least = max(-given.low, given.high), max(-given.high, given.low)
                 if tensor.type != "Mul":
-                    self._tell(one, most + largest)
+                    self._tell(one, most + largest, depth + 1)
                 elif least > 0:
-                    self._tell(one, most / least)
+                    self._tell(one, most / least, depth + 1)
+
+
+def _only_variable(tensor: _Tensor) -> str:
+    """Return the variable whose value a tensor is, but for constants that are added; empty for others."""
+    while tensor.type in ("Add", "AddV2") and tensor.inputs[1].constant is not None:
+        tensor = tensor.inputs[0]
+    return tensor.inputs[0].tensor.name if tensor.type == "ReadVariableOp" else ""
 
 
 def _of_constant(tensor: TfTensor) -> _Interval | None:
@@ -486,6 +528,7 @@ _RULES: dict[str, Callable[..., _Interval]] = {
     **dict.fromkeys(("Select", "SelectV2"), lambda condition, one, other: _union(one, other)),
 }
 _ROOTS = ("Sqrt", "Rsqrt")
+_NOT_NEGATIVE = ("Abs", "Sqrt", "Square")
 
 
 def _may_change(op: TfOp, variable: TfTensor, find: Find) -> bool:

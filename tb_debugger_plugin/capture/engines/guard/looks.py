@@ -128,8 +128,8 @@ class _Looks:
 
     def add(self, site: int, branches: tuple[str, str]) -> tuple[Source, ...]:
         """Add all nodes; return what the guard takes of them."""
-        before = dict[Source, _LookFor]()
-        after = dict[Source, _LookFor]()
+        before = dict[tuple[Source, _LookFor], None]()
+        after = dict[tuple[Source, _LookFor], None]()
         sizes = dict[Source, int | None]()
         for source, label in zip(self._taken.checked, self._taken.labels, strict=True):
             early = self._before(source)
@@ -137,11 +137,12 @@ class _Looks:
             look_for = _LookFor.NAN if label.only_nan else _LookFor.FINITE
             if early is None:
                 positive = label.is_variable and label.what in self._first.not_negative
-                after[source] = _LookFor.NOT_NEGATIVE if positive else look_for
-            elif not label.is_told:
-                before[early] = min(look_for, before.get(early, look_for))
+                after[source, _LookFor.NOT_NEGATIVE if positive else look_for] = None
+            else:
+                before[early, look_for] = None
         for source in self._first.looked_at:
-            before.setdefault(source, _LookFor.SMALL)
+            if (source, _LookFor.FINITE) not in before:
+                before[source, _LookFor.SMALL] = None
             sizes[source] = self._num_elements(source)
         hold = self._node(_HOLD, "TbDebuggerHold", self._looks(before, sizes, []))
         hold.attr["site"].i = site
@@ -167,12 +168,15 @@ class _Looks:
         return _num_elements(graph.get_operation_by_name(op).outputs[slot].shape)
 
     def _looks(
-        self, looks: Mapping[Source, _LookFor], sizes: Mapping[Source, int | None], only_if: list[Source]
+        self,
+        looks: Iterable[tuple[Source, _LookFor]],
+        sizes: Mapping[Source, int | None],
+        only_if: list[Source],
     ) -> list[Source]:
         """Add looks: for large tensors one each, and one for all others of a kind."""
         groups = dict[_LookFor, list[Source]]()
         found = []
-        for source, look_for in looks.items():
+        for source, look_for in looks:
             size = sizes[source]
             if size is not None and size < _FEW:
                 groups.setdefault(look_for, []).append(source)

@@ -39,8 +39,8 @@ _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
 _BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
 #: How the names of ops without results begin that change variables; those of them whose last input is as
-#: large as what they change. Small variables are counters, and held by guards at each call.
-_CHANGES = ("Assign", "Resource")
+#: large as what they change. Guards hold small variables at each call anyway.
+_CHANGES_VARIABLES = ("Assign", "Resource")
 _ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
 #: The op that takes a value out of an optional, and the modules that take elements of distributed data sets
 #: out so. Keras takes metrics out, which were made before.
@@ -79,7 +79,7 @@ class GuardedOps:
         before_first: Callable[[], int],
     ) -> None:
         self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
-        self._note_changed_variable: Callable[[], None] = module.note_changed_variable
+        self._note_changed_variables: Callable[[int], None] = module.note_changed_variables
         self._sink = sink
         self._frames = frames
         self._eager = eager
@@ -110,8 +110,8 @@ class GuardedOps:
           inputs: Its inputs.
         """
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if name.startswith(_CHANGES) and not (name in _ASSIGNS and _is_small(inputs[-1])):
-            self._note_changed_variable()
+        if name.startswith(_CHANGES_VARIABLES) and not (name in _ASSIGNS and _is_small(inputs[-1])):
+            self._note_changed_variables(-1)
 
     def on_op(
         self,

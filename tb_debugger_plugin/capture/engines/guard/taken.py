@@ -10,7 +10,8 @@ program keeps its bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -558,9 +559,11 @@ class FunctionReader:
         """Return the value of a variable before the call; None if the call does not use it."""
         late = self._late.get(argument)
         if late is not None:
-            reads = [use.node for use in uses if use.does is _Does._READS and use.node.op == "ReadVariableOp"]
-            if reads:
-                self._inner[late] = self._function, Source(reads[0].name, late.dtype)
+            self._assumes.add(argument)
+            for use in itertools.takewhile(lambda use: not use.changes, uses):
+                if use.does is _Does._READS and use.node.op == "ReadVariableOp":
+                    self._inner[late] = self._function, Source(use.node.name, late.dtype)
+                    break
             return late
         if self._is_table(argument, uses):
             self._give_up("a large table of which a few rows are updated")
@@ -586,8 +589,7 @@ class FunctionReader:
 
     def _is_table(self, argument: str, uses: list[_Use]) -> bool:
         """Whether a variable is updated by rows and too large to be copied, as each read of it does."""
-        is_sparse = any(use.node.op.startswith(_SPARSE) for use in uses)
-        return is_sparse and self._variables[argument].size > _LARGE_TABLE
+        return is_table(self._variables[argument], [use.node.op for use in uses])
 
     def _check_after(self, argument: str, uses: list[_Use]) -> None:
         """Check the value of a variable after the call, if nothing that is checked tells it."""
@@ -653,6 +655,11 @@ class FunctionReader:
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason
+
+
+def is_table(variable: Variable, users: Iterable[str]) -> bool:
+    """Whether ops of these types update rows of a variable, and each read of it takes long."""
+    return variable.size > _LARGE_TABLE and any(user.startswith(_SPARSE) for user in users)
 
 
 def _uses_resources(function: Function) -> bool:
