@@ -145,10 +145,13 @@ def _median(values: list[float], form: str) -> str:
     return form.format(statistics.median(values)) if values else "-"
 
 
+_STEPS = ["example", "mlp", "cnn", "gpt", "wide", "eager", "gpt_xla"]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", nargs="+", default=["example", "mlp", "cnn", "gpt", "eager", "gpt_xla"])
+    parser.add_argument("--steps", nargs="+", default=_STEPS)
     parser.add_argument("--modes", nargs="+", default=["FULL_HEALTH"])
     parser.add_argument("--circular_buffer_sizes", nargs="+", type=int, default=[1000, -1])
     parser.add_argument("--rounds", type=int, default=3)

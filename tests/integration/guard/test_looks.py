@@ -1,4 +1,4 @@
-"""`capture/engines/guard/looks.py`: old variables are held only if something is found before their updates."""
+"""`capture/engines/guard/looks.py`: old variables are held if something is found before their updates."""
 
 from __future__ import annotations
 

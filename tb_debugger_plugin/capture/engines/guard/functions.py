@@ -70,7 +70,10 @@ _MOST_FOLLOWED = 16
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
-_IS_LATE = "its variables, which had been updated when it was found, in this call or in one of the 31 calls before it"
+_IS_LATE = (
+    "its variables, which had been updated when it was found, "
+    "in this call or in one of the 31 calls before it"
+)
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
@@ -409,7 +412,7 @@ class GuardedFunctions:
                     site.shares = (*site.shares, other.guarded.site)
 
     def _note_changes(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
-        """Let guards look at variables that another function changes, or that are not those of the last call."""
+        """Let guards look at variables that others change, or that are not those of the last call."""
         module = self._module
         assert module is not None and site.guarded is not None, "only guarded functions have these"
         for number in site.shares:
