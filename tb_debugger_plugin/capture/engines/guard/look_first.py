@@ -1,4 +1,4 @@
-"""Decides whether a function may update its variables in place, because what goes into the updates tells.
+"""Decides whether a function may update its variables in place, because it is checked what goes into updates.
 
 To hold the old value of a variable makes TensorFlow update a copy of it: for large models a third of a step.
 So the guard looks at what goes into the updates, lets them wait for that, and holds old values only if
