@@ -1,4 +1,4 @@
-"""Decides whether a function may update its variables in place, because it is checked what goes into updates.
+"""Decides whether a function may update its variables in place: tensors are checked before the updates then.
 
 To hold the old value of a variable makes TensorFlow update a copy of it: for large models a third of a step.
 So the guard looks at what goes into the updates, lets them wait for that, and holds old values only if
@@ -11,16 +11,28 @@ Intervals prove it for each function; where they do not, old values are held at 
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import tensor_util
 
+from tb_debugger_plugin.capture.engines.guard.intervals import (
+    NOT_NEGATIVE,
+    ROOTS,
+    RULES,
+    Interval,
+    NotProvenError,
+    bounded,
+    product,
+    same,
+    total,
+    union,
+)
 from tb_debugger_plugin.capture.engines.guard.taken import (
     CALLS,
     READS,
@@ -42,8 +54,6 @@ WORTH_IT: Final = 16 << 20
 _LARGE = 2.0**40
 #: How many calls pass until variables are looked at again: `kLookEvery` of `native/src/guard_op.cc`.
 _LOOK_EVERY = 32
-#: What nothing may exceed: float32 and bfloat16 end at 2^128.
-_MOST = 2.0**126
 #: Variables of at most so many elements are held at each call: that costs nothing, and some are read between.
 SMALL: Final = 16
 #: How far back an op is followed that is before the updates.
@@ -59,6 +69,7 @@ _ADDS = {
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub")
 #: All that may change one here.
 _CHANGES = (*_ADDS, "AssignVariableOp")
+_RULES = {**RULES, **dict.fromkeys(REARRANGES, same)}
 #: Ops that give elements of a variable.
 _GIVES_VALUE = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
@@ -107,19 +118,8 @@ class LookFirst:
     not_negative: frozenset[str]
 
 
-class _Interval(NamedTuple):
-    """Bounds of all elements of a tensor."""
-
-    low: float
-    high: float
-
-
-_LOOKED_AT = _Interval(-_LARGE, _LARGE)
-_OF_INTEGERS = _Interval(-(2.0**64), 2.0**64)
-
-
-class _NotProvenError(Exception):
-    """Something may be bad although nothing was that went into the updates."""
+_LOOKED_AT = Interval(-_LARGE, _LARGE)
+_OF_INTEGERS = Interval(-(2.0**64), 2.0**64)
 
 
 class _Tensor:
@@ -272,14 +272,15 @@ class _Bounds:
         self._variables = variables
         self._values = dict.fromkeys(bounded, _LOOKED_AT)
         self._before = self._values
-        self._known: dict[_Tensor, _Interval] = {}
-        self._can_be_told = True
+        self._known: dict[_Tensor, Interval] = {}
+        self._can_follow = True
         all_tensors: dict[str, _Tensor] = {}
         self._steps: list[Callable[[], None]] = []
+        self._num_changes = Counter(op.inputs[0].name for op in ops if op.type in _CHANGES)
         self.scalars: dict[_Tensor, None] = {}
-        roots = [_known_tensor(op.inputs[0], all_tensors) for op in ops if op.type in _ROOTS]
+        roots = [_known_tensor(op.inputs[0], all_tensors) for op in ops if op.type in ROOTS]
         self.not_negative = {name for name in map(_only_variable, roots) if name in self._values}
-        self._values.update(dict.fromkeys(self.not_negative, _Interval(0.0, _LARGE)))
+        self._values.update(dict.fromkeys(self.not_negative, Interval(0.0, _LARGE)))
         into: dict[_Tensor, None] = {}
         for op in ops:
             tensors = [_known_tensor(tensor, all_tensors) for tensor in op.inputs]
@@ -292,12 +293,12 @@ class _Bounds:
             elif any(each.tensor.dtype.is_floating or each.tensor.dtype.is_complex for each in outputs):
                 self._steps.append(partial(self._compute, outputs))
             elif op.op_def.is_stateful or any(each.tensor.dtype == tf.variant for each in outputs):
-                self._can_be_told = False
+                self._can_follow = False
         self.looked_at = [
             each for each in into if each.op not in ops and each.is_floating and each.constant is None
         ]
         # One more reference to what is added into changes the sum.
-        self._can_be_told &= not any(is_added_into(each.tensor, at_least=3) for each in self.looked_at)
+        self._can_follow &= not any(is_added_into(each.tensor, at_least=3) for each in self.looked_at)
 
     def are_proven(self) -> bool:
         """Whether nothing can be bad, as long as what is looked at is not, and variables were not large."""
@@ -306,53 +307,59 @@ class _Bounds:
         for tensors in (self.looked_at, looked_at):
             self.looked_at, self._values = tensors, dict(at_start)
             try:
-                for _ in range(_LOOK_EVERY if self._can_be_told else 0):
+                for _ in range(_LOOK_EVERY if self._can_follow else 0):
                     self._follow_call()
-            except _NotProvenError:
+            except NotProvenError:
                 continue
-            return self._can_be_told
+            return self._can_follow
         return False
 
     def _without_what_follows(self) -> list[_Tensor]:
         """Return what to look at, without what is small if the rest of it is."""
-        told: dict[_Tensor, set[_Tensor]] = {}
+        bounded_by: dict[_Tensor, set[_Tensor]] = {}
         for tensor in self.looked_at:
             self._known.clear()
-            self._tell(tensor, _LARGE)
+            self._bound_inputs(tensor, _LARGE)
             for each in self._known:
-                told.setdefault(each, set()).add(tensor)
+                bounded_by.setdefault(each, set()).add(tensor)
         self._known.clear()
         left = set(self.looked_at)
         for tensor in self.looked_at:
             left.remove(tensor)
-            if not self._follows(tensor, lambda each: bool(told.get(each, set()) & left), {}):
+            if not self._follows(tensor, lambda each: bool(bounded_by.get(each, set()) & left), {}):
                 left.add(tensor)
         return [tensor for tensor in self.looked_at if tensor in left]
 
     def _follows(
-        self, tensor: _Tensor, is_told: Callable[[_Tensor], bool], known: dict[_Tensor, bool], depth: int = 0
+        self,
+        tensor: _Tensor,
+        is_bounded: Callable[[_Tensor], bool],
+        known: dict[_Tensor, bool],
+        depth: int = 0,
     ) -> bool:
-        """Whether a tensor is computed of constants, old variables and what is told only."""
+        """Whether a tensor is computed of constants, old variables and what has bounds only."""
         if tensor not in known:
-            known[tensor] = is_told(tensor) or self._given(tensor) is not None
+            known[tensor] = is_bounded(tensor) or self._given(tensor) is not None
             if not known[tensor] and tensor.rule is not None and depth < _DEPTH:
-                known[tensor] = all(self._follows(each, is_told, known, depth + 1) for each in tensor.inputs)
+                known[tensor] = all(
+                    self._follows(each, is_bounded, known, depth + 1) for each in tensor.inputs
+                )
         return known[tensor]
 
     def _follow_call(self) -> None:
         self._known.clear()
         self._before = dict(self._values)
         for tensor in self.looked_at:
-            self._tell(tensor, _LARGE)
+            self._bound_inputs(tensor, _LARGE)
         for step in self._steps:
             step()
 
-    def _value(self, name: str) -> _Interval:
+    def _value(self, name: str) -> Interval:
         value = self._values.get(name)
         if value is None:
             variable = self._variables.get(name)
             if variable is None or variable.dtype.is_floating or variable.dtype.is_complex:
-                raise _NotProvenError  # nobody looks at it
+                raise NotProvenError  # nobody looks at it
             return _OF_INTEGERS
         return value
 
@@ -365,17 +372,18 @@ class _Bounds:
             # A number, or a table: of these it is only looked at what is added.
             variable = self._variables.get(name)
             if variable is None or (type_ not in _SCATTERS and variable.dtype.is_floating):
-                raise _NotProvenError
+                raise NotProvenError
             return
         now, times = self._values[name], _ADDS.get(type_)
         if times is not None:
-            change = _product(change, _Interval(times, times))
+            change = product(change, Interval(times, times))
             if type_ in _SCATTERS:
-                change = _union(change, _Interval(0.0, 0.0))
-            change = _sum(now, change)
-            if now.low >= 0 and type_ == "AssignAddVariableOp" and self._is_mean(given, name):
-                change = _Interval(max(change.low, 0.0), change.high)
-        self._values[name] = _bounded(change)
+                change = union(change, Interval(0.0, 0.0))
+            change = total(now, change)
+            is_only = self._num_changes[name] == 1
+            if now.low >= 0 and type_ == "AssignAddVariableOp" and is_only and self._is_mean(given, name):
+                change = Interval(max(change.low, 0.0), change.high)
+        self._values[name] = bounded(change)
 
     def _is_mean(self, given: _Tensor, name: str) -> bool:
         """Whether adding a tensor to a variable makes it a mean of itself and of something not negative.
@@ -396,16 +404,18 @@ class _Bounds:
     def _compute(self, outputs: list[_Tensor]) -> None:
         (output, *more) = outputs
         if output.rule is None or more:
-            raise _NotProvenError
+            raise NotProvenError
         given = [self._interval(tensor) for tensor in output.inputs]
-        self._known[output] = _bounded(output.rule(*given))
+        self._known[output] = bounded(output.rule(*given))
 
-    def _interval(self, tensor: _Tensor, depth: int = 0) -> _Interval:
+    def _interval(self, tensor: _Tensor, depth: int = 0) -> Interval:
         """Return the bounds of a tensor; also of one from before the updates, by what is looked at."""
         known = self._known.get(tensor)
         if known is not None:
             return known
         if not tensor.is_floating:
+            if not (tensor.tensor.dtype.is_integer or tensor.tensor.dtype.is_bool):
+                raise NotProvenError
             return _OF_INTEGERS
         known = self._given(tensor)
         if known is None and tensor.is_scalar:
@@ -413,24 +423,24 @@ class _Bounds:
             known = _LOOKED_AT
         if known is None:
             if tensor.rule is None or depth == _DEPTH:
-                raise _NotProvenError
+                raise NotProvenError
             known = tensor.rule(*(self._interval(each, depth + 1) for each in tensor.inputs))
-        self._known[tensor] = known = _bounded(known)
+        self._known[tensor] = known = bounded(known)
         return known
 
-    def _given(self, tensor: _Tensor) -> _Interval | None:
+    def _given(self, tensor: _Tensor) -> Interval | None:
         """Return the bounds of a constant, or of a variable before the call."""
         if tensor.type != "ReadVariableOp":
             return tensor.constant
         return self._before.get(tensor.inputs[0].tensor.name)
 
-    def _tell(self, tensor: _Tensor, most: float, depth: int = 0) -> None:
+    def _bound_inputs(self, tensor: _Tensor, most: float, depth: int = 0) -> None:
         """Note how large a tensor is at most, and what follows for what it is computed from."""
-        self._known[tensor] = _Interval(0.0 if tensor.type in _NOT_NEGATIVE else -most, most)
+        self._known[tensor] = Interval(0.0 if tensor.type in NOT_NEGATIVE else -most, most)
         if depth == _DEPTH:
             return
         if tensor.type in REARRANGES or tensor.type == "Square":
-            self._tell(tensor.inputs[0], most**0.5 if tensor.type == "Square" else most, depth + 1)
+            self._bound_inputs(tensor.inputs[0], most**0.5 if tensor.type == "Square" else most, depth + 1)
         elif tensor.type in ("AddV2", "Mul", "Sub"):
             for one, other in (tensor.inputs, reversed(tensor.inputs)):
                 given = self._given(other)
@@ -438,9 +448,9 @@ class _Bounds:
                     continue
                 largest, least = max(-given.low, given.high), max(-given.high, given.low)
                 if tensor.type != "Mul":
-                    self._tell(one, most + largest, depth + 1)
+                    self._bound_inputs(one, most + largest, depth + 1)
                 elif least > 0:
-                    self._tell(one, most / least, depth + 1)
+                    self._bound_inputs(one, most / least, depth + 1)
 
 
 def _only_variable(tensor: _Tensor) -> str:
@@ -450,85 +460,13 @@ def _only_variable(tensor: _Tensor) -> str:
     return tensor.inputs[0].tensor.name if tensor.type == "ReadVariableOp" else ""
 
 
-def _of_constant(tensor: TfTensor) -> _Interval | None:
+def _of_constant(tensor: TfTensor) -> Interval | None:
     value = tensor_util.constant_value(tensor)
     if value is None or not value.size:
         return None
     wide = np.asarray(value, np.float64)
-    interval = _Interval(float(wide.min()), float(wide.max()))
+    interval = Interval(float(wide.min()), float(wide.max()))
     return interval if np.isfinite(interval).all() else None
-
-
-def _bounded(interval: _Interval) -> _Interval:
-    if not (-_MOST <= interval.low <= interval.high <= _MOST):  # not with NaN, either
-        raise _NotProvenError
-    return interval
-
-
-def _negative(one: _Interval) -> _Interval:
-    return _Interval(-one.high, -one.low)
-
-
-def _sum(*intervals: _Interval) -> _Interval:
-    return _Interval(sum(one.low for one in intervals), sum(one.high for one in intervals))
-
-
-def _difference(one: _Interval, other: _Interval) -> _Interval:
-    return _sum(one, _negative(other))
-
-
-def _product(one: _Interval, other: _Interval) -> _Interval:
-    corners = [first * second for first, second in itertools.product(one, other)]
-    return _Interval(min(corners), max(corners))
-
-
-def _quotient(one: _Interval, other: _Interval) -> _Interval:
-    if other.low <= 0 <= other.high:
-        raise _NotProvenError
-    return _product(one, _Interval(1 / other.high, 1 / other.low))
-
-
-def _square(one: _Interval) -> _Interval:
-    return _Interval(0.0, max(one.low**2, one.high**2))
-
-
-def _root(one: _Interval) -> _Interval:
-    if one.low < 0:
-        raise _NotProvenError
-    return _Interval(one.low**0.5, one.high**0.5)
-
-
-def _reciprocal_root(one: _Interval) -> _Interval:
-    return _quotient(_Interval(1.0, 1.0), _root(one))
-
-
-def _same(one: _Interval, *_: _Interval) -> _Interval:
-    return one
-
-
-def _union(*intervals: _Interval) -> _Interval:
-    return _Interval(min(one.low for one in intervals), max(one.high for one in intervals))
-
-
-#: What ops give, by the bounds of their inputs.
-_RULES: dict[str, Callable[..., _Interval]] = {
-    **dict.fromkeys((*REARRANGES, "BroadcastTo", "Cast", "Tile"), _same),
-    **dict.fromkeys(("Add", "AddN", "AddV2"), _sum),
-    "Sub": _difference,
-    "Mul": _product,
-    "RealDiv": _quotient,
-    "Neg": _negative,
-    "Abs": lambda one: _Interval(0.0, max(-one.low, one.high)),
-    "Sign": lambda one: _Interval(-1.0, 1.0),
-    "Square": _square,
-    "Sqrt": _root,
-    "Rsqrt": _reciprocal_root,
-    "Maximum": lambda one, other: _Interval(max(one.low, other.low), max(one.high, other.high)),
-    "Minimum": lambda one, other: _Interval(min(one.low, other.low), min(one.high, other.high)),
-    **dict.fromkeys(("Select", "SelectV2"), lambda condition, one, other: _union(one, other)),
-}
-_ROOTS = ("Sqrt", "Rsqrt")
-_NOT_NEGATIVE = ("Abs", "Sqrt", "Square")
 
 
 def _may_change(op: TfOp, variable: TfTensor, find: Find) -> bool:
