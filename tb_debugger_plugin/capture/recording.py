@@ -609,7 +609,7 @@ class Recording:
             if graph is not None:
                 self._names.note_op(graph, _name_of(outputs, op_name))
             elif ops is not None:
-                if not outputs:
+                if ops.notes_changes and not outputs:
                     ops.note_change(op_type, inputs)
                 if looked_at and self._steps.is_recorded and (ops.has_bad(looked_at) or ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))

@@ -403,7 +403,9 @@ class GuardedFunctions:
         changed = guarded.taken.changed
         positions = [index for index, name in enumerate(argument_names(function)) if name in changed]
         site.variables = tuple([id(inputs[index]) for index in positions])
-        site.handles = tuple(positions) if guarded.taken.looks else ()
+        if guarded.taken.looks and self.ops is not None:
+            site.handles = tuple(positions)
+            self.ops.notes_changes = True
         for other in self._sites.values():
             if other.guarded is not None and not set(site.variables).isdisjoint(other.variables):
                 if site.handles:

@@ -67,6 +67,7 @@ class GuardedOps:
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
       num_following: How many threads run what follows a bad op.
+      notes_changes: Whether a function looks at its variables only now and then, so that changes are noted.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class GuardedOps:
         self._before_first = before_first
         self._thread = threading.local()
         self.num_following = 0
+        self.notes_changes = False
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
