@@ -91,9 +91,8 @@ class LateHolds:
         for name, variable in zip(arguments, self.first.variables.values(), strict=True):
             dtype = variable.dtype.as_datatype_enum
             for definition in (held, nothing):
-                definition.node.add(name=name, op="Placeholder").attr[
-                    "dtype"
-                ].type = tf.resource.as_datatype_enum
+                argument = definition.node.add(name=name, op="Placeholder")
+                argument.attr["dtype"].type = tf.resource.as_datatype_enum
             read = held.node.add(name=f"{name}/value", op="ReadVariableOp", input=[name])
             read.attr["dtype"].type = dtype
             empty = nothing.node.add(name=f"{name}/value", op="Const")
