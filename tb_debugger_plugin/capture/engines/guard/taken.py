@@ -96,7 +96,8 @@ class Label(NamedTuple):
       what: A variable, by its argument, or a result, or what an op takes.
       is_variable: Whether it is the value of a variable.
       only_nan: Whether only NaN is bad in it: an op takes it whose result does not show that.
-      is_told: Whether others that are checked are bad whenever it is, so that it is looked at only then.
+      is_told: Whether the guard looks at it only once it knows of something bad: others that are checked are
+        bad whenever it is, or looks look at it (`looks`).
     """
 
     function: Function
