@@ -33,6 +33,7 @@ struct Site {
   bool is_made = false;                   // whether TensorFlow has made its op
   std::atomic<int64_t> updates{0};        // how often its variables were updated
   std::atomic<int64_t> last_look{0};      // which of these the guard last looked at
+  std::atomic<int64_t> changes{0};        // how often others changed its variables, besides num_changes
   std::atomic<int64_t> noted{-1};         // how often variables had changed from outside before its last call
   std::atomic<int64_t> seen{-1};          // how often of these the guard has looked at them
   std::atomic<bool> is_large{false};  // whether something was large at the last call that looked at variables
@@ -361,7 +362,7 @@ void ComputeHold(void* state, TF_OpKernelContext* context) {
     for (int i = 0; i < kernel.num_looks; ++i) found |= StatusInput(context, i);
     const EarlierCalls& earlier = kernel.site->earlier;
     const bool is_followed = !kernel.site->taken.followed.empty() && recorder->wanted();
-    const int64_t changes = num_changes;
+    const int64_t changes = num_changes + kernel.site->changes;
     kernel.site->noted = changes;
     if (kernel.site->seen != changes || kernel.site->is_large || earlier.calls() < EarlierCalls::kFirst ||
         (is_followed && earlier.MayBeDue())) {
@@ -450,8 +451,8 @@ std::string RegisterGuard() {
     tf.TF_OpDefinitionBuilderAddAttr(op, "Tchecked: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
     tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 0");
+    tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
     tf.TF_OpDefinitionBuilderAddInput(op, "held: Theld");
     tf.TF_OpDefinitionBuilderAddInput(op, "looks: N * int32");
   };
@@ -555,7 +556,7 @@ void NoteChangedVariables(int64_t site) {
     return;
   }
   std::lock_guard<std::mutex> lock(calls_mutex);
-  if (Site* found = FindSite(site)) found->seen = -1;
+  if (Site* found = FindSite(site)) ++found->changes;
 }
 
 int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }

@@ -242,7 +242,7 @@ def test_nothing_overflows_that_the_looks_let_pass(optimizer: str) -> None:
                 word in each.name for word in ("velocity", "accumulat", "second", "_r", "_c", "_v")
             )
             each.assign(value if is_square else value * random.choice([-1, 1], each.shape))
-    for _ in range(look_first._LOOK_EVERY):
+    for _ in range(look_first.LOOK_EVERY):
         step(tf.constant(random.choice([-(2.0**19), 2.0**19, 1e-30, 0.0], [8, 8]), tf.float32))
         for each in variables:
             assert np.isfinite(each.numpy()).all(), each.name
@@ -332,7 +332,7 @@ def test_a_variable_that_changes_unseen_is_told_late_and_not_replayed(
     momentum = next(each for each in variables if "momentum" in each.name)
 
     def calls() -> None:
-        for number in range(FIRST + 4 + 2 * look_first._LOOK_EVERY):
+        for number in range(FIRST + 4 + 2 * look_first.LOOK_EVERY):
             if number == FIRST + 4:
                 momentum.assign(tf.fill([8, 8], 3e38))
                 variables[0].assign(tf.fill([8, 8], -3e38))
@@ -393,7 +393,7 @@ def test_a_long_way_to_an_update_is_guarded(tmp_path: Path, said: Callable[[], s
 
 def test_the_native_library_has_the_same_constants() -> None:
     source = "".join(path.read_text() for path in (Path(native.__file__).parent / "src").glob("*.[ch]*"))
-    assert f"kLookEvery = {look_first._LOOK_EVERY};" in source
+    assert f"kLookEvery = {look_first.LOOK_EVERY};" in source
     assert f"kFirst = {FIRST};" in source
     for look_for in _LookFor:
         name = "".join(word.capitalize() for word in look_for.name.split("_"))

@@ -33,6 +33,7 @@ from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.guard.bundles import Bundles, Call
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.earlier import EarlierCalls
+from tb_debugger_plugin.capture.engines.guard.look_first import LOOK_EVERY
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
 from tb_debugger_plugin.capture.engines.guard.replays import Replays
@@ -72,7 +73,7 @@ _ROUNDING = 1e-2
 _PART_OF_FREE = 10
 _IS_LATE = (
     "its variables, which had been updated when it was found, "
-    "in this call or in one of the 31 calls before it"
+    f"in this call or in one of the {LOOK_EVERY - 1} calls before it"
 )
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
@@ -406,8 +407,9 @@ class GuardedFunctions:
         if guarded.taken.looks and self.ops is not None:
             site.handles = tuple(positions)
             self.ops.notes_changes = True
-        for other in self._sites.values():
-            if other.guarded is not None and not set(site.variables).isdisjoint(other.variables):
+        variables = frozenset(site.variables)
+        for other in self._sites.values() if variables else ():
+            if other.guarded is not None and not variables.isdisjoint(other.variables):
                 if site.handles:
                     other.shares = (*other.shares, guarded.site)
                 if other.handles:

@@ -4,7 +4,7 @@ To hold the old value of a variable makes TensorFlow update a copy of it: for la
 So the guard looks at what goes into the updates, lets them wait for that, and holds old values only if
 something of it is bad or large (`native/src/guard_op.h`).
 
-Invariant: while what is looked at is below `_LARGE`, and variables were so at one of the last `_LOOK_EVERY`
+Invariant: while what is looked at is below `_LARGE`, and variables were so at one of the last `LOOK_EVERY`
 calls, nothing from the first update on overflows, is divided by zero or is the root of a negative number.
 Intervals prove it for each function; where they do not, old values are held at each call.
 """
@@ -53,7 +53,7 @@ WORTH_IT: Final = 16 << 20
 #: What is large: see `HasLarge` of `native/src/summary.h`.
 _LARGE = 2.0**40
 #: How many calls pass until variables are looked at again: `kLookEvery` of `native/src/guard_op.cc`.
-_LOOK_EVERY = 32
+LOOK_EVERY: Final = 32
 #: Variables of at most so many elements are held at each call: that costs nothing, and some are read between.
 SMALL: Final = 16
 #: How far back an op is followed that is before the updates.
@@ -307,7 +307,7 @@ class _Bounds:
         for tensors in (self.looked_at, looked_at):
             self.looked_at, self._values = tensors, dict(at_start)
             try:
-                for _ in range(_LOOK_EVERY if self._can_follow else 0):
+                for _ in range(LOOK_EVERY if self._can_follow else 0):
                     self._follow_call()
             except NotProvenError:
                 continue
