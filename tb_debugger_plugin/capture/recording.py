@@ -101,15 +101,17 @@ class StepCounter:
             self._decide()
 
     @contextmanager
-    def counted_by(self, calls: int) -> Iterator[None]:
-        """Let what is recorded inside have the step `calls`, if the program marks no steps."""
+    def counted_by(self, calls: int, step: int | None = None) -> Iterator[None]:
+        """Let what is recorded inside have the step `calls`, if the program marks no steps; else `step`."""
         if self._number == 0:
             self._sink.set_step(calls)
+        elif step is not None:
+            self._sink.set_step(step)
         try:
             yield
         finally:
-            if self._number == 0:
-                self._sink.set_step(0)
+            if self._number == 0 or step is not None:
+                self._sink.set_step(self._number)
 
     def _decide(self) -> None:
         self.is_recorded = not self._is_paused and self._options.records_step(self._number)
@@ -196,6 +198,8 @@ class Recording:
         self._call: RunningCall | None = None
         self._observing = threading.Lock()  # guards _observers
         self._observers: tuple[Observer, ...] = ()
+        if isinstance(self._functions, Observer):
+            self._observers = (self._functions,)
         self._sees_eager_ops: Observer | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
@@ -603,15 +607,23 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
-        ops, rang = self._guarded_ops, 0
+        ops, rang, is_bad = self._guarded_ops, 0, False
         looked_at = inputs if op_type == "AssignVariableOp" else outputs
         try:
             if graph is not None:
                 self._names.note_op(graph, _name_of(outputs, op_name))
             elif ops is not None:
-                if ops.notes_changes and not outputs:
+                looked_at = () if op_type in ops.own_functions else looked_at
+                is_bad = bool(looked_at) and self._steps.is_recorded and ops.has_bad(looked_at)
+        except Exception as error:  # the program must not see any error
+            self._fail(error)
+        if is_bad and ops is not None:
+            ops.before_bad(sys._getframe(1))  # a function may have left it in a variable
+        try:
+            if graph is None and ops is not None:
+                if ops.on_change is not None and not outputs:
                     ops.note_change(op_type, inputs)
-                if looked_at and self._steps.is_recorded and (ops.has_bad(looked_at) or ops.num_following):
+                if is_bad or (looked_at and self._steps.is_recorded and ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)

@@ -23,14 +23,12 @@ class BadCall(NamedTuple):
       site: The number of the function's guard.
       bad: The inputs of the guard that are bad: checked ones first, then held ones.
       is_held: Whether what the guard holds was kept.
-      is_late: Whether it was not kept because nothing was found before variables were updated.
     """
 
     number: int
     site: int
     bad: list[int]
     is_held: bool
-    is_late: bool
 
 
 class FollowedInput(NamedTuple):

@@ -32,8 +32,6 @@ class EarlierCalls {
     int64_t due = due_.load(std::memory_order_relaxed);
     return number >= due && due_.compare_exchange_strong(due, kNever, std::memory_order_relaxed);
   }
-  // Whether the next call may be one that is to be measured.
-  bool MayBeDue() const { return calls() >= due_.load(std::memory_order_relaxed); }
   // Keeps a call. `seconds`: how long it took to measure it.
   void Add(EarlierCall call, double seconds);
   // Takes the calls that ended after a time, oldest first, and drops the others.

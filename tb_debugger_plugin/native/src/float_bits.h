@@ -20,18 +20,17 @@ namespace tbdbg {
 // The bits of a float, as an unsigned integer of its width. Comparisons of bits
 // distinguish denormals from zero whatever the floating-point flags of the thread;
 // TensorFlow's threads flush denormals.
-template <typename Bits, Bits kInfinity, Bits kLargeBits>
+template <typename Bits, Bits kInfinity>
 struct Layout {
   using Word = Bits;
   // Type for reading elements: a slice of a buffer may begin at any byte.
   using Element __attribute__((aligned(1), may_alias)) = const Bits;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
   static constexpr Bits kInf = kInfinity;
-  static constexpr Bits kLarge = kLargeBits;  // 2^40, or infinity if there is no such number
 };
-using Float = Layout<uint32_t, 0x7f800000u, 0x53800000u>;
-using Double = Layout<uint64_t, 0x7ff0000000000000ull, 0x4270000000000000ull>;
-using Half = Layout<uint16_t, 0x7c00u, 0x7c00u>;
-using Bfloat16 = Layout<uint16_t, 0x7f80u, 0x5380u>;
+using Float = Layout<uint32_t, 0x7f800000u>;
+using Double = Layout<uint64_t, 0x7ff0000000000000ull>;
+using Half = Layout<uint16_t, 0x7c00u>;
+using Bfloat16 = Layout<uint16_t, 0x7f80u>;
 
 }  // namespace tbdbg

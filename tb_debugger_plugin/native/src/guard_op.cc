@@ -19,8 +19,6 @@ namespace {
 
 constexpr char kGuard[] = "TbDebuggerGuard";
 constexpr char kHeld[] = "TbDebuggerHeld";
-constexpr char kLook[] = "TbDebuggerLook";
-constexpr char kHold[] = "TbDebuggerHold";
 // A program whose calls nobody takes must not fill memory.
 constexpr size_t kMostWaiting = 16;
 constexpr std::ptrdiff_t kMostOfPipelineSite = 4;
@@ -31,12 +29,6 @@ struct Site {
   GuardSite taken;
   std::atomic<const Recorder*> recorder;  // for which it was made; null when it is closed
   bool is_made = false;                   // whether TensorFlow has made its op
-  std::atomic<int64_t> updates{0};        // how often its variables were updated
-  std::atomic<int64_t> last_look{0};      // which of these the guard last looked at
-  std::atomic<int64_t> changes{0};        // how often others changed its variables, besides num_changes
-  std::atomic<int64_t> noted{-1};         // how often variables had changed from outside before its last call
-  std::atomic<int64_t> seen{-1};          // how often of these the guard has looked at them
-  std::atomic<bool> is_large{false};  // whether something was large at the last call that looked at variables
   EarlierCalls earlier;
 };
 
@@ -88,9 +80,6 @@ std::unordered_map<int64_t, Held>& HeldByCall() {
 }
 int64_t last_call = 0;
 std::atomic<int64_t> num_waiting{0};
-// How often variables became what no guard expects: the program assigned to one, or a guard found a large
-// one.
-std::atomic<int64_t> num_changes{0};
 
 Site* FindSite(int64_t number) {
   return number >= 0 && number < static_cast<int64_t>(Sites().size()) ? &Sites()[number] : nullptr;
@@ -134,7 +123,8 @@ bool IsBadInput(const GuardKernel& kernel, TF_OpKernelContext* context, size_t i
   const GuardSite& taken = kernel.site->taken;
   const int64_t dtype = taken.dtypes[i];
   if (MeasuredBytes(static_cast<int>(dtype)) == 0) return false;
-  const bool only_nan = i < taken.only_nan.size() && taken.only_nan[i] != 0;
+  const auto told = static_cast<size_t>(taken.num_checked - taken.num_told);
+  const bool only_nan = i < told && i >= told - static_cast<size_t>(taken.num_nan);
   const TfClasses* classes = kernel.agrees.load(std::memory_order_acquire) ? Classes() : nullptr;
   if (classes != nullptr) return IsBad(ByClasses(*classes, context, static_cast<int>(i)), dtype, only_nan);
   Input input(context, static_cast<int>(i));
@@ -200,13 +190,13 @@ void KeepOfPipeline(int64_t site, Held held, std::vector<int64_t> bad, size_t li
     dropped->push_back(Unhold(TakeOfPipeline(-1)->number));
     size -= dropped->back().size();
   }
-  calls.push_back({++last_call, site, std::move(bad), true, false});
+  calls.push_back({++last_call, site, std::move(bad), true});
   HeldByCall()[last_call] = std::move(held);
 }
 
-void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad, bool is_held) {
+void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<int64_t> bad) {
   const GuardSite& taken = kernel.site->taken;
-  std::optional<Held> held = is_held ? Hold(taken, context) : std::nullopt;
+  std::optional<Held> held = Hold(taken, context);
   std::vector<Held> dropped;  // after the lock
   std::lock_guard<std::mutex> lock(calls_mutex);
   const Recorder* recorder = CurrentRecorder();
@@ -217,7 +207,7 @@ void Keep(const GuardKernel& kernel, TF_OpKernelContext* context, std::vector<in
                           static_cast<size_t>(taken.max_held_bytes), &dropped);
   }
   if (Waiting().size() >= kMostWaiting) return;
-  Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value(), !is_held});
+  Waiting().push_back({++last_call, kernel.number, std::move(bad), held.has_value()});
   if (held) HeldByCall()[last_call] = std::move(*held);
   num_waiting.store(static_cast<int64_t>(Waiting().size()), std::memory_order_release);
 }
@@ -240,140 +230,7 @@ void Follow(Site* site, int64_t number, const Recorder& recorder, TF_OpKernelCon
     Summarize(input.View(), Mode::kFullNumerics, -1, columns);
     std::copy_n(columns, kColumns, &call.columns[i * kColumns]);
   }
-  // That old variables are held for it takes TensorFlow a copy of each, about as long again.
-  const int times = site->taken.num_looks == 0 ? 1 : 2;
-  site->earlier.Add(std::move(call), times * (Seconds() - began));
-}
-
-// What TbDebuggerLook gives, in bits.
-constexpr int32_t kFoundLarge = 1;  // something may overflow when variables are updated
-constexpr int32_t kFoundBad = 2;    // something is bad that must not be
-constexpr int32_t kDue = 4;         // of TbDebuggerHold: the call is held for another reason
-
-// DataTypes of TensorFlow.
-constexpr int kDtInt32 = 3;
-constexpr int kDtBool = 10;
-
-int32_t StatusInput(TF_OpKernelContext* context, int index) {
-  Input input(context, index);
-  return input.ok() ? *static_cast<const int32_t*>(input.View().data) : 0;
-}
-
-template <typename Value>
-void SetScalar(TF_OpKernelContext* context, int slot, int dtype, Value value) {
-  TF_Status* status = ThreadStatus();
-  TF_Tensor* output = tf.TF_AllocateOutput(context, slot, dtype, nullptr, 0, sizeof(value), status);
-  if (tf.TF_GetCode(status) != 0) return tf.TF_OpKernelContext_Failure(context, status);
-  *static_cast<Value*>(tf.TF_TensorData(output)) = value;
-  tf.TF_DeleteTensor(output);
-}
-
-// What was found by looks that are inputs of a guard.
-struct Looked {
-  int32_t found = 0;
-  bool is_held = true;        // whether what the guard holds is there
-  bool at_variables = false;  // whether variables were looked at after the call
-};
-
-Looked LookedAt(const GuardSite& taken, TF_OpKernelContext* context) {
-  Looked looked;
-  if (taken.num_looks == 0) return looked;
-  const int first = static_cast<int>(taken.dtypes.size());
-  looked.is_held = StatusInput(context, first) != 0;  // of TbDebuggerHold
-  looked.at_variables = StatusInput(context, first + 1) != 0;
-  looked.found = StatusInput(context, first) & (kFoundBad | kFoundLarge);
-  for (int i = 2; i < static_cast<int>(taken.num_looks); ++i) looked.found |= StatusInput(context, first + i);
-  return looked;
-}
-
-// What TbDebuggerLook looks for: its attribute.
-enum class LookFor : int64_t {
-  kFinite = 0,       // bad: an infinity or NaN; large: what is large
-  kNan = 1,          // bad: NaN
-  kSmall = 2,        // large: an infinity, NaN, or what is large
-  kNotNegative = 3,  // the same as the first, and large: what is negative
-};
-
-int32_t LookAt(const TensorView& view, LookFor look_for) {
-  if (MeasuredBytes(view.dtype) == 0 || view.num_elements == 0) return 0;
-  if (look_for == LookFor::kNan) {
-    if (!HasInfOrNan(view.data, view.num_elements, view.dtype)) return 0;
-    return CountKinds(view.data, view.num_elements, view.dtype).nan > 0 ? kFoundBad : 0;
-  }
-  const bool is_negative =
-      look_for == LookFor::kNotNegative && HasNegative(view.data, view.num_elements, view.dtype);
-  if (!HasLarge(view.data, view.num_elements, view.dtype)) return is_negative ? kFoundLarge : 0;
-  if (look_for == LookFor::kSmall) return kFoundLarge;
-  return HasInfOrNan(view.data, view.num_elements, view.dtype) ? kFoundLarge | kFoundBad : kFoundLarge;
-}
-
-struct LookKernel {
-  LookFor look_for;
-  int num_tensors;
-  bool only_if;  // whether its last input says whether to look
-};
-
-void* CreateLook(TF_OpKernelConstruction* construction) {
-  int64_t look_for, num_tensors, only_if;
-  if (!IntAttr(construction, "look_for", &look_for) || !IntAttr(construction, "num_tensors", &num_tensors) ||
-      !IntAttr(construction, "N", &only_if)) {
-    return nullptr;
-  }
-  return new LookKernel{static_cast<LookFor>(look_for), static_cast<int>(num_tensors), only_if > 0};
-}
-
-void DeleteLook(void* kernel) { delete static_cast<LookKernel*>(kernel); }
-
-void ComputeLook(void* state, TF_OpKernelContext* context) {
-  const auto& kernel = *static_cast<LookKernel*>(state);
-  int32_t found = 0;
-  if (CurrentRecorder() != nullptr && !(kernel.only_if && StatusInput(context, kernel.num_tensors) == 0)) {
-    for (int i = 0; i < kernel.num_tensors; ++i) {
-      Input input(context, i);
-      if (input.ok()) found |= LookAt(input.View(), kernel.look_for);
-    }
-  }
-  SetScalar(context, 0, kDtInt32, found);
-}
-
-// How often variables are looked at (`capture/engines/guard/look_first.py` proves that it suffices).
-constexpr int64_t kLookEvery = 32;
-
-struct HoldKernel {
-  Site* site = nullptr;
-  int num_looks = 0;
-};
-
-void* CreateHold(TF_OpKernelConstruction* construction) {
-  int64_t number = -1, num_looks = 0;
-  if (!IntAttr(construction, "site", &number) || !IntAttr(construction, "N", &num_looks)) return nullptr;
-  std::lock_guard<std::mutex> lock(calls_mutex);
-  return new HoldKernel{FindSite(number), static_cast<int>(num_looks)};
-}
-
-void DeleteHold(void* kernel) { delete static_cast<HoldKernel*>(kernel); }
-
-void ComputeHold(void* state, TF_OpKernelContext* context) {
-  const auto& kernel = *static_cast<HoldKernel*>(state);
-  const Recorder* recorder = CurrentRecorder();
-  int32_t found = 0;
-  bool look = false;
-  if (kernel.site != nullptr && recorder != nullptr && kernel.site->recorder == recorder) {
-    for (int i = 0; i < kernel.num_looks; ++i) found |= StatusInput(context, i);
-    const EarlierCalls& earlier = kernel.site->earlier;
-    const bool is_followed = !kernel.site->taken.followed.empty() && recorder->wanted();
-    const int64_t changes = num_changes + kernel.site->changes;
-    kernel.site->noted = changes;
-    if (kernel.site->seen != changes || kernel.site->is_large || earlier.calls() < EarlierCalls::kFirst ||
-        (is_followed && earlier.MayBeDue())) {
-      found |= kDue;
-    }
-    const int64_t updates = ++kernel.site->updates;
-    look = found != 0 || updates - kernel.site->last_look >= kLookEvery;
-  }
-  SetScalar(context, 0, kDtBool, found != 0);
-  SetScalar(context, 1, kDtInt32, found);
-  SetScalar(context, 2, kDtInt32, int32_t{look});
+  site->earlier.Add(std::move(call), Seconds() - began);
 }
 
 void* CreateGuard(TF_OpKernelConstruction* construction) {
@@ -400,28 +257,19 @@ void ComputeGuard(void* state, TF_OpKernelContext* context) {
   const GuardSite& taken = kernel->site->taken;
   const auto num_checked = static_cast<size_t>(taken.num_checked - taken.num_told);
   const int64_t number = kernel->site->earlier.Count();
-  const Looked looked = LookedAt(taken, context);
-  if (looked.at_variables) {
-    const bool is_large = (looked.found & kFoundLarge) != 0;
-    if (is_large && !kernel->site->is_large) NoteChangedVariables(-1);
-    kernel->site->is_large = is_large;
-    kernel->site->last_look = kernel->site->updates.load();
-    kernel->site->seen = kernel->site->noted.load();
-  }
   size_t i = 0;
   while (i < num_checked && !IsBadInput(*kernel, context, i)) ++i;
-  if (i == num_checked && (looked.found & kFoundBad) == 0) {
-    if (looked.is_held && !taken.followed.empty() && recorder->wanted() &&
-        kernel->site->earlier.IsDue(number)) {
+  if (i == num_checked) {
+    if (!taken.followed.empty() && recorder->wanted() && kernel->site->earlier.IsDue(number)) {
       Follow(kernel->site, number, *recorder, context);
     }
     return;
   }
-  std::vector<int64_t> bad;
-  for (i = 0; i < taken.dtypes.size(); ++i) {
+  std::vector<int64_t> bad = {static_cast<int64_t>(i)};
+  for (++i; i < taken.dtypes.size(); ++i) {
     if (IsBadInput(*kernel, context, i)) bad.push_back(static_cast<int64_t>(i));
   }
-  Keep(*kernel, context, std::move(bad), looked.is_held);
+  Keep(*kernel, context, std::move(bad));
 }
 
 void* CreateHeld(TF_OpKernelConstruction* construction) {
@@ -451,10 +299,8 @@ std::string RegisterGuard() {
     tf.TF_OpDefinitionBuilderAddAttr(op, "Tchecked: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "Theld: list(type) >= 0");
     tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 0");
     tf.TF_OpDefinitionBuilderAddInput(op, "checked: Tchecked");
     tf.TF_OpDefinitionBuilderAddInput(op, "held: Theld");
-    tf.TF_OpDefinitionBuilderAddInput(op, "looks: N * int32");
   };
   return RegisterOnCpu(kGuard, describe, CreateGuard, ComputeGuard, DeleteGuard);
 }
@@ -468,41 +314,10 @@ std::string RegisterHeld() {
   return RegisterOnCpu(kHeld, describe, CreateHeld, ComputeHeld, DeleteHeld);
 }
 
-std::string RegisterLook() {
-  const auto describe = [](TF_OpDefinitionBuilder* op) {
-    tf.TF_OpDefinitionBuilderAddAttr(op, "T: list(type) >= 1");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 0");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "num_tensors: int");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "look_for: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "tensors: T");
-    tf.TF_OpDefinitionBuilderAddInput(op, "only_if: N * int32");
-    tf.TF_OpDefinitionBuilderAddOutput(op, "found: int32");
-  };
-  return RegisterOnCpu(kLook, describe, CreateLook, ComputeLook, DeleteLook);
-}
-
-std::string RegisterHold() {
-  const auto describe = [](TF_OpDefinitionBuilder* op) {
-    tf.TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
-    tf.TF_OpDefinitionBuilderAddAttr(op, "site: int");
-    tf.TF_OpDefinitionBuilderAddInput(op, "looks: N * int32");
-    tf.TF_OpDefinitionBuilderAddOutput(op, "hold: bool");
-    tf.TF_OpDefinitionBuilderAddOutput(op, "found: int32");
-    tf.TF_OpDefinitionBuilderAddOutput(op, "look: int32");
-  };
-  return RegisterOnCpu(kHold, describe, CreateHold, ComputeHold, DeleteHold);
-}
-
 }  // namespace
 
-int64_t ReserveGuardSite() { return AddGuardSite(GuardSite(), -1); }
-
-int64_t AddGuardSite(GuardSite site, int64_t reserved) {
+int64_t AddGuardSite(GuardSite site) {
   std::lock_guard<std::mutex> lock(calls_mutex);
-  if (Site* found = FindSite(reserved)) {
-    found->taken = std::move(site);
-    return reserved;
-  }
   Sites().emplace_back(std::move(site), CurrentRecorder());
   return static_cast<int64_t>(Sites().size()) - 1;
 }
@@ -550,15 +365,6 @@ void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, 
   }
 }
 
-void NoteChangedVariables(int64_t site) {
-  if (site < 0) {
-    ++num_changes;
-    return;
-  }
-  std::lock_guard<std::mutex> lock(calls_mutex);
-  if (Site* found = FindSite(site)) ++found->changes;
-}
-
 int64_t NumBadCalls() { return num_waiting.load(std::memory_order_acquire); }
 
 std::optional<BadCall> TakeBadCall(int64_t site) {
@@ -593,11 +399,8 @@ void ReleaseBadCalls() {
 
 std::string RegisterGuardOps() {
   static const std::string failure = [] {
-    std::string failure;
-    for (const auto add : {RegisterGuard, RegisterHeld, RegisterLook, RegisterHold}) {
-      if (failure.empty()) failure = add();
-    }
-    return failure;
+    std::string failure = RegisterGuard();
+    return failure.empty() ? RegisterHeld() : failure;
   }();
   return failure;
 }

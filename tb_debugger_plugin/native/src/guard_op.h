@@ -3,10 +3,6 @@
 // TbDebuggerGuard takes tensors to check, and tensors to hold: as its inputs, TensorFlow keeps them until it
 // runs. If one of the checked tensors is bad, the call goes into the list of bad calls with references to the
 // held tensors; else nothing remains of it. TbDebuggerHeld gives the held tensors of a bad call back.
-//
-// Where it costs too much to hold old variables, TbDebuggerLook looks at tensors before variables are
-// updated, and TbDebuggerHold says by that whether they must be held, and whether to look at them after the
-// update.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +15,10 @@ namespace tbdbg {
 // What the guard of a function takes.
 struct GuardSite {
   int64_t num_checked = 0;
-  int64_t num_told = 0;  // how many of those, the last, are looked at only if one of the others is bad, or a
-                         // look found something
-  std::vector<int64_t> only_nan;  // for each of them: 1 if only NaN is bad in it, else 0
-  std::vector<int64_t> dtypes;    // of the inputs to check, and then of those to hold
-  // How many inputs follow that say what looks found. If any, they are `found` and `look` of TbDebuggerHold,
-  // and then looks.
-  int64_t num_looks = 0;
-  int64_t max_held_bytes = 0;  // a call that holds more is kept without its tensors
+  int64_t num_told = 0;         // how many of those, the last, are bad only if one of the others is
+  int64_t num_nan = 0;          // how many of those before them are bad only if they have a NaN
+  std::vector<int64_t> dtypes;  // of all inputs: first those to check, then those to hold
+  int64_t max_held_bytes = 0;   // a call that holds more is kept without its tensors
   // The inputs whose numbers are kept of every few good calls (EarlierCalls).
   std::vector<int64_t> followed;
   // Whether threads of input pipelines run it. Its last few bad calls stay until somebody asks for them, all
@@ -35,10 +27,7 @@ struct GuardSite {
 };
 
 // Adds a site for the current recorder. Returns the number by which the attribute of the op refers to it.
-// `reserved`: a number of ReserveGuardSite, or -1.
-int64_t AddGuardSite(GuardSite site, int64_t reserved);
-// Returns the number of a site to add later, before TensorFlow makes an op that refers to it.
-int64_t ReserveGuardSite();
+int64_t AddGuardSite(GuardSite site);
 
 // Lets the op of a site do nothing from now on, and drops the site's calls.
 void CloseGuardSite(int64_t site);
@@ -51,7 +40,6 @@ struct BadCall {
   int64_t site = 0;
   std::vector<int64_t> bad;  // the inputs of the guard that are infinite or NaN
   bool is_held = false;      // whether its tensors are
-  bool is_late = false;      // whether nothing was found before variables were updated, so they are not
 };
 
 // How the records of an input begin that is followed; the prefix is empty for one that is not recorded.
@@ -66,10 +54,6 @@ struct FollowedInput {
 // else -1.
 void RecordEarlierCalls(int64_t site, const std::vector<FollowedInput>& inputs, const std::string& execution,
                         int64_t last_step);
-
-// Notes that variables were changed by others than the function of a site, which then holds at its next call.
-// -1: of all sites.
-void NoteChangedVariables(int64_t site);
 
 // How many calls of functions that are in no pipeline wait to be taken. Reads one number.
 int64_t NumBadCalls();

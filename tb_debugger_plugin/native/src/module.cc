@@ -32,14 +32,10 @@ PyMethodDef methods[] = {
     {"add_compiled_tensors", PyAddCompiledTensors, METH_O,
      "add_compiled_tensors(tensors): the number of the tensors that a compiled function passes to its op."},
     {"add_guard_site", PyAddGuardSite, METH_VARARGS,
-     "add_guard_site(only_nan, num_told, dtypes, num_looks, followed, max_held_bytes, in_pipeline=False, "
-     "reserved=-1): the number of what the guard of a function takes, see guard_op.h."},
-    {"reserve_guard_site", PyReserveGuardSite, METH_NOARGS,
-     "reserve_guard_site(): a number for add_guard_site, for ops that are made before."},
+     "add_guard_site(num_checked, num_nan, num_told, dtypes, followed, max_held_bytes, in_pipeline=False): the "
+     "number of what the guard of a function takes."},
     {"close_guard_site", PyCloseGuardSite, METH_O, "close_guard_site(site): let its guard do nothing."},
     {"guard_was_made", PyGuardWasMade, METH_O, "guard_was_made(site): whether TensorFlow has made its op."},
-    {"note_changed_variables", PyNoteChangedVariables, METH_O,
-     "note_changed_variables(site): note that others than its function changed variables; -1 for all sites."},
     {"has_bad", PyHasBad, METH_O,
      "has_bad(tensors): whether an eager tensor has an infinity or NaN, see py_guard.h."},
     {"record_earlier_calls", PyRecordEarlierCalls, METH_VARARGS,

@@ -20,32 +20,25 @@ bool ToFollowedInput(PyObject* item, FollowedInput* input) {
 
 }  // namespace
 
-bool LoadBadCall() {
-  return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held", "is_late"});
-}
+bool LoadBadCall() { return bad_call_struct.Load("BadCall", {"number", "site", "bad", "is_held"}); }
 
 PyObject* PyAddGuardSite(PyObject*, PyObject* args) {
   GuardSite site;
-  PyObject *only_nan, *dtypes, *followed;
-  long long num_told, num_looks, max_held_bytes, reserved = -1;
+  PyObject *dtypes, *followed;
+  long long num_checked, num_nan, num_told, max_held_bytes;
   int in_pipeline = 0;
-  if (!PyArg_ParseTuple(args, "O!LO!LO!L|pL", &PyTuple_Type, &only_nan, &num_told, &PyTuple_Type, &dtypes,
-                        &num_looks, &PyTuple_Type, &followed, &max_held_bytes, &in_pipeline, &reserved)) {
+  if (!PyArg_ParseTuple(args, "LLLO!O!L|p", &num_checked, &num_nan, &num_told, &PyTuple_Type, &dtypes,
+                        &PyTuple_Type, &followed, &max_held_bytes, &in_pipeline)) {
     return nullptr;
   }
-  if (!FromPython(only_nan, &site.only_nan) || !FromPython(dtypes, &site.dtypes) ||
-      !FromPython(followed, &site.followed)) {
-    return nullptr;
-  }
-  site.num_checked = static_cast<int64_t>(site.only_nan.size());
+  if (!FromPython(dtypes, &site.dtypes) || !FromPython(followed, &site.followed)) return nullptr;
+  site.num_checked = num_checked;
+  site.num_nan = num_nan;
   site.num_told = num_told;
-  site.num_looks = num_looks;
   site.max_held_bytes = max_held_bytes;
   site.in_pipeline = in_pipeline != 0;
-  return PyLong_FromLongLong(AddGuardSite(std::move(site), reserved));
+  return PyLong_FromLongLong(AddGuardSite(std::move(site)));
 }
-
-PyObject* PyReserveGuardSite(PyObject*, PyObject*) { return PyLong_FromLongLong(ReserveGuardSite()); }
 
 PyObject* PyCloseGuardSite(PyObject*, PyObject* site) {
   int64_t number;
@@ -77,13 +70,6 @@ PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
 
-PyObject* PyNoteChangedVariables(PyObject*, PyObject* site) {
-  int64_t number;
-  if (!FromPython(site, &number)) return nullptr;
-  NoteChangedVariables(number);
-  Py_RETURN_NONE;
-}
-
 PyObject* PyHasBad(PyObject*, PyObject* tensors) {
   const Owned sequence(PySequence_Fast(tensors, "tensors must be a sequence"));
   if (sequence == nullptr) return nullptr;
@@ -107,7 +93,7 @@ PyObject* PyTakeBadCall(PyObject*, PyObject* site) {
   if (!call) Py_RETURN_NONE;
   PyObject* bad = MakeList(call->bad.size(), [&](size_t i) { return PyLong_FromLongLong(call->bad[i]); });
   return bad_call_struct.Make({PyLong_FromLongLong(call->number), PyLong_FromLongLong(call->site), bad,
-                               PyBool_FromLong(call->is_held), PyBool_FromLong(call->is_late)});
+                               PyBool_FromLong(call->is_held)});
 }
 
 PyObject* PyReleaseBadCall(PyObject*, PyObject* call) {

@@ -6,13 +6,10 @@
 
 namespace tbdbg {
 
-// add_guard_site(only_nan, num_told, dtypes, num_looks, followed, max_held_bytes, in_pipeline=False,
-// reserved=-1): returns the number of a new site, which may be reserved. `only_nan`, `dtypes`, `followed`:
-// tuples of numbers, see GuardSite.
+// add_guard_site(num_checked, dtypes, followed, max_held_bytes, in_pipeline=False): returns the number of a
+// new site. `dtypes`: a tuple of DataType numbers, of all inputs of the guard. `followed`: a tuple of the
+// numbers of inputs, see GuardSite.
 PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
-
-// reserve_guard_site(): returns a number for add_guard_site.
-PyObject* PyReserveGuardSite(PyObject* module, PyObject*);
 
 // close_guard_site(site): lets the guard of a site do nothing from now on, and drops the site's calls.
 PyObject* PyCloseGuardSite(PyObject* module, PyObject* site);
@@ -26,10 +23,6 @@ PyObject* PyRecordEarlierCalls(PyObject* module, PyObject* args);
 
 // num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);
-
-// note_changed_variables(site): notes that others than the function of a site changed its variables; -1 for
-// all.
-PyObject* PyNoteChangedVariables(PyObject* module, PyObject* site);
 
 // has_bad(tensors): whether one of some eager tensors has an infinity or NaN. Those that are not floating, or
 // not in the memory of this host, have none.

@@ -95,23 +95,6 @@ TBDBG_INLINE bool AnyBad(const void* data, int64_t n) {
   return BlockOf<L>(static_cast<typename L::Element*>(data), 0, n, L::kInf) < n;
 }
 
-template <typename L>
-TBDBG_INLINE bool AnyLarge(const void* data, int64_t n) {
-  return BlockOf<L>(static_cast<typename L::Element*>(data), 0, n, L::kLarge) < n;
-}
-
-template <typename L>
-TBDBG_INLINE bool AnyNegative(const void* data, int64_t n) {
-  auto* x = static_cast<typename L::Element*>(data);
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t end = std::min(n, begin + kBlock);
-    typename L::Word largest = 0;
-    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, static_cast<typename L::Word>(x[i]));
-    if (largest > L::kSign) return true;
-  }
-  return false;
-}
-
 // The first element from `begin` on with a magnitude of at least `least`; -1 if there is none.
 template <typename L>
 TBDBG_INLINE int64_t FirstFrom(typename L::Element* x, int64_t begin, int64_t n, typename L::Word least) {
@@ -180,14 +163,6 @@ TBDBG_CLONES bool AnyBadFloat(const void* x, int64_t n) { return AnyBad<Float>(x
 TBDBG_CLONES bool AnyBadDouble(const void* x, int64_t n) { return AnyBad<Double>(x, n); }
 TBDBG_CLONES bool AnyBadHalf(const void* x, int64_t n) { return AnyBad<Half>(x, n); }
 TBDBG_CLONES bool AnyBadBfloat16(const void* x, int64_t n) { return AnyBad<Bfloat16>(x, n); }
-
-TBDBG_CLONES bool AnyLargeFloat(const void* x, int64_t n) { return AnyLarge<Float>(x, n); }
-TBDBG_CLONES bool AnyLargeDouble(const void* x, int64_t n) { return AnyLarge<Double>(x, n); }
-TBDBG_CLONES bool AnyLargeBfloat16(const void* x, int64_t n) { return AnyLarge<Bfloat16>(x, n); }
-TBDBG_CLONES bool AnyNegativeFloat(const void* x, int64_t n) { return AnyNegative<Float>(x, n); }
-TBDBG_CLONES bool AnyNegativeDouble(const void* x, int64_t n) { return AnyNegative<Double>(x, n); }
-TBDBG_CLONES bool AnyNegativeHalf(const void* x, int64_t n) { return AnyNegative<Half>(x, n); }
-TBDBG_CLONES bool AnyNegativeBfloat16(const void* x, int64_t n) { return AnyNegative<Bfloat16>(x, n); }
 
 TBDBG_CLONES BadPositions FindFloat(const void* x, int64_t n, int64_t parts) {
   return Find<Float>(x, n, parts);
@@ -329,27 +304,6 @@ bool HasInfOrNan(const void* data, int64_t num_elements, int dtype) {
       const Counts counts = CountFloat8(data, num_elements, dtype);
       return counts.neg_inf + counts.pos_inf + counts.nan > 0;
     }
-    default: return false;
-  }
-}
-
-bool HasLarge(const void* data, int64_t num_elements, int dtype) {
-  switch (dtype) {
-    case kFloat: return AnyLargeFloat(data, num_elements);
-    case kDouble: return AnyLargeDouble(data, num_elements);
-    case kBfloat16: return AnyLargeBfloat16(data, num_elements);
-    case kComplex64: return AnyLargeFloat(data, 2 * num_elements);
-    case kComplex128: return AnyLargeDouble(data, 2 * num_elements);
-    default: return HasInfOrNan(data, num_elements, dtype);
-  }
-}
-
-bool HasNegative(const void* data, int64_t num_elements, int dtype) {
-  switch (dtype) {
-    case kFloat: return AnyNegativeFloat(data, num_elements);
-    case kDouble: return AnyNegativeDouble(data, num_elements);
-    case kHalf: return AnyNegativeHalf(data, num_elements);
-    case kBfloat16: return AnyNegativeBfloat16(data, num_elements);
     default: return false;
   }
 }

@@ -70,10 +70,6 @@ Counts CountKinds(const void* data, int64_t num_elements, int dtype);
 
 // Whether any element is infinite or NaN.
 bool HasInfOrNan(const void* data, int64_t num_elements, int dtype);
-// Whether the magnitude of any element is at least 2^40, or it is infinite or NaN.
-bool HasLarge(const void* data, int64_t num_elements, int dtype);
-// Whether any element is below zero. False for complex numbers and for floats of 8 bits.
-bool HasNegative(const void* data, int64_t num_elements, int dtype);
 
 // Positions of elements; -1 for none.
 struct BadPositions {

@@ -66,9 +66,9 @@ import sys
 import numpy as np
 import tensorflow as tf
 import tb_debugger_plugin
-from tb_debugger_plugin.capture.engines.guard import look_first
+from tb_debugger_plugin.capture.engines.guard import copies
 
-look_first.WORTH_IT = 1  # as for large models
+copies.WORTH_IT = 1  # as for large models
 (cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 data = np.random.default_rng(0).uniform(1, 2, size=[32, 4]).astype("float32")

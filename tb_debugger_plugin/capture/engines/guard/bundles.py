@@ -23,7 +23,6 @@ from tensorflow.python.ops import gen_list_ops, gen_resource_variable_ops
 
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, argument_names
 from tb_debugger_plugin.capture.engines.guard.replay_copies import Edited, ReplayCopies
-from tb_debugger_plugin.capture.engines.guard.replays import held_by
 from tb_debugger_plugin.capture.engines.guard.taken import Taken, Variable
 from tb_debugger_plugin.capture.graph.copies import functions_named
 from tb_debugger_plugin.capture.graph.definitions import definition_of
@@ -42,7 +41,7 @@ class Call:
 
     Attributes:
       guarded: Its function.
-      number: Its number in the native library.
+      held: What is held of it, in the order of `Guarded.held`.
       inputs: Its inputs.
       outputs: Its results.
       title: Name of the function in the program.
@@ -52,7 +51,7 @@ class Call:
     """
 
     guarded: Guarded
-    number: int
+    held: Sequence[EagerTensor]
     inputs: Sequence[EagerTensor]
     outputs: Sequence[EagerTensor]
     title: str
@@ -90,7 +89,7 @@ class Bundles:
         """Write the bundle of a bad call; return a sentence for the log.
 
         Args:
-          call: The call, which the native library still holds.
+          call: The call.
 
         Raises:
           Exception: It cannot be written.
@@ -128,7 +127,7 @@ class Bundles:
 
     def _arguments(self, call: Call, values: _Values) -> list[Argument]:
         guarded, taken = call.guarded, call.guarded.taken
-        held = iter(held_by(guarded, call.number))
+        held = iter(call.held)
         known = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
         titles = self._names(taken.function.graph)
         made = []

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import attributes
@@ -25,8 +25,6 @@ from tb_debugger_plugin.capture.engines.guard.lists import (
     empty_list,
     through_node,
 )
-from tb_debugger_plugin.capture.engines.guard.look_first import look_first
-from tb_debugger_plugin.capture.engines.guard.looks import LateHolds
 from tb_debugger_plugin.capture.engines.guard.taken import (
     SCOPE,
     Body,
@@ -51,6 +49,8 @@ from tb_debugger_plugin.capture.tf_types import AttrValue, GraphDef, NameAttrLis
 from tb_debugger_plugin.events.tensorflow_names import op_and_slot
 
 _log = logging.getLogger("tb_debugger_plugin")
+#: From this many bytes of variables on, a call takes longer if their old values are held.
+WORTH_IT: Final = 8 << 20
 _GUARD = f"{SCOPE}guard"
 _CALL = f"{SCOPE}call"
 
@@ -83,6 +83,8 @@ class Guarded:
         run. Empty if the function cannot be replayed.
       arguments: Names of the arguments that are held.
       followed: What the guard keeps numbers of.
+      in_window: Whether Python holds all that instead (`windows`): then the copy also returns the results of
+        ops that a replay does not run.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Guarded:
     held: tuple[Source, ...]
     arguments: tuple[str, ...]
     followed: tuple[Followed, ...]
+    in_window: bool = False
 
     def is_held(self, number: int) -> bool:
         """Whether an input of the guard, by number, is from before the call."""
@@ -122,60 +125,92 @@ class GuardedCopies:
         self._functions = functions
         self._module = module
         self._max_held_bytes = max_held_bytes
-        self._taken: dict[str, Taken | None] = {}
+        self._taken: dict[tuple[str, bool], Taken | None] = {}  # also by whether variables are read
+        self._reads_variables = True  # of the function that is being guarded
         self._bodies: dict[str, Body] = {}
-        self._late: LateHolds | None = None  # of the function that is being guarded
-        self._reserved: int | None = None  # a number that no guard has
 
-    def guard(self, function: Function, *, in_place: bool = False) -> Guarded | None:
+    def guard(
+        self, function: Function, *, in_place: bool = False, may_window: bool = False
+    ) -> Guarded | None:
         """Define the guarded copy of a function; return None if it has nothing to check.
 
         Args:
           function: A function that Python calls, and that still has its graph.
           in_place: Whether to give the function itself the definition of the copy, as that of an input
             pipeline. Then the guard holds all arguments; a function that cannot be replayed gets none.
+          may_window: Whether Python may hold what a replay needs, if the function changes large variables.
 
         Raises:
           Exception: TensorFlow refuses the copy.
         """
         try:
-            return self._guard(function, in_place=in_place)
+            guarded = self._guard_in_window(function) if may_window else None
+            return guarded or self._guard(function, in_place=in_place)
         finally:
-            self._late = None
+            self._reads_variables = True
             self._bodies.clear()
+
+    def _guard_in_window(self, function: Function) -> Guarded | None:
+        """Define a copy that reads no variables; return None if none is worth it, or no call can run again."""
+        if len(tf.config.list_logical_devices()) != 1:
+            return None
+        plain = body_of(function)
+        body = _compiled_body(function, plain) if function.is_compiled else plain
+        self._reads_variables = False
+        taken = FunctionReader(function, body, self, is_outermost=True, reads_variables=False).read()
+        changed = {name: taken.variables[name] for name in argument_names(function) if name in taken.changed}
+        old = {name: Source("", variable.dtype.as_datatype_enum) for name, variable in changed.items()}
+        taken = self._within_limit(replace(taken, old=old))
+        size = sum(variable.size for variable in changed.values())
+        if taken.cannot_repeat or taken.exchanges or size < WORTH_IT:
+            self._reads_variables = True
+            self._bodies.clear()
+            return None
+        return self._define(function, plain, body, taken, in_window=True)
 
     def _guard(self, function: Function, *, in_place: bool) -> Guarded | None:
         plain = body_of(function)
         body = _compiled_body(function, plain) if function.is_compiled else plain
-        taken = None if in_place else self._read_with_looks(function)
-        if taken is not None:
-            plain = body = self._bodies[function.name]
-        else:
-            taken = FunctionReader(function, body, self, is_outermost=True, checks_results=True).read()
+        taken = FunctionReader(function, body, self, is_outermost=True).read()
+        if in_place and (taken.variables or taken.cannot_repeat):
+            return None  # its calls could not be replayed
+        return self._define(function, plain, body, self._within_limit(taken), in_place=in_place)
+
+    def _define(
+        self,
+        function: Function,
+        plain: Body,
+        body: Body,
+        taken: Taken,
+        *,
+        in_place: bool = False,
+        in_window: bool = False,
+    ) -> Guarded | None:
+        """Define a guarded copy; return None if it has nothing to check."""
         definition = body.definition
         # Python has the resources of a call, but those of a pipeline only the pipeline.
         of_python = {*taken.variables, *(() if in_place else taken.others)}
         arguments = [name for name in argument_names(function) if name not in of_python]
         dtypes = {node.name: node.attr["dtype"].type for node in definition.node if node.name in arguments}
-        taken = _in_order(self._within_limit(taken), in_pipeline=in_place)
-        if not taken.checked:
+        taken = _in_order(taken, in_pipeline=in_place)
+        if not (taken.checked or in_window):
             return None
-        if in_place and (of_python or taken.cannot_repeat):
-            return None  # its calls could not be replayed
         held: list[Source] = []
         if not taken.cannot_repeat:
             held = [Source(name, dtypes[name]) for name in arguments]
             held += [*taken.old.values(), *taken.kept_sources]
         results = dict(zip(body.results, plain.results, strict=True))
         is_recorded = not (in_place or taken.cannot_repeat)
-        followed = tuple(_followed(taken, held, results)) if is_recorded else ()
+        of_guard = [] if in_window else held
+        followed = tuple(_followed(taken, of_guard, results)) if is_recorded else ()
         numbers = tuple([one.number for one in followed])
-        definition.node.append(self._node(taken, held, numbers, in_pipeline=in_place))
+        definition.node.append(self._node(taken, of_guard, numbers, in_pipeline=in_place))
         site = definition.node[-1].attr["site"].i
         moved = {old.name: new.name for new, old in results.items()}
         attrs = {key: value for key, value in function.attrs.items() if key != attributes.XLA_COMPILE}
         like = replace(function, attrs=attrs, control_outputs=body.control_outputs)
-        changes = Changes(moved=moved, run=[_GUARD])
+        more = [source.name for source in taken.kept_sources] if in_window else []
+        changes = Changes(moved=moved, run=[_GUARD], more_outputs=more)
         name = function.name
         if in_place:
             make_savable(definition)
@@ -183,32 +218,8 @@ class GuardedCopies:
         else:
             copies, name = self._functions.copies, f"{name}_guarded"
             name = copies.define(name, like, definition, changes, has_stacks=False)
-        return Guarded(name, site, taken, tuple(held), tuple(arguments if held else ()), followed)
-
-    def _read_with_looks(self, function: Function) -> Taken | None:
-        """Read a function whose old variables are held only if something is found before they are updated.
-
-        Returns:
-          What is taken; None if the variables are always held.
-        """
-        if len(tf.config.list_logical_devices()) != 1:
-            return None  # one op reads all variables
-        try:
-            first = look_first(function, self._find)
-            if first is None:
-                return None
-            if self._reserved is None:
-                self._reserved = self._module.reserve_guard_site()
-            self._late = LateHolds(first, self._reserved, self._functions.copies)
-            taken = self._within_limit(self._read(function, is_outermost=True))
-            if not taken.cannot_repeat:
-                self._reserved = None
-                return taken
-        except Exception as error:  # they are held then
-            _log.debug("Old variables of %s are held:", function.name, exc_info=error)
-        self._late = None
-        self._bodies.clear()
-        return None
+        given = tuple(arguments if held else ())
+        return Guarded(name, site, taken, tuple(held), given, followed, in_window)
 
     def _find(self, name: str) -> Function | None:
         function = self._functions.all.get(name)
@@ -229,55 +240,37 @@ class GuardedCopies:
         node.input.extend(source.name for source in inputs)
         node.attr["Tchecked"].list.type.extend(source.dtype for source in taken.checked)
         node.attr["Theld"].list.type.extend(source.dtype for source in held)
-        node.input.extend(source.name for source in taken.looks)
-        node.attr["N"].i = len(taken.looks)
-        only_nan = tuple([int(label.only_nan) for label in taken.labels])
-        num_told = sum(label.is_told for label in taken.labels)
         dtypes = tuple([source.dtype for source in inputs])
-        reserved = -1 if self._late is None else self._late.site
+        limit = self._max_held_bytes
+        num_told = sum(label.is_told for label in taken.labels)
+        num_nan = sum(label.only_nan and not label.is_told for label in taken.labels)
         node.attr["site"].i = self._module.add_guard_site(
-            only_nan,
-            num_told,
-            dtypes,
-            len(taken.looks),
-            followed,
-            self._max_held_bytes,
-            in_pipeline,
-            reserved,
+            len(taken.checked), num_nan, num_told, dtypes, followed, limit, in_pipeline
         )
         return node
 
     def taken(self, name: str) -> Taken | None:
         """Return what is taken of a function that another one calls; None if its inside is not known."""
-        if self._late is not None and name in self._late.first.path:
-            return self._read(self._functions.all[name])
-        if name not in self._taken:
-            self._taken[name] = None  # a function may call itself
+        key = name, self._reads_variables
+        if key not in self._taken:
+            self._taken[key] = None  # a function may call itself
             function = self._find(name)
             if function is not None:
-                self._taken[name] = self._read(function)
-        return self._taken[name]
+                self._taken[key] = self._read(function)
+        return self._taken[key]
 
-    def _read(self, function: Function, *, is_outermost: bool = False) -> Taken:
-        """Read a function, and keep its edited definition."""
+    def _read(self, function: Function) -> Taken:
+        """Read a function that another one calls, and keep its edited definition."""
         body = self._bodies[function.name] = body_of(function)
-        late = None if self._late is None or function.name not in self._late.first.path else self._late
-        taken = FunctionReader(
-            function,
-            body,
-            self,
-            is_outermost=is_outermost,
-            checks_results=is_outermost or late is not None,
-            late={} if late is None else late.old(function),
-        ).read()
-        return taken if late is None else late.with_looks(taken, body.definition)
+        reads = self._reads_variables
+        return FunctionReader(function, body, self, is_outermost=False, reads_variables=reads).read()
 
     def copy(self, taken: Taken) -> str:
         """Return the name of the copy of a function that hands out `Taken.exports`."""
         function, copies = taken.function, self._functions.copies
         name = f"{function.name}_guarded_inside"
-        if taken.looks and self._late is not None:
-            name = f"{function.name}_guarded_{self._late.site}"
+        if not self._reads_variables:
+            name = f"{function.name}_guarded_light"
         made = copies.get(name)
         if made is not None:
             return made

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,12 +33,12 @@ from tb_debugger_plugin.capture.eager import EagerOps
 from tb_debugger_plugin.capture.engines.guard.bundles import Bundles, Call
 from tb_debugger_plugin.capture.engines.guard.copies import Guarded, GuardedCopies, argument_names
 from tb_debugger_plugin.capture.engines.guard.earlier import EarlierCalls
-from tb_debugger_plugin.capture.engines.guard.look_first import LOOK_EVERY
 from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
-from tb_debugger_plugin.capture.engines.guard.replays import Replays
+from tb_debugger_plugin.capture.engines.guard.replays import Replays, held_by
 from tb_debugger_plugin.capture.engines.guard.sessions import GuardedSessions
-from tb_debugger_plugin.capture.engines.guard.taken import Label
+from tb_debugger_plugin.capture.engines.guard.taken import Label, variable_of
+from tb_debugger_plugin.capture.engines.guard.windows import Window, Windows
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions, PlainSessions
 from tb_debugger_plugin.capture.graph.definitions import remove
 from tb_debugger_plugin.capture.graph.function import Function
@@ -48,6 +48,7 @@ from tb_debugger_plugin.capture.graph.user_names import name_of
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.hook import CALL_IN_RUNTIME, Hook, hidden
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
+from tb_debugger_plugin.capture.observer import Observer
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES, Options
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
@@ -58,7 +59,7 @@ from tb_debugger_plugin.native.structs import BadCall
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: What our copies add to the names of functions; error messages name the program's functions.
-_OF_COPIES = re.compile(r"_guarded(?:_inside|_held|_nothing|_\d+)?_[0-9a-f]{16}")
+_OF_COPIES = re.compile(r"_guarded(?:_inside|_light)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
 _MOST_NAMES = 3
 _FORGET_EVERY = 64
@@ -71,10 +72,7 @@ _MOST_FOLLOWED = 16
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
-_IS_LATE = (
-    "its variables, which had been updated when it was found, "
-    f"in this call or in one of the {LOOK_EVERY - 1} calls before it"
-)
+_NOT_AGAIN = "what it and the calls before it gave when they ran again: no infinity or NaN"
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
@@ -92,9 +90,9 @@ class _Site:
       title: Its name in the program; empty until a call is bad.
       guarded: Its guarded copy; None if its calls are not checked.
       copy: The name of that copy.
-      handles: Where its large variables are among its inputs, if it looks at them only now and then.
-      variables: The ids of these inputs in its last call; of others, those of the variables that it changes.
-      shares: The guards of functions that look at variables which this one changes.
+      changed: The ids of the handles of the variables that it changes.
+      shares: Note before a call that it changes variables, for functions that rely on those.
+      window: Keeps its last calls, if the guard holds no variables.
       may_change: Whether it is not guarded, and may change variables.
       seen: The bad results of calls that are on record, or were counted.
       num_calls: Number of calls.
@@ -107,9 +105,9 @@ class _Site:
     title: str = ""
     guarded: Guarded | None = None
     copy: bytes = b""
-    handles: tuple[int, ...] = ()
-    variables: tuple[int, ...] = ()
-    shares: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    shares: tuple[Callable[[], None], ...] = ()
+    window: Window | None = None
     may_change: bool = False
     seen: set[frozenset[int]] = field(default_factory=set)
     num_calls: int = 0
@@ -130,6 +128,8 @@ class ReplayedCall:
       frame: The frame that made the call.
       error: Why the replay failed.
       rang: The number of a ring of the alarm by what was recorded before it, or 0.
+      ago: How many calls of the function there were since.
+      step: How many steps the program had marked; None for as many as now.
     """
 
     name: str
@@ -138,6 +138,33 @@ class ReplayedCall:
     frame: FrameType
     error: Exception | None = None
     rang: int = 0
+    ago: int = 0
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class _Bad:
+    """A bad call, as a guard or a window has found it.
+
+    Attributes:
+      what: What was bad after it.
+      came: What was bad before it.
+      inputs: Its inputs.
+      outputs: What it returned.
+      held: What is held for a replay; None if it cannot be replayed.
+      why_not: Why not.
+      ago: How many calls of the function there were since.
+      step: How many steps the program had marked; None for as many as now.
+    """
+
+    what: list[Label]
+    came: list[Label]
+    inputs: Sequence[EagerTensor]
+    outputs: Sequence[EagerTensor]
+    held: Sequence[EagerTensor] | None
+    why_not: str = ""
+    ago: int = 0
+    step: int | None = None
 
 
 class Steps(Protocol):
@@ -149,11 +176,11 @@ class Steps(Protocol):
     def num_ended(self) -> int:
         """How many steps the program has marked."""
 
-    def counted_by(self, calls: int) -> AbstractContextManager[None]:
-        """Let what is recorded inside have the step `calls`, if the program marks no steps."""
+    def counted_by(self, calls: int, step: int | None = None) -> AbstractContextManager[None]:
+        """Let what is recorded inside have the step `calls`, if the program marks no steps; else `step`."""
 
 
-class GuardedFunctions:
+class GuardedFunctions(Observer):
     """Guards functions, from the constructor to `remove_hooks()`.
 
     Args:
@@ -188,6 +215,7 @@ class GuardedFunctions:
         self._on_replayed = on_replayed
         self._steps = steps
         self._functions = FunctionTable()
+        self._run = CALL_IN_RUNTIME.get()
         self._sites: dict[str | bytes, _Site] = {}
         self._lock = threading.RLock()  # held while functions are guarded, and while calls are replayed
         self._has_replayed = False
@@ -213,6 +241,10 @@ class GuardedFunctions:
         self._replays = Replays(
             plain, sink, graphs, self._functions, self._copies.taken, CALL_IN_RUNTIME.get()
         )
+        self._windows = Windows(
+            self._functions, self._copies.taken, CALL_IN_RUNTIME.get(), self.ops.has_bad, limit
+        )
+        self.ops.look_back = self._look_back
         self._bundles: Bundles | None = None
         if options.keep_replay:
             prefix = os.path.join(options.dump_root, sink.files)
@@ -328,11 +360,14 @@ class GuardedFunctions:
             site = sites.get(name) or self._site(name, tensor_inputs)
             if not site.copy:
                 if site.may_change:
-                    module.note_changed_variables(-1)
+                    self._windows.note_change()
                 return run(name, tensor_inputs, num_outputs)
             site.num_calls += 1
-            if site.shares or site.handles:
-                self._note_changes(site, tensor_inputs)
+            for note in site.shares:
+                note()
+            if site.window is not None:
+                frame = sys._getframe(1)
+                return self._call_in_window(site, site.window, tensor_inputs, num_outputs, frame)
             try:
                 outputs = run(site.copy, tensor_inputs, num_outputs)
             except Exception as error:
@@ -345,6 +380,84 @@ class GuardedFunctions:
             return outputs
 
         return call_function
+
+    def _call_in_window(
+        self, site: _Site, window: Window, inputs: list[EagerTensor], num_outputs: int, frame: FrameType
+    ) -> Sequence[EagerTensor] | None:
+        """Run a call of a function whose last calls are kept. This may raise what the user wants."""
+        is_alone = window.enter()
+        try:
+            if is_alone:
+                self._prepare(site, window, inputs, frame)
+            returned = self._run(site.copy, inputs, num_outputs + window.num_kept) or []
+            if is_alone:
+                window.add(inputs, returned[num_outputs:], self._steps.num_ended)
+        except Exception as error:
+            window.note_change()  # it may have changed some variables
+            if self._can_run_plainly(site, error):
+                plainly: Sequence[EagerTensor] | None = self._run(site.name, inputs, num_outputs)
+                return plainly
+            raise
+        finally:
+            if is_alone:
+                window.leave()
+        outputs = returned[:num_outputs]
+        module = self._module
+        if module is not None and module.num_bad_calls():
+            self._take(site, inputs, outputs, frame)
+        return outputs or None
+
+    def _prepare(self, site: _Site, window: Window, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
+        """Begin a window before a call, if that is due. This may raise what the user wants."""
+        begins = window.must_begin(inputs)
+        if not begins and not window.must_note_small:
+            return
+        assert self.ops is not None, "there is something to check"
+        try:
+            with self.ops.ignored():
+                is_bad = begins and window.went_bad()
+                if not begins:
+                    window.note_small(inputs)
+        except Exception as error:  # the program must not see any error
+            _log.debug("A window of %s is dropped:", site.name, exc_info=error)
+            window.drop()
+            return
+        if is_bad:
+            self._take_late(site, inputs, frame)
+        if begins:
+            try:
+                with self.ops.ignored():
+                    window.begin(inputs)
+            except Exception as error:  # the program must not see any error
+                _log.debug("No window of %s begins:", site.name, exc_info=error)
+                window.drop()
+
+    def at_end(self) -> None:
+        """Look at the variables of functions whose last calls are kept, for the last time."""
+        if os.getpid() == self._process and self._is_on:
+            try:
+                self._look_back(sys._getframe(1))
+            except Exception as error:  # the recording ends
+                _log.debug("What the user wants to raise comes too late:", exc_info=error)
+
+    def _look_back(self, frame: FrameType) -> None:
+        """Look at what the last calls of functions left in variables. This may raise what the user wants."""
+        ops = self.ops
+        assert ops is not None, "there is something to check"
+        for site in list(self._sites.values()):
+            window = site.window
+            if window is None or not window.enter(is_call=False):
+                continue
+            try:
+                with ops.ignored():
+                    is_bad = window.went_bad()
+            except Exception as error:  # the program must not see any error
+                _log.debug("The last calls of %s are not looked at:", site.name, exc_info=error)
+                is_bad = False
+            finally:
+                window.leave()
+            if is_bad:
+                self._take_late(site, (), frame)
 
     def _site(self, name: str | bytes, inputs: Sequence[EagerTensor]) -> _Site:
         """Guard a function that is called for the first time."""
@@ -374,11 +487,15 @@ class GuardedFunctions:
         for name, site in list(self._sites.items()):
             if not site.num_bad and not runtime.has_function(site.name):
                 del self._sites[name]
+                if self.ops is not None:
+                    self.ops.own_functions.discard(site.copy)
+                if site.window is not None:
+                    self._windows.remove(site.window)
                 remove([site.copy.decode()] if site.copy else [])
                 if site.guarded is not None and self._module is not None:
                     self._module.close_guard_site(site.guarded.site)
 
-    def _guard(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
+    def _guard(self, site: _Site, inputs: Sequence[EagerTensor], *, may_window: bool = True) -> None:
         function = self._functions.all.get(site.name)
         if function is None or function.graph_of() is None:
             self._report_unguarded(site.name, "Python has no graph of it")
@@ -387,10 +504,10 @@ class GuardedFunctions:
         if tf.config.list_logical_devices("GPU"):
             self._report(NotRecordedReason.NOT_INSTRUMENTED, _ON_GPU)
             return
-        guarded = self._copies.guard(function)
+        arguments = dict(zip(argument_names(function), inputs, strict=True))
+        guarded = self._copies.guard(function, may_window=may_window and _have_values(function, inputs))
         if guarded is None:
             return
-        arguments = dict(zip(argument_names(function), inputs, strict=True))
         if not all(_has_value(arguments[name]) for name in guarded.taken.assumes):
             self._report_unguarded(name, "a variable that it changes has no value when it is first called")
             return
@@ -401,31 +518,15 @@ class GuardedFunctions:
             )
             self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
         site.guarded, site.copy = guarded, guarded.name.encode()
-        changed = guarded.taken.changed
-        positions = [index for index, name in enumerate(argument_names(function)) if name in changed]
-        site.variables = tuple([id(inputs[index]) for index in positions])
-        if guarded.taken.looks and self.ops is not None:
-            site.handles = tuple(positions)
-            self.ops.notes_changes = True
-        variables = frozenset(site.variables)
-        for other in self._sites.values() if variables else ():
-            if other.guarded is not None and not variables.isdisjoint(other.variables):
-                if site.handles:
-                    other.shares = (*other.shares, guarded.site)
-                if other.handles:
-                    site.shares = (*site.shares, other.guarded.site)
-
-    def _note_changes(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
-        """Let guards look at variables that others change, or that are not those of the last call."""
-        module = self._module
-        assert module is not None and site.guarded is not None, "only guarded functions have these"
-        for number in site.shares:
-            module.note_changed_variables(number)
-        if site.handles:
-            variables = tuple([id(inputs[index]) for index in site.handles])
-            if variables != site.variables:
-                site.variables = variables
-                module.note_changed_variables(site.guarded.site)
+        if self.ops is not None:
+            self.ops.own_functions.add(site.copy)
+        site.changed = tuple([id(arguments[name]) for name in guarded.taken.changed])
+        if guarded.in_window and self.ops is not None:
+            site.window = self._windows.add(guarded, inputs)
+            self.ops.on_change = self._windows.note_change
+        for other in self._sites.values():
+            _share(site, other)
+            _share(other, site)
 
     def _can_run_plainly(self, site: _Site, error: Exception) -> bool:
         """Whether a call failed because of the guard, before anything of it ran."""
@@ -453,69 +554,164 @@ class GuardedFunctions:
         guarded, module, ops = site.guarded, self._module, self.ops
         assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
         while (call := module.take_bad_call(guarded.site)) is not None:
+            bad = frozenset([number for number in call.bad if not guarded.is_held(number)])
+            found = self._found_in_window if guarded.in_window else self._found_by_guard
             try:
-                with ops.ignored():
-                    replayed = self._replayed(site, guarded, call, inputs, outputs, frame)
+                self._replay_one(site, guarded, bad, partial(found, site, call, inputs, outputs), frame)
             finally:
                 module.release_bad_call(call.number)
-            if replayed is not None:
-                with self._steps.counted_by(site.num_calls - 1):
-                    self._on_replayed(replayed)
-                if replayed.error is not None:
-                    site.num_replayed -= 1
-                    self._report_failed(replayed.name, replayed.error)
+
+    def _take_late(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
+        """Handle a call that left bad values in variables only. This may raise what the user wants.
+
+        Args:
+          site: Its function.
+          inputs: Inputs of the next call, which is about to run; nothing if there is none.
+          frame: The frame that runs.
+        """
+        assert site.guarded is not None, "its calls are kept"
+        find = partial(self._found_in_window, site, None, inputs, ())
+        self._replay_one(site, site.guarded, frozenset(), find, frame)
+
+    def _replay_one(
+        self,
+        site: _Site,
+        guarded: Guarded,
+        bad: frozenset[int],
+        find: Callable[[], _Bad],
+        frame: FrameType,
+    ) -> None:
+        """Replay a bad call, unless it is only counted. This may raise what the user wants.
+
+        Args:
+          site: Its function.
+          guarded: The same.
+          bad: What was noticed to be bad, by the inputs of the guard.
+          find: Returns the call.
+          frame: The frame that made it.
+        """
+        assert self.ops is not None, "there is something to check"
+        replayed = None
+        try:
+            with self.ops.ignored():
+                replayed = self._replayed(site, guarded, bad, find, frame)
+        except Exception as error:  # the program must not see any error
+            self._report_failed(site.title or site.name, error)
+        if replayed is None:
+            return
+        with self._steps.counted_by(site.num_calls - 1 - replayed.ago, replayed.step):
+            self._on_replayed(replayed)
+        if replayed.error is not None:
+            site.num_replayed -= 1
+            self._report_failed(replayed.name, replayed.error)
+
+    def _found_by_guard(
+        self,
+        site: _Site,
+        call: BadCall,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+    ) -> _Bad:
+        """Return a bad call of which the guard holds what a replay needs."""
+        guarded = site.guarded
+        assert guarded is not None, "it has bad calls"
+        what = [guarded.label(number) for number in sorted(call.bad) if not guarded.is_held(number)]
+        came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
+        came += _bad_variables(guarded, dict(enumerate(inputs)))
+        why_not = guarded.taken.cannot_repeat
+        if not call.is_held:
+            why_not = why_not or "max_held_bytes, which it exceeds"
+        held = None if why_not else held_by(guarded, call.number)
+        return _Bad(what, came, inputs, outputs, held, why_not)
+
+    def _found_in_window(
+        self,
+        site: _Site,
+        call: BadCall | None,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+    ) -> _Bad:
+        """Return the first bad call of a window, which may be one before the one that was noticed."""
+        guarded, window = site.guarded, site.window
+        assert guarded is not None and window is not None, "its calls are kept"
+        what = [] if call is None else [guarded.label(number) for number in sorted(call.bad)]
+        why_not = "what calls before it have left: they were bad as well"
+        if not window.is_resting:
+            why_not = _NOT_AGAIN
+            try:
+                found = window.find(inputs)
+            except Exception as error:  # the program must not see any error
+                _log.debug("The last calls of %s cannot run again:", site.name, exc_info=error)
+                found, why_not = None, f"{_NOT_AGAIN}: {user_message(error)}"
+            if found is not None:
+                window.rest(True)
+                came = [*found.came, *_bad_variables(guarded, dict(enumerate(found.inputs)))]
+                # The call that was noticed has results of its own.
+                is_same = call is not None and found.ago == 0
+                ago = found.ago + (call is None and bool(inputs))
+                return _Bad(
+                    list(found.bad) or what,
+                    came,
+                    found.inputs,
+                    outputs if is_same else found.outputs,
+                    found.held,
+                    ago=ago,
+                    step=found.step,
+                )
+        given = window.given(inputs)
+        came = _bad_variables(guarded, given) + window.bad_now(given)
+        window.rest(True)
+        return _Bad(what or came, came, inputs, outputs, None, why_not)
 
     def _replayed(
         self,
         site: _Site,
         guarded: Guarded,
-        call: BadCall,
-        inputs: Sequence[EagerTensor],
-        outputs: Sequence[EagerTensor],
+        bad: frozenset[int],
+        find: Callable[[], _Bad],
         frame: FrameType,
     ) -> ReplayedCall | None:
-        """Replay a bad call, unless it is only counted."""
+        """Replay a bad call, unless it is only counted; see `_replay_one`."""
         with self._lock:
             site.num_bad += 1
             name = site.title = site.title or name_of(guarded.taken.function)
-            bad = frozenset([number for number in call.bad if not guarded.is_held(number)])
             if bad in site.seen or not (self._is_on and self._steps.is_recorded):
                 return None
             site.seen.add(bad)
-            of_bad = [guarded.label(number) for number in sorted(bad)]
-            what = self._in_words(of_bad)
-            came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
-            came += _bad_variables(guarded, inputs)
-            follows = bool(came) and self._has_replayed
+            call = find()
+            what = self._in_words(call.what)
+            follows = bool(call.came) and self._has_replayed
             if follows and not self._may_follow(site, guarded):
-                self._say_it_counts(site, name, self._in_words(came))
+                self._say_it_counts(site, name, self._in_words(call.came))
                 return None
-            self._record_earlier_calls(site, guarded, inputs, frame)
-            with self._steps.counted_by(site.num_calls - 1):
+            index = site.num_calls - 1 - call.ago
+            if not call.ago:
+                self._record_earlier_calls(site, guarded, call.inputs, frame)
+            with self._steps.counted_by(index, call.step):
                 rang = self._record_what_came_in()
-            why_not = guarded.taken.cannot_repeat
-            if why_not or not call.is_held:
-                why_not = why_not or (_IS_LATE if call.is_late else "max_held_bytes, which it exceeds")
+            if call.held is None:
                 message = (
                     f"A call of {name} has an infinity or NaN ({what}). It is not replayed, because of "
-                    f"{why_not}; what it returned is on record."
+                    f"{call.why_not}; what it returned is on record."
                 )
                 # Not by its name, of which it was said already that it cannot be replayed.
                 self._report(NotRecordedReason.NOT_INSTRUMENTED, message)
                 site.num_replayed += 1
                 self._graphs.announce(site.name, guarded.taken.function.graph)
-                return ReplayedCall(site.name, inputs, outputs, frame, rang=rang)
+                return ReplayedCall(site.name, call.inputs, call.outputs, frame, rang=rang)
             before = self._sink.num_bad()
-            with self._steps.counted_by(site.num_calls - 1):
-                replayed = replace(self._replay(guarded, call, inputs, frame), rang=rang)
-            if replayed.outputs is not None and _are_the_same(replayed.outputs, outputs):
-                replayed = replace(replayed, outputs=outputs)
+            with self._steps.counted_by(index, call.step):
+                replayed = replace(self._replay(guarded, call, frame), rang=rang)
+            if replayed.outputs is not None and _are_the_same(replayed.outputs, call.outputs):
+                replayed = replace(replayed, outputs=call.outputs)
             if replayed.error is None:
-                was_there = {label.what for label in of_bad} <= {one.what for one in came if one.is_variable}
+                came_with = {one.what for one in call.came if one.is_variable}
+                was_there = {label.what for label in call.what} <= came_with
                 where = "there before it" if was_there else "not there in the replay"
                 vanished = f" It was {where}." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended or None
-                of_call = Call(guarded, call.number, inputs, outputs, name, site.num_calls - 1, step, [what])
+                step = step if call.step is None or step is None else call.step
+                of_call = Call(guarded, call.held, call.inputs, call.outputs, name, index, step, [what])
                 kept = "" if follows else self._keep(of_call)
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
@@ -569,7 +765,7 @@ class GuardedFunctions:
             with ops.ignored():
                 for guarded, call in self._pipelines.take():
                     try:
-                        self._replays.run(guarded, call.number)
+                        self._replays.run(guarded, held_by(guarded, call.number))
                     except Exception as error:  # the program must not see any error, nor what rings too early
                         _log.debug("%s cannot be replayed:", guarded.taken.function.name, exc_info=error)
                 return ops.record_noted()
@@ -596,15 +792,15 @@ class GuardedFunctions:
         more = len(labels) - len(names)
         return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
-    def _replay(
-        self, guarded: Guarded, call: BadCall, inputs: Sequence[EagerTensor], frame: FrameType
-    ) -> ReplayedCall:
+    def _replay(self, guarded: Guarded, call: _Bad, frame: FrameType) -> ReplayedCall:
+        assert call.held is not None, "it can be replayed"
         name = guarded.taken.function.name
+        outputs, failure = None, None
         try:
-            outputs = self._replays.run(guarded, call.number, inputs)
+            outputs = self._replays.run(guarded, call.held, call.inputs)
         except Exception as error:  # what the user wants to raise, or an error of ours
-            return ReplayedCall(name, inputs, None, frame, error)
-        return ReplayedCall(name, inputs, outputs, frame)
+            failure = error
+        return ReplayedCall(name, call.inputs, outputs, frame, failure, ago=call.ago, step=call.step)
 
     def _report_failed(self, name: str, error: Exception) -> None:
         _log.debug("The replay of a call of %s failed:", name, exc_info=error)
@@ -623,6 +819,12 @@ class GuardedFunctions:
         level: int = logging.WARNING,
     ) -> None:
         self._not_recorded.report(Missing(reason, message, names, level=level))
+
+
+def _share(site: _Site, other: _Site) -> None:
+    """Let a function note before its calls that it changes variables on which another one relies."""
+    if other.window is not None and other.window.uses(site.changed):
+        site.shares = (*site.shares, other.window.note_change)
 
 
 def _are_the_same(first: Sequence[EagerTensor], second: Sequence[EagerTensor]) -> bool:
@@ -650,17 +852,29 @@ def _free_memory() -> int:
         return 1 << 30
 
 
+def _have_values(function: Function, inputs: Sequence[EagerTensor]) -> bool:
+    """Whether all variables that a function is given have values."""
+    arguments = map(function.graph.get_tensor_by_name, function.inputs)
+    return all(
+        _has_value(handle)
+        for argument, handle in zip(arguments, inputs, strict=True)
+        if argument.dtype == tf.resource and variable_of(argument) is not None
+    )
+
+
 def _has_value(handle: EagerTensor) -> bool:
     return bool(gen_resource_variable_ops.var_is_initialized_op(handle))
 
 
-def _bad_variables(guarded: Guarded, inputs: Sequence[EagerTensor]) -> list[Label]:
+def _bad_variables(guarded: Guarded, inputs: Mapping[int, EagerTensor]) -> list[Label]:
     """Return the variables that the call only reads and that are bad."""
     taken = guarded.taken
     bad = []
-    for name, handle in zip(argument_names(taken.function), inputs, strict=True):
-        variable = taken.variables.get(name)
-        if variable is None or name in taken.changed or variable.dtype not in MEASURED_DTYPES:
+    for index, name in enumerate(argument_names(taken.function)):
+        variable, handle = taken.variables.get(name), inputs.get(index)
+        if variable is None or handle is None:
+            continue
+        if name in taken.changed or variable.dtype not in MEASURED_DTYPES:
             continue
         value = gen_resource_variable_ops.read_variable_op(handle, dtype=variable.dtype)
         if not np.isfinite(value.numpy()).all():

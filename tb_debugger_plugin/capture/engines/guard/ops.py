@@ -22,7 +22,6 @@ from types import FrameType, ModuleType
 import tensorflow as tf
 
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
-from tb_debugger_plugin.capture.engines.guard.look_first import SMALL
 from tb_debugger_plugin.capture.graph.user_names import line_name
 from tb_debugger_plugin.capture.sinks.protocol import Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames, is_library
@@ -38,10 +37,8 @@ _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
 _BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
-#: How the names of ops without results begin that change variables; those of them whose last input is as
-#: large as what they change. Guards hold small variables at each call anyway.
+#: How the names of ops without results begin that change variables.
 _CHANGES_VARIABLES = ("Assign", "Resource")
-_ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"))
 #: The op that takes a value out of an optional, and the modules that take elements of distributed data sets
 #: out so. Keras takes metrics out, which were made before.
 _UNPACKS = "OptionalGetValue"
@@ -67,7 +64,9 @@ class GuardedOps:
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
       num_following: How many threads run what follows a bad op.
-      notes_changes: Whether a function looks at its variables only now and then, so that changes are noted.
+      own_functions: Names of functions in which a guard looks.
+      on_change: Called with the handle of a variable that Python changes; None if nobody relies on any.
+      look_back: Called with its frame when an op is bad: what functions left in variables may be, too.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class GuardedOps:
         before_first: Callable[[], int],
     ) -> None:
         self.has_bad: Callable[[Sequence[EagerTensor]], bool] = module.has_bad
-        self._note_changed_variables: Callable[[int], None] = module.note_changed_variables
         self._sink = sink
         self._frames = frames
         self._eager = eager
@@ -88,7 +86,9 @@ class GuardedOps:
         self._before_first = before_first
         self._thread = threading.local()
         self.num_following = 0
-        self.notes_changes = False
+        self.own_functions: set[str | bytes] = set()
+        self.on_change: Callable[[EagerTensor], None] | None = None
+        self.look_back: Callable[[FrameType], None] = lambda _: None
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
@@ -105,15 +105,27 @@ class GuardedOps:
             self._thread.is_ignored = before
 
     def note_change(self, op_type: str | bytes, inputs: Sequence[EagerTensor]) -> None:
-        """Note an op without results, which may have changed a variable that functions update.
+        """Note an op without results, which may have changed a variable.
 
         Args:
           op_type: The op's type, or a function's name.
           inputs: Its inputs.
         """
         name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if name.startswith(_CHANGES_VARIABLES) and not (name in _ASSIGNS and _is_small(inputs[-1])):
-            self._note_changed_variables(-1)
+        if self.on_change is None or getattr(self._thread, "is_ignored", False):
+            return
+        for handle in inputs if name.startswith(_CHANGES_VARIABLES) else ():
+            if handle.dtype == tf.resource:
+                self.on_change(handle)
+
+    def before_bad(self, frame: FrameType) -> None:
+        """Look back before an op is recorded that is bad. This may raise what the user wants.
+
+        Args:
+          frame: The innermost frame that belongs to its stack.
+        """
+        if not getattr(self._thread, "is_ignored", False):
+            self.look_back(frame)
 
     def on_op(
         self,
@@ -211,10 +223,6 @@ class GuardedOps:
                 "GUARD saw an infinity or NaN in %s that Python ran; %s on record, with what followed.",
                 *(ops, f"the first of {num_recorded} stacks are" if num_recorded > 1 else "the first is"),
             )
-
-
-def _is_small(value: EagerTensor) -> bool:
-    return (value.shape.num_elements() or 0) <= SMALL
 
 
 def _brings_in(name: str, frame: FrameType | None) -> bool:

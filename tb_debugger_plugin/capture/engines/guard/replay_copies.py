@@ -57,6 +57,7 @@ class ReplayCopies:
       taken: Returns what a guard takes of a function that another one calls.
       edited: Returns the definition of a function, to edit further.
       kind: What the names of the copies end in.
+      all_called: Whether functions that are called get copies although everything in them runs again.
     """
 
     def __init__(
@@ -65,11 +66,14 @@ class ReplayCopies:
         taken: Callable[[str], Taken | None],
         edited: Callable[[Function], Edited],
         kind: str,
+        *,
+        all_called: bool = True,
     ) -> None:
         self._functions = functions
         self._taken = taken
         self._edited = edited
         self._kind = kind
+        self._all_called = all_called
 
     def get(self, function: Function) -> str | None:
         """Return the name of the copy of a function; None if it has not been defined."""
@@ -82,7 +86,9 @@ class ReplayCopies:
             return made
         for called in list(self.with_callees(function))[:-1]:
             inside = self._taken(called.name)
-            if inside is not None and self.get(called) is None:
+            if inside is None or not (inside.kept or self._all_called):
+                continue
+            if self.get(called) is None:
                 self._define(called, inside)
         return self._define(function, taken)
 

@@ -59,31 +59,21 @@ class Replays:
         self._call = call
 
     def run(
-        self, guarded: Guarded, number: int, inputs: Sequence[EagerTensor] | None = None
+        self, guarded: Guarded, held: Sequence[EagerTensor], inputs: Sequence[EagerTensor] | None = None
     ) -> Sequence[EagerTensor]:
         """Run a bad call again; return its results.
 
         Args:
           guarded: Its function.
-          number: Its number.
+          held: What is held of it, in the order of `Guarded.held`.
           inputs: Its inputs; only resources of them are used. None if it has no resources.
 
         Raises:
           Exception: The replay cannot be defined, or fails.
         """
-        taken = guarded.taken
-        name = self.define(taken)
-        held = iter(_with_reversed_lists(guarded, held_by(guarded, number)))
-        values = dict(zip((*guarded.arguments, *taken.old), held, strict=False))
-        names = argument_names(taken.function)
-        given = {} if inputs is None else dict(zip(names, inputs, strict=True))
-        arguments = [
-            _variable(taken.variables[argument], values.get(argument))
-            if argument in taken.changed
-            else (values if argument in values else given)[argument]
-            for argument in names
-        ]
-        return self._call(name.encode(), [*arguments, *held], len(taken.function.outputs)) or []
+        name = self.define(guarded.taken)
+        arguments = arguments_of(guarded, held, inputs)
+        return self._call(name.encode(), arguments, len(guarded.taken.function.outputs)) or []
 
     def define(self, taken: Taken) -> str:
         """Define the copy that replays run, and write its graphs; return its name.
@@ -117,6 +107,27 @@ class Replays:
         return Edited(*parts, known.stacks)
 
 
+def arguments_of(
+    guarded: Guarded, held: Sequence[EagerTensor], inputs: Sequence[EagerTensor] | None
+) -> list[EagerTensor]:
+    """Return the arguments of a copy that runs a call again; see `Replays.run`.
+
+    Variables that the call changes are new ones.
+    """
+    taken = guarded.taken
+    rest = iter(_with_reversed_lists(guarded, list(held)))
+    values = dict(zip((*guarded.arguments, *taken.old), rest, strict=False))
+    names = argument_names(taken.function)
+    given = {} if inputs is None else dict(zip(names, inputs, strict=True))
+    arguments = [
+        new_variable(taken.variables[argument], values.get(argument))
+        if argument in taken.changed
+        else (values if argument in values else given)[argument]
+        for argument in names
+    ]
+    return [*arguments, *rest]
+
+
 def held_by(guarded: Guarded, number: int) -> list[EagerTensor]:
     """Return what the guard holds of a bad call, in the order of `Guarded.held`."""
     return held_values(number, [source.dtype for source in guarded.held])
@@ -148,7 +159,7 @@ def _reversed(tensors: EagerTensor, dtype: tf.DType) -> EagerTensor:
     return turned
 
 
-def _variable(variable: Variable, value: EagerTensor | None) -> EagerTensor:
+def new_variable(variable: Variable, value: EagerTensor | None) -> EagerTensor:
     """Return the handle of a new variable, which is freed with the handle."""
     handle: EagerTensor = gen_resource_variable_ops.var_handle_op(
         dtype=variable.dtype, shape=variable.shape, shared_name=context.anonymous_name()

@@ -10,11 +10,9 @@ program keeps its bits.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -54,7 +52,7 @@ _READS_TABLES: Final = frozenset(("LookupTableFindV2", "LookupTableSizeV2", "Loo
 #: Ops on variables that may run twice, on variables of their own.
 _OF_VARIABLES: Final = ("Assign", "Read", "Resource", "Rng", "Stateful", "VarIsInitialized", "VariableShape")
 #: Ops on variables that change nothing.
-READS: Final = frozenset(
+_READS: Final = frozenset(
     ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape", "VarIsInitializedOp")
 )
 #: Those of them that do not use the value.
@@ -97,7 +95,7 @@ class Label(NamedTuple):
       is_variable: Whether it is the value of a variable.
       only_nan: Whether only NaN is bad in it: an op takes it whose result does not show that.
       is_told: Whether the guard looks at it only once it knows of something bad: others that are checked are
-        bad whenever it is, or looks look at it (`looks`).
+        bad whenever it is.
     """
 
     function: Function
@@ -159,7 +157,6 @@ class Taken:
       others: Names of the arguments that are other resources.
       assumes: Names of the arguments that are variables and must have a value before the call.
       inner: Of what a called function computes, that function and its own tensor.
-      looks: What was found where the guard looks first; empty if old values are always held.
       exchanges: Whether values of other replicas are among `kept`, which are as large as gradients.
       cannot_repeat: Why the function cannot be replayed; empty if it can.
     """
@@ -174,7 +171,6 @@ class Taken:
     others: frozenset[str]
     assumes: frozenset[str]
     inner: Mapping[Source, tuple[Function, Source]]
-    looks: tuple[Source, ...] = ()
     exchanges: bool = False
     cannot_repeat: str = ""
 
@@ -196,7 +192,7 @@ class Taken:
     @property
     def exports(self) -> list[Source]:
         """What a copy hands out besides the results of the function."""
-        return [*self.checked, *self.old.values(), *self.kept_sources, *self.looks]
+        return [*self.checked, *self.old.values(), *self.kept_sources]
 
 
 class _Does(Enum):
@@ -268,9 +264,8 @@ class FunctionReader:
       function: A function that still has its graph.
       body: What it runs, which is edited.
       callees: The functions that it calls.
-      is_outermost: Whether Python calls it.
-      checks_results: Whether its results are checked; else the function does that which calls it.
-      late: Values of variables before the call that are there only if something was found (`looks`).
+      is_outermost: Whether Python calls it: then its results are checked.
+      reads_variables: Whether variables are read before and after the call; else `windows` does it at times.
     """
 
     def __init__(
@@ -280,17 +275,14 @@ class FunctionReader:
         callees: Callees,
         *,
         is_outermost: bool,
-        checks_results: bool,
-        late: Mapping[str, Source] = MappingProxyType({}),
+        reads_variables: bool = True,
     ) -> None:
         self._function = function
         self._body = body
         self._definition = definition = body.definition
         self._callees = callees
         self._is_outermost = is_outermost
-        self._checks_results = checks_results
-        self._late = late
-        self._looks: tuple[Source, ...] = ()
+        self._reads_variables = reads_variables
         self._nodes = {node.name: node for node in definition.node}
         self._variables: dict[str, Variable] = {}
         self._of_handle: dict[str, str] = {}  # argument, by the node that passes its handle on
@@ -315,19 +307,18 @@ class FunctionReader:
                 self._read_node(node)
                 if node.op in HIDES:
                     self._check_hidden(node)
-        if self._checks_results:
+        if self._is_outermost:
             for index, result in enumerate(self._body.results):
                 self._check(result, Label(self._function, f"result {index}", is_variable=False))
         old: dict[str, Source] = {}
         for argument, uses in self._uses.items():
-            if any(use.changes for use in uses):
+            if self._reads_variables and any(use.changes for use in uses):
                 before = self._value_before(argument, uses)
                 if before is not None:
                     old[argument] = before
                 self._check_after(argument, uses)
         self._definition.node.extend(self._new.node)
-        if not self._late:
-            self._note_told()  # looks are few, and say at once what this would leave out
+        self._note_told()
         changed = frozenset(name for name, uses in self._uses.items() if any(use.changes for use in uses))
         return Taken(
             self._function,
@@ -340,7 +331,6 @@ class FunctionReader:
             frozenset(self._others),
             frozenset(self._assumes),
             self._inner,
-            self._looks,
             self._exchanges,
             cannot_repeat=self._why_not,
         )
@@ -392,11 +382,12 @@ class FunctionReader:
     def _read_variable_op(self, node: NodeDef, handles: list[str]) -> None:
         if function_attributes(node.op) or not node.op.startswith(_OF_VARIABLES):
             self._give_up(f"the op {node.op}, which takes a variable")
-        does, changes = _Does.UPDATES, node.op not in READS
+        does, changes = _Does.UPDATES, node.op not in _READS
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
-            self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
+            if self._reads_variables:
+                self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
         elif not changes:
             does = _Does.ASKS if node.op in _ASK else _Does._READS
         for argument in dict.fromkeys(handles):
@@ -410,9 +401,7 @@ class FunctionReader:
             return
         parts = self._take_from_inside(node, taken)
         old = {argument: next(parts) for argument in taken.old}
-        rest = tuple(parts)
-        kept, looks = rest[: len(taken.kept_sources)], rest[len(taken.kept_sources) :]
-        self._looks = self._looks or looks
+        kept = tuple(parts)
         if kept:
             is_list = tuple([each for inside in taken.kept for each in inside.is_list])
             parts_of = (tuple(taken.items), tuple(taken.inside), is_list)
@@ -558,14 +547,6 @@ class FunctionReader:
 
     def _value_before(self, argument: str, uses: list[_Use]) -> Source | None:
         """Return the value of a variable before the call; None if the call does not use it."""
-        late = self._late.get(argument)
-        if late is not None:
-            self._assumes.add(argument)
-            for use in itertools.takewhile(lambda use: not use.changes, uses):
-                if use.does is _Does._READS and use.node.op == "ReadVariableOp":
-                    self._inner[late] = self._function, Source(use.node.name, late.dtype)
-                    break
-            return late
         if self._is_table(argument, uses):
             self._give_up("a large table of which a few rows are updated")
             return None
@@ -590,7 +571,8 @@ class FunctionReader:
 
     def _is_table(self, argument: str, uses: list[_Use]) -> bool:
         """Whether a variable is updated by rows and too large to be copied, as each read of it does."""
-        return is_table(self._variables[argument], [use.node.op for use in uses])
+        is_large = self._variables[argument].size > _LARGE_TABLE
+        return is_large and any(use.node.op.startswith(_SPARSE) for use in uses)
 
     def _check_after(self, argument: str, uses: list[_Use]) -> None:
         """Check the value of a variable after the call, if nothing that is checked tells it."""
@@ -650,17 +632,12 @@ class FunctionReader:
             if source is None:
                 continue
             uses = self._function.graph.get_tensor_by_name(name).consumers()
-            changes = [op for op in uses if op.type not in READS]
+            changes = [op for op in uses if op.type not in _READS]
             if len(changes) == 1 and changes[0].type in ASSIGNMENTS:
                 yield changes[0].name, source
 
     def _give_up(self, reason: str) -> None:
         self._why_not = self._why_not or reason
-
-
-def is_table(variable: Variable, users: Iterable[str]) -> bool:
-    """Whether ops of these types update rows of a variable, and each read of it takes long."""
-    return variable.size > _LARGE_TABLE and any(user.startswith(_SPARSE) for user in users)
 
 
 def _uses_resources(function: Function) -> bool:
