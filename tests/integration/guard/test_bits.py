@@ -50,8 +50,8 @@ def is_seen(array: tf.Tensor) -> bool:
     module = native.load()
     assert module is not None
     dtype = array.dtype.as_datatype_enum
-    site = module.add_guard_site((0,), 0, (dtype,), 0, (), 0)
-    attrs = ("Tchecked", (dtype,), "Theld", (), "N", 0, "site", site)
+    site = module.add_guard_site(1, 0, 0, (dtype,), (), 0)
+    attrs = ("Tchecked", (dtype,), "Theld", (), "site", site)
     execute.quick_execute("TbDebuggerGuard", 0, [array], attrs, context.context())
     return module.take_bad_call(site) is not None
 

@@ -405,7 +405,23 @@ class GuardedFunctions(Observer):
         module = self._module
         if module is not None and module.num_bad_calls():
             self._take(site, inputs, outputs, frame)
+        else:
+            window.wake()
+        if window.is_futile:
+            self._hold_at_each_call(site, inputs)
         return outputs or None
+
+    def _hold_at_each_call(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
+        """Guard a function anew whose variables others change too often for its calls to be kept."""
+        with self._defining() as may_define:
+            if not may_define or site.window is None or not self._is_on:
+                return
+            self._windows.remove(site.window)
+            site.window, site.guarded, site.copy = None, None, b""
+            try:
+                self._guard(site, inputs, may_window=False)
+            except Exception as error:  # the program must not see any error
+                _log.debug("%s cannot be guarded anew:", site.name, exc_info=error)
 
     def _prepare(self, site: _Site, window: Window, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
         """Begin a window before a call, if that is due. This may raise what the user wants."""
@@ -644,7 +660,7 @@ class GuardedFunctions(Observer):
                 _log.debug("The last calls of %s cannot run again:", site.name, exc_info=error)
                 found, why_not = None, f"{_NOT_AGAIN}: {user_message(error)}"
             if found is not None:
-                window.rest(True)
+                window.rest(inputs)
                 came = [*found.came, *_bad_variables(guarded, dict(enumerate(found.inputs)))]
                 # The call that was noticed has results of its own.
                 is_same = call is not None and found.ago == 0
@@ -658,9 +674,9 @@ class GuardedFunctions(Observer):
                     ago=ago,
                     step=found.step,
                 )
-        given = window.given(inputs)
-        came = _bad_variables(guarded, given) + window.bad_now(given)
-        window.rest(True)
+        if not window.is_resting:
+            window.rest(inputs)
+        came = [*_bad_variables(guarded, window.given(inputs)), *window.left]
         return _Bad(what or came, came, inputs, outputs, None, why_not)
 
     def _replayed(
@@ -823,7 +839,7 @@ class GuardedFunctions(Observer):
 
 def _share(site: _Site, other: _Site) -> None:
     """Let a function note before its calls that it changes variables on which another one relies."""
-    if other.window is not None and other.window.uses(site.changed):
+    if other.window is not None and other is not site and other.window.uses(site.changed):
         site.shares = (*site.shares, other.window.note_change)
 
 

@@ -210,10 +210,9 @@ class GuardedSessions:
             return run, NO_WATCHES
         held = [] if run.cannot_repeat else reader.held
         dtypes = tuple([dtype for _, dtype in (*reader.checked, *held)])
-        run.site = self._module.add_guard_site((0,) * len(reader.checked), 0, dtypes, 0, (), self._limit)
+        run.site = self._module.add_guard_site(len(reader.checked), 0, 0, dtypes, (), self._limit)
         node = NodeDef(name=f"{SCOPE}run_{reader.number}", op="TbDebuggerGuard", device="/device:CPU:0")
         node.input.extend(source for source, _ in (*reader.checked, *held))
-        node.attr["N"].i = 0
         node.attr["Tchecked"].list.type.extend(dtype for _, dtype in reader.checked)
         node.attr["Theld"].list.type.extend(dtype for _, dtype in held)
         node.attr["site"].i = run.site

@@ -70,6 +70,8 @@ _REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
 #: Ops that update a few rows. TensorFlow then copies the whole variable for each read.
 _SPARSE: Final = ("ResourceScatter", "ResourceSparseApply")
 _VARIANT: Final = tf.variant.as_datatype_enum
+#: Up to this size, in bytes, it costs nothing to hold a value that is assigned.
+_SMALL: Final = 1 << 16
 #: From this size on, in bytes, such a copy costs too much.
 _LARGE_TABLE: Final = 16 << 20
 
@@ -386,7 +388,8 @@ class FunctionReader:
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
-            if self._reads_variables:
+            # The next call may overwrite it, so that nobody sees later that it was bad.
+            if self._reads_variables or self._variables[handles[0]].size <= _SMALL:
                 self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
         elif not changes:
             does = _Does.ASKS if node.op in _ASK else _Does._READS

@@ -155,6 +155,8 @@ class Window:
       inputs: Inputs of its first call.
 
     Attributes:
+      is_resting: Whether nothing is held because calls are bad.
+      left: What a bad call had left in variables then.
       num_kept: How many results its copy has besides.
       began: When it began, by `time.monotonic`.
       base_bytes: Size of the variables that it holds.
@@ -184,7 +186,8 @@ class Window:
         self._is_over = True
         self._small_changed = False
         self._of_next: Mapping[str, EagerTensor] = {}
-        self._is_off = False
+        self.is_resting = False
+        self.left: tuple[Label, ...] = ()
         self._num_windows = self._num_calls = 0
         self.num_kept = len(taken.kept_sources)
         self.began = 0.0
@@ -196,11 +199,6 @@ class Window:
     def is_futile(self) -> bool:
         """Whether most windows end after so few calls that old variables may as well be held at each."""
         return self._num_windows >= _TRIAL and self._num_calls < _FEWEST_CALLS * self._num_windows
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether nothing is held because calls are bad."""
-        return self._is_off
 
     def uses(self, ids: Iterable[int]) -> bool:
         """Whether one of some handles, by their ids, is that of a variable that the function uses."""
@@ -233,7 +231,7 @@ class Window:
 
     def must_begin(self, inputs: Sequence[EagerTensor]) -> bool:
         """Whether a new window begins with a call."""
-        if self._is_off:
+        if self.is_resting:
             return False
         return (
             self._is_over
@@ -282,7 +280,7 @@ class Window:
           kept: What the copy has returned besides the results.
           step: How many steps the program has marked.
         """
-        if self._is_over or self._is_off:
+        if self._is_over or self.is_resting:
             return
         given = [inputs[index] for index in self._no_resources]
         last = self._calls[-1].inputs if self._calls else []
@@ -297,11 +295,15 @@ class Window:
         self.held_bytes = 0
         self._is_over = True
 
-    def rest(self, is_bad: bool) -> None:
-        """Hold nothing, while calls are bad."""
-        if is_bad != self._is_off:
-            self._is_off = is_bad
-            self.drop()
+    def rest(self, inputs: Sequence[EagerTensor]) -> None:
+        """Hold nothing, until calls are good again; note what a bad one has left in variables."""
+        self.drop()
+        self.left = self._bad(self._values(self.given(inputs), self._guarded.taken.old))
+        self.is_resting = True
+
+    def wake(self) -> None:
+        """Begin a window with the next call."""
+        self.is_resting = False
 
     def find(self, inputs: Sequence[EagerTensor]) -> FoundCall | None:
         """Run the calls of the window again, up to the first that goes bad; return that.
@@ -346,10 +348,6 @@ class Window:
             return dict(enumerate(inputs))
         found = {index: handle() for index, handle in self._handles.items()}
         return {index: handle for index, handle in found.items() if handle is not None}
-
-    def bad_now(self, inputs: Mapping[int, EagerTensor]) -> list[Label]:
-        """Return what is bad now of the variables that the function changes."""
-        return list(self._bad(self._values(inputs, self._guarded.taken.old)))
 
     def _bad(self, values: Mapping[str, EagerTensor]) -> tuple[Label, ...]:
         return tuple(
