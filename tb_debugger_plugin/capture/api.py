@@ -164,10 +164,10 @@ def enable_dump_debug_info(
         often `"FULL_NUMERICS"`.
       rules_file: A file with more rules for `alert_rules`, in TOML or in Python, whose code is run. None (the
         default): only `tbdbg_rules.toml` in the folder.
-      max_held_bytes: In `"GUARD"`, the most bytes that a call of a function may hold so that it can run once
-        more: the old values of the variables that it changes, its arguments, and the results of ops that
-        cannot run twice. A call that needs more is checked and not recorded. None (the default): a tenth of
-        the free memory.
+      max_held_bytes: In `"GUARD"`, the most bytes that a call of a function, or all calls that are kept
+        together, may hold so that they can run once more: the old values of the variables that they change,
+        their arguments, and the results of ops that cannot run twice. A call that needs more is checked and
+        not recorded. None (the default): a tenth of the free memory.
       keep_replay: In `"GUARD"`, whether each call that is recorded is also kept as a bundle, a file that
         `tbdbg replay` runs again without the program: its function, its arguments, the values of its
         variables. A number is the most bytes of all bundles of the recording, which do not count towards

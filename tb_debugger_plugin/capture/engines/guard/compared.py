@@ -1,5 +1,7 @@
 """Decides where a NaN may hide: ops that compare, cast to integers or choose show nothing of it.
 
+So does an infinity behind a division: what is divided by it is 0.
+
 Invariant: what a program asks for, or may miss in its data, is left out: `x != x`, arguments, elements,
 values of variables.
 """
@@ -9,19 +11,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+import tensorflow as tf
+
 from tb_debugger_plugin.capture.engines.xla.nonfinite import MOVES_ELEMENTS
 from tb_debugger_plugin.capture.plan.attachment import size_of
 from tb_debugger_plugin.capture.tf_types import TfOp, TfTensor
 
 #: Ops whose result shows nothing of a NaN that they take. An infinity may be meant, as in a mask.
-HIDES: Final = frozenset(
+_HIDES_NAN: Final = frozenset(
     (
         *("ApproximateEqual", "ArgMax", "ArgMin", "Bucketize", "Cast", "Equal", "Greater", "GreaterEqual"),
         *("InTopK", "InTopKV2", "Less", "LessEqual", "Multinomial", "NotEqual", "QuantizeV2"),
         "StatelessMultinomial",
     )
 )
-#: Those of them that TensorFlow may let take what the op before them takes.
+#: Ops that divide by their second input. In float16 it is infinite by an overflow rather than on purpose.
+_DIVIDES: Final = frozenset(("Div", "DivNoNan", "RealDiv"))
+#: All ops that may hide something.
+HIDES: Final = _HIDES_NAN | _DIVIDES
+#: What TensorFlow may compute in one with the division.
+_DIVIDED_BY_ONE_OP: Final = ("Sqrt",)
+#: Those that TensorFlow may let take what the op before them takes.
 _REWRITTEN: Final = ("ArgMax", "ArgMin")
 #: Ops whose results are data, which a program may compare because some of them are missing, or never NaN; by
 #: how their types begin.
@@ -37,20 +47,26 @@ _ASKS_FOR_NAN: Final = ("IsFinite", "IsInf", "IsNan")
 _TOO_LARGE: Final = 1 << 20
 
 
-def hidden_inputs(op: TfOp) -> Iterator[TfTensor]:
-    """Yield what an op of `HIDES` takes, but for `x != x`, which asks for a NaN."""
+def hidden_inputs(op: TfOp) -> Iterator[tuple[TfTensor, bool]]:
+    """Yield what an op of `HIDES` hides, but for `x != x`, which asks for a NaN; and whether only NaN."""
+    if op.type in _DIVIDES:
+        divisor = op.inputs[1]
+        is_data = divisor.op.type.startswith((*_NOT_COMPUTED, *_DIVIDED_BY_ONE_OP))
+        if divisor.dtype == tf.float16 and size_of(divisor) < _TOO_LARGE and not is_data:
+            yield divisor, False
+        return
     dtype, compared = op.outputs[0].dtype, {_moved(tensor).name for tensor in op.inputs}
     if dtype.is_floating or dtype.is_complex or len(compared) < len(op.inputs):
         return
     for tensor in op.inputs:
         is_rewritten = op.type in _REWRITTEN and len(tensor.op.inputs) < 2
         if not is_rewritten and _may_hide(tensor):
-            yield tensor
+            yield tensor, True
 
 
 def hides_nan(users: Collection[TfOp]) -> bool:
     """Whether one of the ops that take a tensor shows nothing of a NaN in it, and none asks for it."""
-    return any(op.type in HIDES for op in users) and not _asks_for_nan(users)
+    return any(op.type in _HIDES_NAN for op in users) and not _asks_for_nan(users)
 
 
 def _moved(tensor: TfTensor) -> TfTensor:

@@ -151,7 +151,7 @@ class GuardedCopies:
             self._bodies.clear()
 
     def _guard_in_window(self, function: Function) -> Guarded | None:
-        """Define a copy that reads no variables; return None if none is worth it, or no call can run again."""
+        """Define a copy that reads no variables; None if it saves nothing, or if no call can run again."""
         if len(tf.config.list_logical_devices()) != 1:
             return None
         plain = body_of(function)

@@ -532,12 +532,12 @@ class FunctionReader:
                 self._checked[source] = label
 
     def _check_hidden(self, node: NodeDef) -> None:
-        for tensor in hidden_inputs(self._function.graph.get_operation_by_name(node.name)):
+        for tensor, only_nan in hidden_inputs(self._function.graph.get_operation_by_name(node.name)):
             if self._is_own(tensor):
-                self._check(source_of(tensor), self._hidden(node))
+                self._check(source_of(tensor), self._hidden(node, only_nan=only_nan))
 
-    def _hidden(self, node: NodeDef) -> Label:
-        return Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=True)
+    def _hidden(self, node: NodeDef, *, only_nan: bool = True) -> Label:
+        return Label(self._function, f"what {node.op} takes", is_variable=False, only_nan=only_nan)
 
     def _is_own(self, tensor: TfTensor) -> bool:
         """Whether nothing outside of the function takes a tensor, and no op may add into its memory.
