@@ -198,7 +198,7 @@ class Recording:
         self._call: RunningCall | None = None
         self._observing = threading.Lock()  # guards _observers
         self._observers: tuple[Observer, ...] = ()
-        if isinstance(self._functions, Observer):
+        if isinstance(self._functions, GuardedFunctions):
             self._observers = (self._functions,)
         self._sees_eager_ops: Observer | None = None
         self._alarm: Alarm | None = None
@@ -613,16 +613,16 @@ class Recording:
             if graph is not None:
                 self._names.note_op(graph, _name_of(outputs, op_name))
             elif ops is not None:
+                if ops.on_change is not None:
+                    ops.note_change(op_type, inputs)
                 looked_at = () if op_type in ops.own_functions else looked_at
                 is_bad = bool(looked_at) and self._steps.is_recorded and ops.has_bad(looked_at)
         except Exception as error:  # the program must not see any error
             self._fail(error)
         if is_bad and ops is not None:
-            ops.before_bad(sys._getframe(1))  # a function may have left it in a variable
+            ops.before_bad(op_type, sys._getframe(1))  # a function may have left it in a variable
         try:
             if graph is None and ops is not None:
-                if ops.on_change is not None and not outputs:
-                    ops.note_change(op_type, inputs)
                 if is_bad or (looked_at and self._steps.is_recorded and ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error

@@ -33,6 +33,7 @@ from tb_debugger_plugin.capture.engines.guard.taken import (
     Source,
     Taken,
     body_of,
+    variable_of,
 )
 from tb_debugger_plugin.capture.engines.xla.magnitudes import Nodes
 from tb_debugger_plugin.capture.graph.definitions import (
@@ -83,8 +84,8 @@ class Guarded:
         run. Empty if the function cannot be replayed.
       arguments: Names of the arguments that are held.
       followed: What the guard keeps numbers of.
-      in_window: Whether Python holds all that instead (`windows`): then the copy also returns the results of
-        ops that a replay does not run.
+      in_window: Whether a window holds all that instead of the guard (`windows`): the copy then also returns
+        the results of ops that a replay does not run.
     """
 
     name: str
@@ -151,8 +152,10 @@ class GuardedCopies:
             self._bodies.clear()
 
     def _guard_in_window(self, function: Function) -> Guarded | None:
-        """Define a copy that reads no variables; None if it saves nothing, or if no call can run again."""
-        if len(tf.config.list_logical_devices()) != 1:
+        """Define a copy that reads no variables; None if those are small, or if no call can run again."""
+        arguments = [variable_of(function.graph.get_tensor_by_name(name)) for name in _resources(function)]
+        size = sum(variable.size for variable in arguments if variable is not None)
+        if size < WORTH_IT or len(tf.config.list_logical_devices()) != 1:
             return None
         plain = body_of(function)
         body = _compiled_body(function, plain) if function.is_compiled else plain
@@ -313,6 +316,11 @@ class GuardedCopies:
 def argument_names(function: Function) -> list[str]:
     """Return the names of the arguments of a function, as ops of its graph."""
     return [tensor.rpartition(":")[0] for tensor in function.inputs]
+
+
+def _resources(function: Function) -> list[str]:
+    inputs = [function.graph.get_tensor_by_name(name) for name in function.inputs]
+    return [argument.name for argument in inputs if argument.dtype == tf.resource]
 
 
 def _in_order(taken: Taken, *, in_pipeline: bool) -> Taken:

@@ -1,7 +1,8 @@
 """Guards the functions that Python calls, from the beginning of a recording in GUARD to its end.
 
 A function is guarded when Python first calls it. From then on each call runs its guarded copy, and after each
-call one number says whether any call went bad. Such a call is replayed before the program goes on. It is
+call one number says whether any call went bad. Of functions with large variables, the last calls are kept,
+and run again to find the one that went bad (`windows`). A bad call is replayed before the program goes on. It is
 only counted if it repeats what is on record, or if it began with bad values and another one of its function
 did, too.
 
@@ -20,7 +21,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FrameType, ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ from tb_debugger_plugin.capture.engines.guard.pipelines import GuardedPipelines
 from tb_debugger_plugin.capture.engines.guard.replays import Replays, held_by
 from tb_debugger_plugin.capture.engines.guard.sessions import GuardedSessions
 from tb_debugger_plugin.capture.engines.guard.taken import Label, variable_of
-from tb_debugger_plugin.capture.engines.guard.windows import Window, Windows
+from tb_debugger_plugin.capture.engines.guard.windows import Window, Windows, read
 from tb_debugger_plugin.capture.engines.plain import PlainFunctions, PlainSessions
 from tb_debugger_plugin.capture.graph.definitions import remove
 from tb_debugger_plugin.capture.graph.function import Function
@@ -58,6 +59,7 @@ from tb_debugger_plugin.events.not_recorded import NotRecordedReason
 from tb_debugger_plugin.native.structs import BadCall
 
 _log = logging.getLogger("tb_debugger_plugin")
+_Result = TypeVar("_Result")
 #: What our copies add to the names of functions; error messages name the program's functions.
 _OF_COPIES = re.compile(r"_guarded(?:_inside|_light)?_[0-9a-f]{16}")
 #: Most bad tensors that a line of the log names.
@@ -72,7 +74,6 @@ _MOST_FOLLOWED = 16
 _ROUNDING = 1e-2
 #: Part of the free memory that a call may hold.
 _PART_OF_FREE = 10
-_NOT_AGAIN = "what it and the calls before it gave when they ran again: no infinity or NaN"
 _LIBRARY_MISSING = (
     "GUARD guards nothing: it needs the native library and a local dump_root. Install a C++ compiler and "
     "reinstall tb-debugger-plugin, or record in FULL_HEALTH."
@@ -90,9 +91,8 @@ class _Site:
       title: Its name in the program; empty until a call is bad.
       guarded: Its guarded copy; None if its calls are not checked.
       copy: The name of that copy.
-      changed: The ids of the handles of the variables that it changes.
-      shares: Note before a call that it changes variables, for functions that rely on those.
-      window: Keeps its last calls, if the guard holds no variables.
+      changed: Where the variables that it changes are among its inputs.
+      window: Its last calls; None if the guard holds what a replay needs.
       may_change: Whether it is not guarded, and may change variables.
       seen: The bad results of calls that are on record, or were counted.
       num_calls: Number of calls.
@@ -106,7 +106,6 @@ class _Site:
     guarded: Guarded | None = None
     copy: bytes = b""
     changed: tuple[int, ...] = ()
-    shares: tuple[Callable[[], None], ...] = ()
     window: Window | None = None
     may_change: bool = False
     seen: set[frozenset[int]] = field(default_factory=set)
@@ -125,10 +124,10 @@ class ReplayedCall:
       inputs: Inputs of the call.
       outputs: What the call returned, which has the ids that later ones take; what the replay returned if
         that is not the same; None if it failed.
-      frame: The frame that made the call.
+      frame: The frame that made the call, or that runs when it was found later.
       error: Why the replay failed.
       rang: The number of a ring of the alarm by what was recorded before it, or 0.
-      ago: How many calls of the function there were since.
+      index: Its number, among the calls of the function.
       step: How many steps the program had marked; None for as many as now.
     """
 
@@ -138,13 +137,13 @@ class ReplayedCall:
     frame: FrameType
     error: Exception | None = None
     rang: int = 0
-    ago: int = 0
+    index: int = 0
     step: int | None = None
 
 
 @dataclass(frozen=True)
 class _Bad:
-    """A bad call, as a guard or a window has found it.
+    """A bad call that a guard has noticed, or that was found among the last calls.
 
     Attributes:
       what: What was bad after it.
@@ -152,18 +151,18 @@ class _Bad:
       inputs: Its inputs.
       outputs: What it returned.
       held: What is held for a replay; None if it cannot be replayed.
-      why_not: Why not.
-      ago: How many calls of the function there were since.
+      index: Its number, among the calls of the function.
+      why_not: Why it cannot be replayed.
       step: How many steps the program had marked; None for as many as now.
     """
 
-    what: list[Label]
-    came: list[Label]
+    what: Sequence[Label]
+    came: Sequence[Label]
     inputs: Sequence[EagerTensor]
     outputs: Sequence[EagerTensor]
     held: Sequence[EagerTensor] | None
+    index: int
     why_not: str = ""
-    ago: int = 0
     step: int | None = None
 
 
@@ -334,6 +333,7 @@ class GuardedFunctions(Observer):
             return  # a forked child, whose locks may be held for ever
         if self.ops is not None:
             self.ops.end()
+            self._windows.end()
         if self.sessions is not None:
             self.sessions.end()
         for title in dict.fromkeys(site.title for site in self._sites.values() if site.num_bad):
@@ -354,24 +354,25 @@ class GuardedFunctions(Observer):
 
     def _hooked(self, module: ModuleType) -> Callable[..., object]:
         sites, run, num_bad_calls = self._sites, CALL_IN_RUNTIME.get(), module.num_bad_calls
+        windows = self._windows
 
         @hidden
         def call_function(name: str | bytes, tensor_inputs: list[EagerTensor], num_outputs: int) -> object:
             site = sites.get(name) or self._site(name, tensor_inputs)
             if not site.copy:
                 if site.may_change:
-                    self._windows.note_change()
+                    windows.note_change()
                 return run(name, tensor_inputs, num_outputs)
             site.num_calls += 1
-            for note in site.shares:
-                note()
+            if windows.exist:
+                windows.note_call(site.window, [tensor_inputs[index] for index in site.changed])
             if site.window is not None:
                 frame = sys._getframe(1)
                 return self._call_in_window(site, site.window, tensor_inputs, num_outputs, frame)
             try:
                 outputs = run(site.copy, tensor_inputs, num_outputs)
             except Exception as error:
-                if self._can_run_plainly(site, error):
+                if self._can_run_plainly(site, site.guarded, error):
                     return run(name, tensor_inputs, num_outputs)
                 raise
             if num_bad_calls():
@@ -385,68 +386,77 @@ class GuardedFunctions(Observer):
         self, site: _Site, window: Window, inputs: list[EagerTensor], num_outputs: int, frame: FrameType
     ) -> Sequence[EagerTensor] | None:
         """Run a call of a function whose last calls are kept. This may raise what the user wants."""
-        is_alone = window.enter()
+        guarded, index = site.guarded, site.num_calls - 1
+        is_alone, is_kept = window.enter(), False
         try:
             if is_alone:
                 self._prepare(site, window, inputs, frame)
-            returned = self._run(site.copy, inputs, num_outputs + window.num_kept) or []
+            try:
+                returned = self._run(window.copy, inputs, num_outputs + window.num_kept) or []
+            except Exception as error:
+                if self._can_run_plainly(site, guarded, error):
+                    plainly: Sequence[EagerTensor] | None = self._run(site.name, inputs, num_outputs)
+                    return plainly
+                raise
+            outputs = returned[:num_outputs]
             if is_alone:
-                window.add(inputs, returned[num_outputs:], self._steps.num_ended)
-        except Exception as error:
-            window.note_change()  # it may have changed some variables
-            if self._can_run_plainly(site, error):
-                plainly: Sequence[EagerTensor] | None = self._run(site.name, inputs, num_outputs)
-                return plainly
-            raise
+                window.add(inputs, returned[num_outputs:], index, self._steps.num_ended)
+                is_kept = True
+            if self._module is not None and self._module.num_bad_calls():
+                self._take(site, inputs, outputs, frame, window if is_alone else None)
+            elif is_alone and window.began_badly:
+                self._take_late(site, window, inputs, frame)
+            elif is_alone:
+                window.wake()
         finally:
-            if is_alone:
-                window.leave()
-        outputs = returned[:num_outputs]
-        module = self._module
-        if module is not None and module.num_bad_calls():
-            self._take(site, inputs, outputs, frame)
-        else:
-            window.wake()
+            if not is_kept:
+                window.note_change()  # it may have changed some variables
+            window.leave(is_alone=is_alone)
         if window.is_futile:
             self._hold_at_each_call(site, inputs)
         return outputs or None
 
-    def _hold_at_each_call(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
-        """Guard a function anew whose variables others change too often for its calls to be kept."""
-        with self._defining() as may_define:
-            if not may_define or site.window is None or not self._is_on:
-                return
-            self._windows.remove(site.window)
-            site.window, site.guarded, site.copy = None, None, b""
-            try:
-                self._guard(site, inputs, may_window=False)
-            except Exception as error:  # the program must not see any error
-                _log.debug("%s cannot be guarded anew:", site.name, exc_info=error)
-
     def _prepare(self, site: _Site, window: Window, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
         """Begin a window before a call, if that is due. This may raise what the user wants."""
-        begins = window.must_begin(inputs)
-        if not begins and not window.must_note_small:
+        if not window.must_begin(inputs):
+            if window.must_note_small:
+                self._quietly(window, partial(window.note_small, inputs))
             return
+        if self._quietly(window, window.went_bad):
+            # The call may be given other variables.
+            self._take_late(site, window, inputs, frame)
+        if not window.is_resting:
+            self._quietly(window, partial(window.begin, inputs))
+
+    def _quietly(self, window: Window, action: Callable[[], _Result]) -> _Result | None:
+        """Do something that the program must not see; if it fails, the window is dropped."""
         assert self.ops is not None, "there is something to check"
         try:
             with self.ops.ignored():
-                is_bad = begins and window.went_bad()
-                if not begins:
-                    window.note_small(inputs)
-        except Exception as error:  # the program must not see any error
-            _log.debug("A window of %s is dropped:", site.name, exc_info=error)
+                return action()
+        except Exception as error:
+            _log.debug("The last calls of a function are not kept:", exc_info=error)
             window.drop()
-            return
-        if is_bad:
-            self._take_late(site, inputs, frame)
-        if begins:
+            return None
+
+    def _hold_at_each_call(self, site: _Site, inputs: Sequence[EagerTensor]) -> None:
+        """Guard a function anew whose variables others change too often for its calls to be kept."""
+        with self._defining() as may_define:
+            window, guarded, module = site.window, site.guarded, self._module
+            if not may_define or window is None or guarded is None or module is None or not self._is_on:
+                return
+            self._windows.remove(window)
             try:
-                with self.ops.ignored():
-                    window.begin(inputs)
+                self._guard(site, inputs, may_window=False)
             except Exception as error:  # the program must not see any error
-                _log.debug("No window of %s begins:", site.name, exc_info=error)
-                window.drop()
+                self._report_unguarded(site.title or site.name, user_message(error))
+            if site.guarded is guarded:
+                site.guarded, site.copy, site.may_change = None, b"", True
+            # Other threads may still run the copy, which stays until the recording ends.
+            site.window = None
+            module.close_guard_site(guarded.site)
+            while (call := module.take_bad_call(guarded.site)) is not None:
+                module.release_bad_call(call.number)
 
     def at_end(self) -> None:
         """Look at the variables of functions whose last calls are kept, for the last time."""
@@ -458,22 +468,15 @@ class GuardedFunctions(Observer):
 
     def _look_back(self, frame: FrameType) -> None:
         """Look at what the last calls of functions left in variables. This may raise what the user wants."""
-        ops = self.ops
-        assert ops is not None, "there is something to check"
         for site in list(self._sites.values()):
             window = site.window
             if window is None or not window.enter(is_call=False):
                 continue
             try:
-                with ops.ignored():
-                    is_bad = window.went_bad()
-            except Exception as error:  # the program must not see any error
-                _log.debug("The last calls of %s are not looked at:", site.name, exc_info=error)
-                is_bad = False
+                if self._quietly(window, window.went_bad):
+                    self._take_late(site, window, (), frame)
             finally:
                 window.leave()
-            if is_bad:
-                self._take_late(site, (), frame)
 
     def _site(self, name: str | bytes, inputs: Sequence[EagerTensor]) -> _Site:
         """Guard a function that is called for the first time."""
@@ -536,25 +539,23 @@ class GuardedFunctions(Observer):
         site.guarded, site.copy = guarded, guarded.name.encode()
         if self.ops is not None:
             self.ops.own_functions.add(site.copy)
-        site.changed = tuple([id(arguments[name]) for name in guarded.taken.changed])
+        changed = guarded.taken.changed
+        site.changed = tuple([index for index, name in enumerate(arguments) if name in changed])
         if guarded.in_window and self.ops is not None:
             site.window = self._windows.add(guarded, inputs)
             self.ops.on_change = self._windows.note_change
-        for other in self._sites.values():
-            _share(site, other)
-            _share(other, site)
 
-    def _can_run_plainly(self, site: _Site, error: Exception) -> bool:
+    def _can_run_plainly(self, site: _Site, guarded: Guarded | None, error: Exception) -> bool:
         """Whether a call failed because of the guard, before anything of it ran."""
-        assert site.guarded is not None and self._module is not None, "only guarded functions have copies"
+        assert guarded is not None and self._module is not None, "only guarded functions have copies"
         message = getattr(error, "_message", None)
         if isinstance(message, str):
             # The program must not see names of ours.
             error._message = _OF_COPIES.sub("", message)  # type: ignore[attr-defined]
-            if not self._is_on and site.copy.decode() in message:
+            if not self._is_on and guarded.name in message:
                 return True  # the copy was removed
-            if not self._module.guard_was_made(site.guarded.site):
-                site.copy = b""
+            if not self._module.guard_was_made(guarded.site):
+                site.copy, site.may_change = b"", True
                 self._report_unguarded(site.name, user_message(error))
                 return True
         return False
@@ -565,57 +566,76 @@ class GuardedFunctions(Observer):
         inputs: Sequence[EagerTensor],
         outputs: Sequence[EagerTensor],
         frame: FrameType,
+        window: Window | None = None,
     ) -> None:
-        """Handle the bad calls of a function. This may raise what the user wants."""
-        guarded, module, ops = site.guarded, self._module, self.ops
-        assert guarded is not None and module is not None and ops is not None, "only these have bad calls"
+        """Handle the bad calls of a function. This may raise what the user wants.
+
+        Args:
+          site: The function.
+          inputs: Inputs of the call that has just ended.
+          outputs: Its results.
+          frame: The frame that made it.
+          window: The last calls, if they are kept and this is one of them.
+        """
+        guarded, module = site.guarded, self._module
+        assert guarded is not None and module is not None, "only these have bad calls"
         while (call := module.take_bad_call(guarded.site)) is not None:
             bad = frozenset([number for number in call.bad if not guarded.is_held(number)])
-            found = self._found_in_window if guarded.in_window else self._found_by_guard
+            found = partial(self._found_by_guard, site, call, inputs, outputs)
+            if window is not None:
+                found = partial(self._found_in_window, site, window, call, inputs, outputs)
             try:
-                self._replay_one(site, guarded, bad, partial(found, site, call, inputs, outputs), frame)
+                self._replay_one(site, bad, found, frame)
             finally:
                 module.release_bad_call(call.number)
+                if window is not None:
+                    window.drop()
 
-    def _take_late(self, site: _Site, inputs: Sequence[EagerTensor], frame: FrameType) -> None:
+    def _take_late(
+        self, site: _Site, window: Window, inputs: Sequence[EagerTensor], frame: FrameType
+    ) -> None:
         """Handle a call that left bad values in variables only. This may raise what the user wants.
 
         Args:
           site: Its function.
-          inputs: Inputs of the next call, which is about to run; nothing if there is none.
+          window: The last calls.
+          inputs: Inputs that stand in for those that do not exist any more; nothing if there are none.
           frame: The frame that runs.
         """
-        assert site.guarded is not None, "its calls are kept"
-        find = partial(self._found_in_window, site, None, inputs, ())
-        self._replay_one(site, site.guarded, frozenset(), find, frame)
+        if frozenset() in site.seen:
+            site.num_bad += 1
+            window.drop()
+            return
+        found = self._quietly(window, partial(window.find, inputs))
+        if found is None:
+            window.drop()  # others have changed the variables
+            return
+        self._quietly(window, partial(window.rest, inputs))
+        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.inputs)))]
+        values = (found.inputs, found.outputs, found.held, found.index, "", found.step)
+        self._replay_one(site, frozenset(), lambda: _Bad(found.bad, came, *values), frame)
 
     def _replay_one(
-        self,
-        site: _Site,
-        guarded: Guarded,
-        bad: frozenset[int],
-        find: Callable[[], _Bad],
-        frame: FrameType,
+        self, site: _Site, bad: frozenset[int], find: Callable[[], _Bad], frame: FrameType
     ) -> None:
         """Replay a bad call, unless it is only counted. This may raise what the user wants.
 
         Args:
           site: Its function.
-          guarded: The same.
           bad: What was noticed to be bad, by the inputs of the guard.
           find: Returns the call.
-          frame: The frame that made it.
+          frame: The frame that made it, or that runs.
         """
         assert self.ops is not None, "there is something to check"
         replayed = None
         try:
             with self.ops.ignored():
-                replayed = self._replayed(site, guarded, bad, find, frame)
+                replayed = self._replayed(site, bad, find, frame)
         except Exception as error:  # the program must not see any error
             self._report_failed(site.title or site.name, error)
         if replayed is None:
             return
-        with self._steps.counted_by(site.num_calls - 1 - replayed.ago, replayed.step):
+        with self._steps.counted_by(replayed.index, replayed.step):
             self._on_replayed(replayed)
         if replayed.error is not None:
             site.num_replayed -= 1
@@ -633,61 +653,52 @@ class GuardedFunctions(Observer):
         assert guarded is not None, "it has bad calls"
         what = [guarded.label(number) for number in sorted(call.bad) if not guarded.is_held(number)]
         came = [guarded.label(number) for number in call.bad if guarded.is_held(number)]
-        came += _bad_variables(guarded, dict(enumerate(inputs)))
+        came += self._bad_variables(site, dict(enumerate(inputs)))
         why_not = guarded.taken.cannot_repeat
-        if not call.is_held:
+        if guarded.in_window:
+            why_not = why_not or "another thread, which called it at the same time"
+        elif not call.is_held:
             why_not = why_not or "max_held_bytes, which it exceeds"
         held = None if why_not else held_by(guarded, call.number)
-        return _Bad(what, came, inputs, outputs, held, why_not)
+        return _Bad(what, came, inputs, outputs, held, site.num_calls - 1, why_not)
 
     def _found_in_window(
         self,
         site: _Site,
-        call: BadCall | None,
+        window: Window,
+        call: BadCall,
         inputs: Sequence[EagerTensor],
         outputs: Sequence[EagerTensor],
     ) -> _Bad:
         """Return the first bad call of a window, which may be one before the one that was noticed."""
-        guarded, window = site.guarded, site.window
-        assert guarded is not None and window is not None, "its calls are kept"
-        what = [] if call is None else [guarded.label(number) for number in sorted(call.bad)]
-        why_not = "what calls before it have left: they were bad as well"
-        if not window.is_resting:
-            why_not = _NOT_AGAIN
+        guarded, index = site.guarded, site.num_calls - 1
+        assert guarded is not None, "its calls are kept"
+        what = [guarded.label(number) for number in sorted(call.bad)]
+        found, why_not = None, ""
+        if window.is_resting:
+            why_not = "what a call before it left in its variables"
+        else:
+            why_not = "its variables from before it, which were not held"
             try:
-                found = window.find(inputs)
+                found = window.find(inputs, index, what)
             except Exception as error:  # the program must not see any error
                 _log.debug("The last calls of %s cannot run again:", site.name, exc_info=error)
-                found, why_not = None, f"{_NOT_AGAIN}: {user_message(error)}"
-            if found is not None:
-                window.rest(inputs)
-                came = [*found.came, *_bad_variables(guarded, dict(enumerate(found.inputs)))]
-                # The call that was noticed has results of its own.
-                is_same = call is not None and found.ago == 0
-                ago = found.ago + (call is None and bool(inputs))
-                return _Bad(
-                    list(found.bad) or what,
-                    came,
-                    found.inputs,
-                    outputs if is_same else found.outputs,
-                    found.held,
-                    ago=ago,
-                    step=found.step,
-                )
+                why_not = f"an error when it ran again ({user_message(error)})"
         if not window.is_resting:
             window.rest(inputs)
-        came = [*_bad_variables(guarded, window.given(inputs)), *window.left]
-        return _Bad(what or came, came, inputs, outputs, None, why_not)
+        if found is None:
+            came = [*self._bad_variables(site, dict(enumerate(inputs))), *window.left]
+            return _Bad(what, came, inputs, outputs, None, index, why_not)
+        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.inputs)))]
+        outputs = outputs if found.index == index else found.outputs
+        return _Bad(found.bad, came, found.inputs, outputs, found.held, found.index, "", found.step)
 
     def _replayed(
-        self,
-        site: _Site,
-        guarded: Guarded,
-        bad: frozenset[int],
-        find: Callable[[], _Bad],
-        frame: FrameType,
+        self, site: _Site, bad: frozenset[int], find: Callable[[], _Bad], frame: FrameType
     ) -> ReplayedCall | None:
         """Replay a bad call, unless it is only counted; see `_replay_one`."""
+        guarded = site.guarded
+        assert guarded is not None, "it has bad calls"
         with self._lock:
             site.num_bad += 1
             name = site.title = site.title or name_of(guarded.taken.function)
@@ -700,10 +711,9 @@ class GuardedFunctions(Observer):
             if follows and not self._may_follow(site, guarded):
                 self._say_it_counts(site, name, self._in_words(call.came))
                 return None
-            index = site.num_calls - 1 - call.ago
-            if not call.ago:
+            if call.index == site.num_calls - 1:
                 self._record_earlier_calls(site, guarded, call.inputs, frame)
-            with self._steps.counted_by(index, call.step):
+            with self._steps.counted_by(call.index, call.step):
                 rang = self._record_what_came_in()
             if call.held is None:
                 message = (
@@ -714,9 +724,9 @@ class GuardedFunctions(Observer):
                 self._report(NotRecordedReason.NOT_INSTRUMENTED, message)
                 site.num_replayed += 1
                 self._graphs.announce(site.name, guarded.taken.function.graph)
-                return ReplayedCall(site.name, call.inputs, call.outputs, frame, rang=rang)
+                return ReplayedCall(site.name, call.inputs, call.outputs, frame, None, rang, call.index)
             before = self._sink.num_bad()
-            with self._steps.counted_by(index, call.step):
+            with self._steps.counted_by(call.index, call.step):
                 replayed = replace(self._replay(guarded, call, frame), rang=rang)
             if replayed.outputs is not None and _are_the_same(replayed.outputs, call.outputs):
                 replayed = replace(replayed, outputs=call.outputs)
@@ -725,9 +735,11 @@ class GuardedFunctions(Observer):
                 was_there = {label.what for label in call.what} <= came_with
                 where = "there before it" if was_there else "not there in the replay"
                 vanished = f" It was {where}." if self._sink.num_bad() == before else ""
-                step = self._steps.num_ended or None
-                step = step if call.step is None or step is None else call.step
-                of_call = Call(guarded, call.held, call.inputs, call.outputs, name, index, step, [what])
+                step = self._steps.num_ended if call.step is None else call.step
+                marked = step if self._steps.num_ended else None
+                of_call = Call(
+                    guarded, call.held, call.inputs, call.outputs, name, call.index, marked, [what]
+                )
                 kept = "" if follows else self._keep(of_call)
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
@@ -798,8 +810,8 @@ class GuardedFunctions(Observer):
             _log.debug("A call of %s cannot be kept for `tbdbg replay`:", call.title, exc_info=error)
             return f" `tbdbg replay` cannot run it again: {user_message(error)}."
 
-    def _in_words(self, labels: list[Label]) -> str:
-        labels = list({(id(label.function), label.what): label for label in labels}.values())
+    def _in_words(self, found: Sequence[Label]) -> str:
+        labels = list({(id(label.function), label.what): label for label in found}.values())
         names = []
         for label in labels[:_MOST_NAMES]:
             graph = label.function.graph_of()
@@ -816,7 +828,18 @@ class GuardedFunctions(Observer):
             outputs = self._replays.run(guarded, call.held, call.inputs)
         except Exception as error:  # what the user wants to raise, or an error of ours
             failure = error
-        return ReplayedCall(name, call.inputs, outputs, frame, failure, ago=call.ago, step=call.step)
+        return ReplayedCall(name, call.inputs, outputs, frame, failure, 0, call.index, call.step)
+
+    def _bad_variables(self, site: _Site, inputs: Mapping[int, EagerTensor]) -> list[Label]:
+        """Return the variables that a call only reads and that are bad."""
+        assert site.guarded is not None and self.ops is not None, "it is guarded"
+        taken = site.guarded.taken
+        return [
+            Label(taken.function, name, is_variable=True)
+            for index, name in enumerate(argument_names(taken.function))
+            if index in inputs and name in taken.variables and name not in taken.changed
+            if self.ops.has_bad([read(inputs[index], taken.variables[name])])
+        ]
 
     def _report_failed(self, name: str, error: Exception) -> None:
         _log.debug("The replay of a call of %s failed:", name, exc_info=error)
@@ -835,12 +858,6 @@ class GuardedFunctions(Observer):
         level: int = logging.WARNING,
     ) -> None:
         self._not_recorded.report(Missing(reason, message, names, level=level))
-
-
-def _share(site: _Site, other: _Site) -> None:
-    """Let a function note before its calls that it changes variables on which another one relies."""
-    if other.window is not None and other is not site and other.window.uses(site.changed):
-        site.shares = (*site.shares, other.window.note_change)
 
 
 def _are_the_same(first: Sequence[EagerTensor], second: Sequence[EagerTensor]) -> bool:
@@ -880,22 +897,6 @@ def _have_values(function: Function, inputs: Sequence[EagerTensor]) -> bool:
 
 def _has_value(handle: EagerTensor) -> bool:
     return bool(gen_resource_variable_ops.var_is_initialized_op(handle))
-
-
-def _bad_variables(guarded: Guarded, inputs: Mapping[int, EagerTensor]) -> list[Label]:
-    """Return the variables that the call only reads and that are bad."""
-    taken = guarded.taken
-    bad = []
-    for index, name in enumerate(argument_names(taken.function)):
-        variable, handle = taken.variables.get(name), inputs.get(index)
-        if variable is None or handle is None:
-            continue
-        if name in taken.changed or variable.dtype not in MEASURED_DTYPES:
-            continue
-        value = gen_resource_variable_ops.read_variable_op(handle, dtype=variable.dtype)
-        if not np.isfinite(value.numpy()).all():
-            bad.append(Label(taken.function, name, is_variable=True))
-    return bad
 
 
 def _counts_in_words(sites: Sequence[_Site]) -> str:

@@ -37,8 +37,8 @@ _OURS = "TbDebugger"
 _HANDS_OUT = ("Optional", "Iterator", "Restore", "ReadVariableOp", "Identity")
 #: Those that bring values in: elements of data sets, checkpoints, assignments.
 _BRINGS_IN = ("Iterator", "Restore", "AssignVariableOp")
-#: How the names of ops without results begin that change variables.
-_CHANGES_VARIABLES = ("Assign", "Resource")
+#: How the names of ops begin that change variables; the last ones are states of random numbers.
+_CHANGES_VARIABLES = ("Assign", "Resource", "Rng", "Stateful")
 #: The op that takes a value out of an optional, and the modules that take elements of distributed data sets
 #: out so. Keras takes metrics out, which were made before.
 _UNPACKS = "OptionalGetValue"
@@ -64,9 +64,10 @@ class GuardedOps:
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
       num_following: How many threads run what follows a bad op.
-      own_functions: Names of functions in which a guard looks.
+      own_functions: Names of guarded copies, whose results their guards check.
       on_change: Called with the handle of a variable that Python changes; None if nobody relies on any.
-      look_back: Called with its frame when an op is bad: what functions left in variables may be, too.
+      look_back: Called with the frame of an op that is bad, before it is recorded: functions may have left
+        what it takes in variables.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class GuardedOps:
         self.own_functions: set[str | bytes] = set()
         self.on_change: Callable[[EagerTensor], None] | None = None
         self.look_back: Callable[[FrameType], None] = lambda _: None
+        self._looked_back: set[str | bytes] = set()
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
@@ -105,7 +107,7 @@ class GuardedOps:
             self._thread.is_ignored = before
 
     def note_change(self, op_type: str | bytes, inputs: Sequence[EagerTensor]) -> None:
-        """Note an op without results, which may have changed a variable.
+        """Note an op that may have changed a variable.
 
         Args:
           op_type: The op's type, or a function's name.
@@ -118,13 +120,15 @@ class GuardedOps:
             if handle.dtype == tf.resource:
                 self.on_change(handle)
 
-    def before_bad(self, frame: FrameType) -> None:
-        """Look back before an op is recorded that is bad. This may raise what the user wants.
+    def before_bad(self, op_type: str | bytes, frame: FrameType) -> None:
+        """Look back before an op is recorded that is bad, once for each type. This may raise what users want.
 
         Args:
+          op_type: The op's type, or a function's name.
           frame: The innermost frame that belongs to its stack.
         """
-        if not getattr(self._thread, "is_ignored", False):
+        if op_type not in self._looked_back and not getattr(self._thread, "is_ignored", False):
+            self._looked_back.add(op_type)  # a mask of infinities is made at each step
             self.look_back(frame)
 
     def on_op(

@@ -71,7 +71,7 @@ _REPLACEABLE: Final = ("api_implements", attributes.XLA_COMPILE)
 _SPARSE: Final = ("ResourceScatter", "ResourceSparseApply")
 _VARIANT: Final = tf.variant.as_datatype_enum
 #: Up to this size, in bytes, it costs nothing to hold a value that is assigned.
-_SMALL: Final = 1 << 16
+_SMALL_BYTES: Final = 1 << 16
 #: From this size on, in bytes, such a copy costs too much.
 _LARGE_TABLE: Final = 16 << 20
 
@@ -200,7 +200,7 @@ class Taken:
 class _Does(Enum):
     """What a node does with a variable."""
 
-    _READS = 1
+    READS = 1
     ASKS = 2  # whether it has a value, or which shape
     OVERWRITES = 3
     UPDATES = 4
@@ -267,7 +267,7 @@ class FunctionReader:
       body: What it runs, which is edited.
       callees: The functions that it calls.
       is_outermost: Whether Python calls it: then its results are checked.
-      reads_variables: Whether variables are read before and after the call; else `windows` does it at times.
+      reads_variables: Whether variables are read before and after the call; False if `windows` reads them.
     """
 
     def __init__(
@@ -314,7 +314,9 @@ class FunctionReader:
                 self._check(result, Label(self._function, f"result {index}", is_variable=False))
         old: dict[str, Source] = {}
         for argument, uses in self._uses.items():
-            if self._reads_variables and any(use.changes for use in uses):
+            if not self._reads_variables:
+                self._check_overwritten(argument, uses)
+            elif any(use.changes for use in uses):
                 before = self._value_before(argument, uses)
                 if before is not None:
                     old[argument] = before
@@ -388,11 +390,10 @@ class FunctionReader:
         if node.op == "AssignVariableOp":
             does = _Does.OVERWRITES
             dtype = node.attr["dtype"].type
-            # The next call may overwrite it, so that nobody sees later that it was bad.
-            if self._reads_variables or self._variables[handles[0]].size <= _SMALL:
+            if self._reads_variables:
                 self._check(Source(node.input[1], dtype), Label(self._function, handles[0], is_variable=True))
         elif not changes:
-            does = _Does.ASKS if node.op in _ASK else _Does._READS
+            does = _Does.ASKS if node.op in _ASK else _Does.READS
         for argument in dict.fromkeys(handles):
             self._use(argument, _Use(node, does, changes))
 
@@ -555,12 +556,12 @@ class FunctionReader:
             return None
         is_needed = False
         for position, use in enumerate(uses):
-            if use.does is _Does.ASKS or (not use.changes and use.does is not _Does._READS):
+            if use.does is _Does.ASKS or (not use.changes and use.does is not _Does.READS):
                 continue
-            if use.does is _Does._READS and use.node.op != "ReadVariableOp":
+            if use.does is _Does.READS and use.node.op != "ReadVariableOp":
                 is_needed = True
                 continue
-            if use.does is _Does._READS:
+            if use.does is _Does.READS:
                 _wait(use.node.name, uses[position + 1 :])
                 return Source(use.node.name, use.node.attr["dtype"].type)
             if use.old is not None:
@@ -576,6 +577,16 @@ class FunctionReader:
         """Whether a variable is updated by rows and too large to be copied, as each read of it does."""
         is_large = self._variables[argument].size > _LARGE_TABLE
         return is_large and any(use.node.op.startswith(_SPARSE) for use in uses)
+
+    def _check_overwritten(self, argument: str, uses: list[_Use]) -> None:
+        """Check what is assigned to a variable, if the next call may overwrite it: nobody sees it later."""
+        is_new = uses[0].does is _Does.OVERWRITES
+        if not is_new and self._variables[argument].size > _SMALL_BYTES:
+            return
+        for use in uses:
+            if use.does is _Does.OVERWRITES:
+                source = Source(use.node.input[1], use.node.attr["dtype"].type)
+                self._check(source, Label(self._function, argument, is_variable=True))
 
     def _check_after(self, argument: str, uses: list[_Use]) -> None:
         """Check the value of a variable after the call, if nothing that is checked tells it."""
