@@ -2,9 +2,9 @@
 
 A function is guarded when Python first calls it. From then on each call runs its guarded copy, and after each
 call one number says whether any call went bad. Of functions with large variables, the last calls are kept,
-and run again to find the one that went bad (`windows`). A bad call is replayed before the program goes on. It is
-only counted if it repeats what is on record, or if it began with bad values and another one of its function
-did, too.
+and run again to find the one that went bad (`windows`). A bad call is replayed before the program goes on. It
+is only counted if it repeats what is on record, or if it began with bad values and another one of its
+function did, too.
 
 Invariant: an error of the guard leaves functions unguarded, and the program goes on.
 """
@@ -149,6 +149,7 @@ class _Bad:
       what: What was bad after it.
       came: What was bad before it.
       inputs: Its inputs.
+      given: The same for a replay: small variables are copies with the values of that call.
       outputs: What it returned.
       held: What is held for a replay; None if it cannot be replayed.
       index: Its number, among the calls of the function.
@@ -159,6 +160,7 @@ class _Bad:
     what: Sequence[Label]
     came: Sequence[Label]
     inputs: Sequence[EagerTensor]
+    given: Sequence[EagerTensor]
     outputs: Sequence[EagerTensor]
     held: Sequence[EagerTensor] | None
     index: int
@@ -611,8 +613,8 @@ class GuardedFunctions(Observer):
             window.drop()  # others have changed the variables
             return
         self._quietly(window, partial(window.rest, inputs))
-        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.inputs)))]
-        values = (found.inputs, found.outputs, found.held, found.index, "", found.step)
+        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.given)))]
+        values = (found.inputs, found.given, found.outputs, found.held, found.index, "", found.step)
         self._replay_one(site, frozenset(), lambda: _Bad(found.bad, came, *values), frame)
 
     def _replay_one(
@@ -660,7 +662,7 @@ class GuardedFunctions(Observer):
         elif not call.is_held:
             why_not = why_not or "max_held_bytes, which it exceeds"
         held = None if why_not else held_by(guarded, call.number)
-        return _Bad(what, came, inputs, outputs, held, site.num_calls - 1, why_not)
+        return _Bad(what, came, inputs, inputs, outputs, held, site.num_calls - 1, why_not)
 
     def _found_in_window(
         self,
@@ -688,10 +690,11 @@ class GuardedFunctions(Observer):
             window.rest(inputs)
         if found is None:
             came = [*self._bad_variables(site, dict(enumerate(inputs))), *window.left]
-            return _Bad(what, came, inputs, outputs, None, index, why_not)
-        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.inputs)))]
+            return _Bad(what, came, inputs, inputs, outputs, None, index, why_not)
+        came = [*found.came, *self._bad_variables(site, dict(enumerate(found.given)))]
         outputs = outputs if found.index == index else found.outputs
-        return _Bad(found.bad, came, found.inputs, outputs, found.held, found.index, "", found.step)
+        values = (found.inputs, found.given, outputs, found.held, found.index, "", found.step)
+        return _Bad(found.bad, came, *values)
 
     def _replayed(
         self, site: _Site, bad: frozenset[int], find: Callable[[], _Bad], frame: FrameType
@@ -737,9 +740,7 @@ class GuardedFunctions(Observer):
                 vanished = f" It was {where}." if self._sink.num_bad() == before else ""
                 step = self._steps.num_ended if call.step is None else call.step
                 marked = step if self._steps.num_ended else None
-                of_call = Call(
-                    guarded, call.held, call.inputs, call.outputs, name, call.index, marked, [what]
-                )
+                of_call = Call(guarded, call.held, call.given, call.outputs, name, call.index, marked, [what])
                 kept = "" if follows else self._keep(of_call)
                 _log.warning(
                     "A call of %s has an infinity or NaN (%s). The call was replayed and is on record.%s "
@@ -825,7 +826,7 @@ class GuardedFunctions(Observer):
         name = guarded.taken.function.name
         outputs, failure = None, None
         try:
-            outputs = self._replays.run(guarded, call.held, call.inputs)
+            outputs = self._replays.run(guarded, call.held, call.given)
         except Exception as error:  # what the user wants to raise, or an error of ours
             failure = error
         return ReplayedCall(name, call.inputs, outputs, frame, failure, 0, call.index, call.step)

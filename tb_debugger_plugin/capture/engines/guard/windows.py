@@ -69,7 +69,8 @@ class FoundCall:
     """The first call of a window that went bad.
 
     Attributes:
-      inputs: Its inputs; small variables that it only reads are copies with the values of that call.
+      inputs: Its inputs.
+      given: The same; small variables that it only reads are copies with the values of that call.
       held: What a replay needs, in the order of `Guarded.held`.
       outputs: Its results, when it ran again.
       bad: What was bad after it.
@@ -79,6 +80,7 @@ class FoundCall:
     """
 
     inputs: tuple[EagerTensor, ...]
+    given: tuple[EagerTensor, ...]
     held: tuple[EagerTensor, ...]
     outputs: tuple[EagerTensor, ...]
     bad: tuple[Label, ...]
@@ -378,6 +380,7 @@ class Window:
         for call in self._calls:
             given = dict(resources)
             given |= zip(self._no_resources, call.inputs, strict=True)
+            of_program = tuple([given[index] for index in range(len(self._position))])
             small = call.small or small
             values = {name: call.small.get(name, value) for name, value in values.items()}
             for name in self._small - taken.changed:
@@ -392,7 +395,7 @@ class Window:
             if call.number == noticed or has_bad([*outputs, *values.values()]):
                 came = self._bad(before) if self._base_is_bad else ()
                 bad = (*_bad_results(taken, outputs, has_bad), *self._bad(values)) or tuple(what)
-                return FoundCall(all_given, held, outputs, bad, came, call.number, call.step)
+                return FoundCall(of_program, all_given, held, outputs, bad, came, call.number, call.step)
         return None
 
     def given(self, inputs: Sequence[EagerTensor]) -> dict[int, EagerTensor]:
