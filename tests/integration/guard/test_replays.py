@@ -353,3 +353,18 @@ def test_two_functions_may_call_a_third(tmp_path: Path) -> None:
         first(tf.constant(1.0))
         assert np.isnan(second(tf.constant(-5.0)).numpy())
     assert [one[1] for one in origins(tmp_path)] == ["Log"]
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32], ids=lambda dtype: dtype.name)
+def test_an_overflow_that_a_division_hides_is_seen_in_float16(tmp_path: Path, dtype: tf.DType) -> None:
+    """In float32, a program rather divides by an infinity on purpose."""
+
+    @tf.function
+    def share(x: tf.Tensor) -> tf.Tensor:
+        return x / tf.exp(x)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        share(tf.constant(11.0 if dtype == tf.float16 else 89.0, dtype))
+        share(tf.constant(12.0 if dtype == tf.float16 else 90.0, dtype))
+    found = [one.op_type for one in tb_debugger_plugin.open_run(tmp_path).origins()]
+    assert found == (["Exp"] if dtype == tf.float16 else [])

@@ -446,3 +446,126 @@ def test_variables_beyond_what_may_be_held_are_only_checked(tmp_path: Path, said
     step, _ = training("Adam")
     guarded(tmp_path, lambda: [step(tf.fill([8, 8], np.nan)) for _ in range(3)], max_held_bytes=100)
     assert "above max_held_bytes" in said() and "not replayed" in said(), said()
+
+
+def test_what_only_a_comparison_takes_is_found(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.zeros([64]))
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x)
+        return tf.cast(tf.sqrt(x) > 0.5, tf.int32)
+
+    guarded(tmp_path, lambda: [step(tf.fill([64], -1.0 if number == 5 else 1.0)) for number in range(9)])
+    origin = first_origin(tmp_path)
+    assert (origin.op_type, origin.step) == ("Sqrt", 5)
+
+
+def test_a_result_that_is_always_bad_hides_no_other(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.zeros([64]))
+
+    @tf.function
+    def step(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        weight.assign_add(x)
+        return tf.sqrt(x), tf.math.log(0.0 * x)
+
+    guarded(tmp_path, lambda: [step(tf.fill([64], -1.0 if number == 6 else 1.0)) for number in range(9)])
+    found = [(one.op_type, one.step) for one in tb_debugger_plugin.open_run(tmp_path).origins()]
+    assert ("Sqrt", 6) in found, found
+
+
+def test_a_function_is_not_blamed_for_what_python_assigns(tmp_path: Path, said: Said) -> None:
+    weight = tf.Variable(tf.zeros([64]))
+    step = tf.function(lambda x: weight.assign_add(x))
+
+    def calls() -> None:
+        for number in range(9):
+            step(tf.ones([64]))
+            if number == 5:
+                weight.assign(np.full([64], np.nan, np.float32))
+                weight.assign(np.zeros([64], np.float32))
+
+    guarded(tmp_path, calls)
+    assert "A call of" not in said(), said()
+
+
+def test_a_function_that_changes_its_argument_ends_the_window(tmp_path: Path, said: Said) -> None:
+    """It was first called with another variable."""
+    weight, other = tf.Variable(tf.ones([64])), tf.Variable(tf.ones([64]))
+
+    @tf.function
+    def put(variable: tf.Variable, x: tf.Tensor) -> None:
+        variable.assign(x)
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        weight.assign_add(x)
+        return tf.reduce_sum(tf.sqrt(weight))
+
+    def calls() -> None:
+        put(other, tf.ones([64]))
+        for number in range(9):
+            if number == 5:
+                put(weight, tf.fill([64], -9.0))
+            step(tf.ones([64]))
+
+    guarded(tmp_path, calls)
+    assert "not there in the replay" not in said() and "not replayed" not in said(), said()
+    origin = first_origin(tmp_path)
+    assert (origin.op_type, origin.step) == ("Sqrt", 5)
+
+
+def test_the_call_is_named_by_its_number_although_others_failed(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.ones([64]))
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        with tf.control_dependencies([tf.debugging.assert_less(x, 5.0)]):
+            weight.assign_add(tf.sqrt(x))
+        return tf.constant(1.0)
+
+    def calls() -> None:
+        for number in range(9):
+            try:
+                step(tf.fill([64], {2: -1.0, 5: 9.0}.get(number, 1.0)))
+            except tf.errors.InvalidArgumentError:
+                assert number == 5
+
+    guarded(tmp_path, calls)
+    origin = first_origin(tmp_path)
+    assert (origin.op_type, origin.step) == ("Sqrt", 2)
+
+
+def test_a_call_with_other_variables_ends_the_window(tmp_path: Path) -> None:
+    weights = [tf.Variable(tf.fill([64], value)) for value in (-1.0, 1.0)]
+
+    @tf.function
+    def step(weight: tf.Variable, total: tf.Variable) -> tf.Tensor:
+        total.assign_add(tf.sqrt(weight))
+        return tf.constant(1.0)
+
+    totals = [tf.Variable(tf.ones([64])) for _ in weights]
+    guarded(tmp_path, lambda: [step(*both) for both in zip(weights, totals, strict=True)])
+    assert first_origin(tmp_path).op_type == "Sqrt"
+
+
+def test_what_a_call_overwrites_is_checked_at_once(tmp_path: Path) -> None:
+    state = tf.Variable(tf.ones([32_768]))  # 128 KB
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        state.assign(tf.sqrt(x) * tf.ones([32_768]))
+        return tf.constant(1.0)
+
+    guarded(tmp_path, lambda: [step(tf.constant(-1.0 if number == 3 else 1.0)) for number in range(6)])
+    origin = first_origin(tmp_path)
+    assert (origin.op_type, origin.step) == ("Sqrt", 3)
+
+
+def test_nothing_is_held_after_the_recording(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.ones([64]))
+    step = tf.function(lambda x: weight.assign_add(x))
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        step(tf.ones([64]))
+        (window,) = [one for one in gc.get_objects() if isinstance(one, windows.Window) and one.held_bytes]
+    assert window.held_bytes == 0
