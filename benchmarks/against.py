@@ -40,12 +40,17 @@ _FOLDER: Final = ROOT / "build" / "against"
 BOUND: Final = 1.05
 #: Tensors of the recording that is indexed and asked.
 _TENSORS: Final = 2_000_000
+#: Steps of `benchmarks.programs`, by the names of their rows, and the modes in which they are recorded.
 _STEPS: Final = {
-    "mlp": "MLP",
-    "cnn": "CNN",
-    "gpt": "transformer",
-    "eager": "eager MLP",
-    "gpt_xla": "XLA",
+    "MLP": ("mlp", "FULL_HEALTH"),
+    "CNN": ("cnn", "FULL_HEALTH"),
+    "transformer": ("gpt", "FULL_HEALTH"),
+    "eager MLP": ("eager", "FULL_HEALTH"),
+    "XLA": ("gpt_xla", "FULL_HEALTH"),
+    "MLP in GUARD": ("mlp", "GUARD"),
+    "eager MLP in GUARD": ("eager", "GUARD"),
+    "XLA in GUARD": ("gpt_xla", "GUARD"),
+    "17 million parameters in GUARD": ("wide", "GUARD"),
 }
 #: Processor seconds of a block of steps, and how often the first call is measured.
 _BLOCK: Final = 0.3
@@ -264,8 +269,8 @@ def measure_steps(variants: Variants, rounds: int) -> Iterator[Row]:
     """Run training steps, recorded and not."""
     workers = {variant: _Worker(variants.start(variant, "steps")) for variant in _VARIANTS}
     try:
-        for step, name in _STEPS.items():
-            yield from _measure_step(workers, step, name, rounds)
+        for name, (step, mode) in _STEPS.items():
+            yield from _measure_step(workers, step, mode, name, rounds)
         memory = Row("recorded programs, one after the other: peak memory", "MB")
         for variant, worker in workers.items():
             memory.values[variant].append(worker.do("end")["peak_mb"])
@@ -275,19 +280,19 @@ def measure_steps(variants: Variants, rounds: int) -> Iterator[Row]:
             worker.close()
 
 
-def _measure_step(workers: dict[str, _Worker], step: str, name: str, rounds: int) -> Iterator[Row]:
+def _measure_step(workers: dict[str, _Worker], step: str, mode: str, name: str, rounds: int) -> Iterator[Row]:
     recorded = Row(f"{name}: recorded step, by the unrecorded", "x")
     first = Row(f"{name}: recorded first call, by the unrecorded", "x")
-    for is_recorded in (False, True):
-        calls, blocks = (row.values if is_recorded else row.plain for row in (first, recorded))
+    for recording in (None, mode):
+        calls, blocks = (row.values if recording else row.plain for row in (first, recorded))
         warm = 0.0
         for number in range(_FIRST_CALLS):
             for variant in _turns(number):
-                began = workers[variant].do("begin", step, is_recorded)
+                began = workers[variant].do("begin", step, recording)
                 calls[variant].append(began["first_call"])
                 warm = began["warm"]
         steps = max(5, round(_BLOCK / warm))
-        for number in range(rounds if is_recorded else 3):
+        for number in range(rounds if recording else 3):
             for variant in _turns(number):
                 blocks[variant].append(workers[variant].do("run", steps)["seconds"] / steps)
         for worker in workers.values():

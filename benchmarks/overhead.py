@@ -145,7 +145,7 @@ def _median(values: list[float], form: str) -> str:
     return form.format(statistics.median(values)) if values else "-"
 
 
-_STEPS = ["example", "mlp", "cnn", "gpt", "wide", "eager", "gpt_xla"]
+_STEPS = ["example", "mlp", "cnn", "gpt", "wide", "eager", "gpt_xla", "wide_xla", "session"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -104,6 +104,11 @@ def gpt_xla() -> Step:
     return _compiled(gpt)
 
 
+def wide_xla() -> Step:
+    """`wide`, compiled by XLA."""
+    return _compiled(wide)
+
+
 def session() -> Step:
     """The step of a session of TF1: 64-128-128-10, batch 32, Adam. The session is made in the first step."""
     v1 = tf.compat.v1
@@ -132,7 +137,7 @@ def session() -> Step:
 
 
 STEPS: dict[str, Callable[[], Step]] = {
-    f.__name__: f for f in (example, mlp, cnn, gpt, wide, eager, mlp_xla, gpt_xla, session)
+    f.__name__: f for f in (example, mlp, cnn, gpt, wide, eager, mlp_xla, gpt_xla, wide_xla, session)
 }
 #: Whether XLA compiles steps made from now on.
 _jit_compile = False

@@ -28,6 +28,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 #: Tensors that a step of the recorded training computes, about; the training is as long as is asked for.
 _TENSORS_OF_STEP = 160
+#: Calls before a step is measured; GUARD measures numbers in the first 16.
+_WARM = {None: 3, "FULL_HEALTH": 3, "GUARD": 16}
 #: The last part of the training computes NaN, so that there is something to explain.
 _GOOD_PART = 0.95
 
@@ -60,19 +62,19 @@ class _Steps:
         self._step: Callable[[], object] = lambda: None
         self._folder = tempfile.TemporaryDirectory()
 
-    def begin(self, name: str, is_recorded: bool) -> dict[str, float]:
-        """Make a step and call it for the first time; `warm` is what a call takes after that."""
+    def begin(self, name: str, mode: str | None) -> dict[str, float]:
+        """Make a step, recorded in a mode or not; `warm` is what a call takes after the first ones."""
         from benchmarks.programs import STEPS
 
-        if is_recorded:
+        if mode is not None:
             import tb_debugger_plugin
 
             self.end()
             root = tempfile.mkdtemp(dir=self._folder.name)
-            tb_debugger_plugin.enable_dump_debug_info(root, "FULL_HEALTH", circular_buffer_size=1000)
+            tb_debugger_plugin.enable_dump_debug_info(root, mode, circular_buffer_size=1000)
         self._step = STEPS[name]()
         first = self.run(1)["seconds"]
-        self.run(3)
+        self.run(_WARM[mode])
         return {"first_call": first, "warm": self.run(5)["seconds"] / 5}
 
     def run(self, steps: int) -> dict[str, float]:
