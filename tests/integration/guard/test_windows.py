@@ -569,3 +569,25 @@ def test_nothing_is_held_after_the_recording(tmp_path: Path) -> None:
         step(tf.ones([64]))
         (window,) = [one for one in gc.get_objects() if isinstance(one, windows.Window) and one.held_bytes]
     assert window.held_bytes == 0
+
+
+def test_calls_of_a_loop_whose_iterator_is_gone_are_looked_at(tmp_path: Path) -> None:
+    weight = tf.Variable(tf.ones([64]))
+
+    @tf.function
+    def step(iterator: tf.data.Iterator) -> tf.Tensor:
+        weight.assign_add(tf.math.log(next(iterator)) + tf.zeros([64]))
+        return tf.constant(1.0)
+
+    def calls() -> None:
+        iterator = iter(tf.data.Dataset.from_tensor_slices([float(number != 3) for number in range(6)]))
+        for _ in range(6):
+            step(iterator)
+
+    def program() -> None:
+        calls()
+        gc.collect()
+
+    guarded(tmp_path, program)
+    origin = first_origin(tmp_path)
+    assert (origin.op_type, origin.step) == ("Log", 3)

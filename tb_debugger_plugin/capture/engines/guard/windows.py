@@ -378,25 +378,28 @@ class Window:
         values: Mapping[str, EagerTensor] = self._base
         small: Mapping[str, EagerTensor] = self._small_base
         for call in self._calls:
-            given = dict(resources)
-            given |= zip(self._no_resources, call.inputs, strict=True)
-            of_program = tuple([given[index] for index in range(len(self._position))])
+            inputs_of_call = resources | dict(zip(self._no_resources, call.inputs, strict=True))
             small = call.small or small
             values = {name: call.small.get(name, value) for name, value in values.items()}
-            for name in self._small - taken.changed:
-                given[self._position[name]] = new_variable(taken.variables[name], small[name])
-            old = [values[name] for name in taken.old]
+            copies = {
+                self._position[name]: new_variable(taken.variables[name], small[name])
+                for name in self._small - taken.changed
+            }
+            given = self._in_order(inputs_of_call | copies)
             of_arguments = [given[self._position[argument]] for argument in guarded.arguments]
-            held = (*of_arguments, *old, *call.kept)
-            all_given = tuple([given[index] for index in range(len(self._position))])
-            arguments = arguments_of(guarded, held, all_given)
+            held = (*of_arguments, *(values[name] for name in taken.old), *call.kept)
+            arguments = arguments_of(guarded, held, given)
             outputs = tuple(self._windows.call(rerun, arguments, num_outputs) or ())
             before, values = values, self._values(dict(enumerate(arguments)), taken.old)
             if call.number == noticed or has_bad([*outputs, *values.values()]):
                 came = self._bad(before) if self._base_is_bad else ()
                 bad = (*_bad_results(taken, outputs, has_bad), *self._bad(values)) or tuple(what)
-                return FoundCall(of_program, all_given, held, outputs, bad, came, call.number, call.step)
+                of_program = self._in_order(inputs_of_call)
+                return FoundCall(of_program, given, held, outputs, bad, came, call.number, call.step)
         return None
+
+    def _in_order(self, given: Mapping[int, EagerTensor]) -> tuple[EagerTensor, ...]:
+        return tuple([given[index] for index in range(len(self._position))])
 
     def given(self, inputs: Sequence[EagerTensor]) -> dict[int, EagerTensor]:
         """Return the resources that the calls are given, by position.
@@ -437,7 +440,12 @@ class Window:
             if (forget := drop()) is not None:
                 forget()
 
-        self._handles = {index: weakref.ref(inputs[index], on_deleted) for index in self._resources}
+        # The calls of a loop whose iterator is gone can run again, those of a model that is gone cannot.
+        of_variables = frozenset(self._of_variables)
+        self._handles = {
+            index: weakref.ref(inputs[index], on_deleted if index in of_variables else None)
+            for index in self._resources
+        }
         self._ids = self._ids_of(inputs)
         self._uses = frozenset(self._ids)
 
