@@ -6,9 +6,9 @@
 
 namespace tbdbg {
 
-// add_guard_site(num_checked, num_nan, num_told, dtypes, followed, max_held_bytes, in_pipeline=False): returns
-// the number of a new site. `dtypes`: a tuple of DataType numbers, of all inputs of the guard. `followed`: a
-// tuple of the numbers of inputs, see GuardSite.
+// add_guard_site(num_checked, num_nan, num_told, dtypes, followed, max_held_bytes, in_pipeline=False):
+// returns the number of a new site. `dtypes`: a tuple of DataType numbers, of all inputs of the guard.
+// `followed`: a tuple of the numbers of inputs, see GuardSite.
 PyObject* PyAddGuardSite(PyObject* module, PyObject* args);
 
 // close_guard_site(site): lets the guard of a site do nothing from now on, and drops the site's calls.
