@@ -549,9 +549,8 @@ class GuardedFunctions(Observer):
 
     def _can_run_plainly(self, site: _Site, guarded: Guarded | None, error: Exception) -> bool:
         """Whether a call failed because of the guard, before anything of it ran."""
-        assert guarded is not None and self._module is not None, "only guarded functions have copies"
         message = getattr(error, "_message", None)
-        if isinstance(message, str):
+        if isinstance(message, str) and guarded is not None and self._module is not None:
             # The program must not see names of ours.
             error._message = _OF_COPIES.sub("", message)  # type: ignore[attr-defined]
             if not self._is_on and guarded.name in message:
@@ -580,7 +579,8 @@ class GuardedFunctions(Observer):
           window: The last calls, if they are kept and this is one of them.
         """
         guarded, module = site.guarded, self._module
-        assert guarded is not None and module is not None, "only these have bad calls"
+        if guarded is None or module is None:
+            return  # another thread has just made it unguarded
         while (call := module.take_bad_call(guarded.site)) is not None:
             bad = frozenset([number for number in call.bad if not guarded.is_held(number)])
             found = partial(self._found_by_guard, site, call, inputs, outputs)
