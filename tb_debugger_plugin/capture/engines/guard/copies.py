@@ -145,8 +145,17 @@ class GuardedCopies:
           Exception: TensorFlow refuses the copy.
         """
         try:
-            guarded = self._guard_in_window(function) if may_window else None
-            return guarded or self._guard(function, in_place=in_place)
+            if may_window:
+                try:
+                    guarded = self._guard_in_window(function)
+                except Exception as error:  # the guard holds what it needs then
+                    _log.debug("The last calls of %s are not kept:", function.name, exc_info=error)
+                    guarded = None
+                if guarded is not None:
+                    return guarded
+                self._reads_variables = True
+                self._bodies.clear()
+            return self._guard(function, in_place=in_place)
         finally:
             self._reads_variables = True
             self._bodies.clear()
@@ -166,8 +175,6 @@ class GuardedCopies:
         taken = self._within_limit(replace(taken, old=old))
         size = sum(variable.size for variable in changed.values())
         if taken.cannot_repeat or taken.exchanges or size < WORTH_IT:
-            self._reads_variables = True
-            self._bodies.clear()
             return None
         return self._define(function, plain, body, taken, in_window=True)
 

@@ -425,7 +425,6 @@ class GuardedFunctions(Observer):
                 self._quietly(window, partial(window.note_small, inputs))
             return
         if self._quietly(window, window.went_bad):
-            # The call may be given other variables.
             self._take_late(site, window, inputs, frame)
         if not window.is_resting:
             self._quietly(window, partial(window.begin, inputs))
