@@ -201,6 +201,7 @@ class Recording:
         if isinstance(self._functions, GuardedFunctions):
             self._observers = (self._functions,)
         self._sees_eager_ops: Observer | None = None
+        self._sees_session_runs: Observer | None = None
         self._alarm: Alarm | None = None
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
@@ -208,7 +209,9 @@ class Recording:
         self._threads = EveryThread(
             on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
         )
-        runs = SessionRunHooks(self._on_session_run, self._around_session_runs)
+        if self._guarded_sessions is not None:
+            self._guarded_sessions.record = self._session_runs.add
+        runs = SessionRunHooks(self._on_session_run, self._around_session_runs, self._on_closing_session)
         self._sessions = Sessions(
             self._watch_session, self._not_recorded, runs, self._functions.of_session_run
         )
@@ -323,6 +326,7 @@ class Recording:
     def _choose_observers(self) -> None:
         # Chosen here, not asked: each eager op and each call of a function passes.
         self._sees_eager_ops, sees_graphs = self._last("sees_eager_ops"), self._last("sees_graphs")
+        self._sees_session_runs = self._last("sees_session_runs")
         run = self._functions.around_calls
         self._threads.around_calls = run if sees_graphs is None else partial(sees_graphs.around_graph, run)
 
@@ -330,7 +334,7 @@ class Recording:
         return next((one for one in reversed(self._observers) if getattr(one, sees)), None)
 
     def _around_session_runs(self) -> AroundRun | None:
-        observer = self._last("sees_session_runs") if self._on else None
+        observer = self._sees_session_runs if self._on else None
         return None if observer is None else observer.around_session_run
 
     def _on_new_tensors(self, tensors: Sequence[TensorOfGraph]) -> None:
@@ -715,9 +719,11 @@ class Recording:
         if self._on:
             try:
                 is_recorded, guarded = self._steps.is_recorded, self._guarded_sessions
+                number = self._session_runs.number(ran.session)
                 if guarded is not None:
-                    is_recorded = guarded.after(ran, is_recorded=is_recorded)
-                rang = self._session_runs.add(ran, is_recorded=is_recorded)
+                    rang = guarded.after(ran, number, is_recorded=is_recorded)
+                elif is_recorded:
+                    rang = self._session_runs.add(ran, number)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
         if rang:
@@ -727,6 +733,13 @@ class Recording:
         if ran.error is None or self._alarm is None:
             return ran.error
         return self._alarm.translated(ran.error)
+
+    def _on_closing_session(self, made: TfSession) -> None:
+        if self._on and self._guarded_sessions is not None:
+            try:
+                self._guarded_sessions.look_back(made)
+            except Exception as error:  # the program must not see any error
+                self._fail(error)
 
     def _check_sink(self) -> None:
         if self._sink.failure():

@@ -73,20 +73,22 @@ class SessionRuns:
         self._num_sessions = 0
         self._requests: dict[bytes, int] = {}
 
-    def add(self, ran: SessionRan, *, is_recorded: bool) -> int:
+    def number(self, made: TfSession) -> int:
+        """Return the number of a run of a session that has just ended, which no other run gets."""
+        session = self._sessions.get(made) or self._add_session(made)
+        return next(session.runs)
+
+    def add(self, ran: SessionRan, number: int) -> int:
         """Write a run that has ended.
 
         Args:
           ran: The run.
-          is_recorded: Whether the current step is recorded; otherwise the run only gets its number.
+          number: Its number.
 
         Returns:
           The number of a ring of the alarm, or 0.
         """
         session = self._sessions.get(ran.session) or self._add_session(ran.session)
-        number = next(session.runs)
-        if not is_recorded:
-            return 0
         prefix = self._prefix_of(session, ran)
         if ran.error is not None:
             error = f"{type(ran.error).__name__}: {ran.error}"[:_MAX_ERROR]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -71,13 +71,17 @@ class RunWatches(NamedTuple):
     Attributes:
       during: They run with it.
       before: They run before it: they read variables that it overwrites after it has read them.
+      kept: Tensors of the program's graph that are fetched besides those that the run fetches.
+      run: What whoever chose all this knows of the run.
     """
 
-    during: list[TfOp]
-    before: list[TfOp]
+    during: Sequence[TfOp] = ()
+    before: Sequence[TfOp] = ()
+    kept: Sequence[TfTensor] = ()
+    run: object = None
 
 
-NO_WATCHES = RunWatches([], [])
+NO_WATCHES = RunWatches()
 #: Returns what runs with a run, by the graph, the ops that the run requests, those that it needs, and those
 #: that are fed. It is asked once for runs that request and feed the same.
 OfRun: TypeAlias = Callable[
@@ -124,11 +128,14 @@ class SessionGraph:
         self._watches: dict[str, Mapping[int, str]] = {}
         self._loops: dict[str, int] = {}  # number of TF1-style loops around each op
         self._runs: dict[_Run, RunWatches] = {}
+        self._same_runs: dict[Hashable, tuple[RunWatches, object]] = {}
 
     def extend(self) -> None:
         """Copy the ops that the program's graph has got since the last call."""
+        # It changes when ops are added. Looking at all ops would take longer than a short run.
+        if self._graph.version == self._version:
+            return
         with self._lock:
-            # It changes when ops are added. Looking at all ops would take longer than a short run.
             version = self._graph.version
             if version == self._version:
                 return
@@ -140,11 +147,11 @@ class SessionGraph:
                     self._add_to_copy(definition, new)
                 else:
                     self._add_beside(definition, new, self._extend_session)
-                self._runs.clear()
+                self._forget_runs()
             self._version = version
 
     def watches_of_run(
-        self, fetches: Iterable[TfTensor], targets: Iterable[TfOp], fed: Iterable[TfTensor]
+        self, fetches: Sequence[TfTensor], targets: Sequence[TfOp], fed: Sequence[TfTensor]
     ) -> RunWatches:
         """Return the watch ops that a run needs.
 
@@ -153,6 +160,11 @@ class SessionGraph:
           targets: Ops of the program's graph.
           fed: Tensors of the program's graph whose values are given.
         """
+        # A short run takes longer with sets of ops. What has an id is kept, so that nothing else gets it.
+        key = (*map(id, fetches), None, *map(id, targets), None, *map(id, fed))
+        known = self._same_runs.get(key)
+        if known is not None:
+            return known[0]
         requested = frozenset([*(tensor.op for tensor in fetches), *targets])
         fed_ops = frozenset(tensor.op for tensor in fed)
         with self._lock:
@@ -166,7 +178,19 @@ class SessionGraph:
                 else:
                     watches = self._of_run(self, requested, needed, fed_ops)
                 self._runs[requested, fed_ops] = watches
+            if len(self._same_runs) >= _MAX_RUNS:
+                self._same_runs.clear()
+            self._same_runs[key] = watches, (*fetches, *targets, *fed)
             return watches
+
+    def forget_runs(self) -> None:
+        """Choose anew what runs with each run."""
+        with self._lock:
+            self._forget_runs()
+
+    def _forget_runs(self) -> None:
+        self._runs.clear()
+        self._same_runs.clear()
 
     def add(self, nodes: Iterable[NodeDef]) -> list[TfOp]:
         """Add ops to the copy that the program's graph does not have; return them."""

@@ -59,6 +59,8 @@ class SessionRan(NamedTuple):
       begin: Seconds since the epoch.
       metadata: The buffer of the `RunMetadata` that the program passed; else None.
       error: The exception that the program gets; None when there is none.
+      kept: The values of what is fetched besides.
+      run: What whoever chose what runs with it knows of the run.
     """
 
     session: TfSession
@@ -68,6 +70,8 @@ class SessionRan(NamedTuple):
     begin: float
     metadata: CObject | None
     error: BaseException | None
+    kept: Sequence[Array | bytes] = ()
+    run: object = None
 
 
 #: Takes each run, and returns the exception that the program gets: its `error`, or another one.
@@ -102,10 +106,12 @@ class SessionRunHooks(NamedTuple):
     Attributes:
       after: Takes each run that has ended.
       around: Returns what runs each run, which includes `after`; None for nothing.
+      closing: Takes each session that the program is about to close.
     """
 
     after: OnRun
     around: Callable[[], AroundRun | None]
+    closing: Callable[[TfSession], None]
 
 
 class Sessions:
@@ -184,7 +190,7 @@ class Sessions:
         self._init.remove()
         self._run.remove()
         for made in self._running:  # their watch ops stay, and do not run
-            del made._do_run, made.make_callable
+            del made._do_run, made.make_callable, made.close
 
     def _report_failure(self, made: TfSession, error: Exception) -> None:
         _log.debug("A session cannot be watched:", exc_info=error)
@@ -218,7 +224,7 @@ class Sessions:
 
 def _run(
     runs: SessionRunHooks,
-    original: Callable[..., object],
+    original: Callable[..., list[Array | bytes]],
     made: TfSession,
     handle: object,
     targets: list[TfOp],
@@ -230,6 +236,7 @@ def _run(
 ) -> object:
     """Run a session by TensorFlow's own `_do_run`, with the watch ops, and pass the run on."""
     all_targets = [*targets, *watches.during] if watches.during else targets
+    all_fetches = [*fetches, *watches.kept] if watches.kept else fetches
 
     def run() -> object:
         begin = time.time()
@@ -237,14 +244,15 @@ def _run(
             with contextlib.suppress(errors.OpError):  # the program's run fails for the same reason
                 original(made, None, watches.before, [], {}, None, None)
         try:
-            result = original(made, handle, all_targets, fetches, feeds, options, metadata)
+            result = original(made, handle, all_targets, all_fetches, feeds, options, metadata)
         except BaseException as error:
-            other = runs.after(SessionRan(made, feeds, fetches, targets, begin, None, error))
+            other = runs.after(SessionRan(made, feeds, fetches, targets, begin, None, error, (), watches.run))
             if other is None or other is error:
                 raise
             raise other from None
-        runs.after(SessionRan(made, feeds, fetches, targets, begin, metadata, None))
-        return result
+        kept = result[len(fetches) :] if watches.kept else ()
+        runs.after(SessionRan(made, feeds, fetches, targets, begin, metadata, None, kept, watches.run))
+        return result[: len(fetches)] if watches.kept else result
 
     around = runs.around()
     return run() if around is None else around(SessionCall(made, feeds, fetches, targets, run))
@@ -332,7 +340,13 @@ def _run_watches(
         feeds = [] if feed_list is None else feed_list
         return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)
 
-    made._do_run, made.make_callable = do_run, make_callable
+    def close() -> None:
+        closing = session_ref()
+        assert closing is not None, "its own method runs"
+        runs.closing(closing)
+        session.BaseSession.close(closing)
+
+    made._do_run, made.make_callable, made.close = do_run, make_callable, close
 
 
 #: TensorFlow's own method, kept here because later recordings replace it by a hook.

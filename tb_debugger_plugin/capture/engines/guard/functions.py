@@ -291,10 +291,9 @@ class GuardedFunctions(Observer):
                 self._lock.release()
 
     def watch_session(self, part: NewPart) -> SessionWatches:
-        """Prepare a part of the graph of a session."""
-        if self.sessions is not None and part.can_rewire:
-            return self.sessions.prepare(part)
-        self._report(NotRecordedReason.NOT_INSTRUMENTED, _SESSION)
+        """Watch nothing of the graph of a session before a run is replayed."""
+        if self.sessions is None or not part.can_rewire:
+            self._report(NotRecordedReason.NOT_INSTRUMENTED, _SESSION)
         return SessionWatches()
 
     @property
@@ -464,6 +463,8 @@ class GuardedFunctions(Observer):
         if os.getpid() == self._process and self._is_on:
             try:
                 self._look_back(sys._getframe(1))
+                if self.sessions is not None:
+                    self.sessions.look_back()
             except Exception as error:  # the recording ends
                 _log.debug("What the user wants to raise comes too late:", exc_info=error)
 

@@ -73,7 +73,7 @@ _VARIANT: Final = tf.variant.as_datatype_enum
 #: Up to this size, in bytes, it costs nothing to hold a value that is assigned.
 _SMALL_BYTES: Final = 1 << 16
 #: From this size on, in bytes, such a copy costs too much.
-_LARGE_TABLE: Final = 16 << 20
+LARGE_TABLE: Final = 16 << 20
 
 
 class Source(NamedTuple):
@@ -575,7 +575,7 @@ class FunctionReader:
 
     def _is_table(self, argument: str, uses: list[_Use]) -> bool:
         """Whether a variable is updated by rows and too large to be copied, as each read of it does."""
-        is_large = self._variables[argument].size > _LARGE_TABLE
+        is_large = self._variables[argument].size > LARGE_TABLE
         return is_large and any(use.node.op.startswith(_SPARSE) for use in uses)
 
     def _check_overwritten(self, argument: str, uses: list[_Use]) -> None:
