@@ -368,3 +368,15 @@ def test_an_overflow_that_a_division_hides_is_seen_in_float16(tmp_path: Path, dt
         share(tf.constant(12.0 if dtype == tf.float16 else 90.0, dtype))
     found = [one.op_type for one in tb_debugger_plugin.open_run(tmp_path).origins()]
     assert found == (["Exp"] if dtype == tf.float16 else [])
+
+
+def test_an_overflow_that_a_sigmoid_hides_is_seen(tmp_path: Path) -> None:
+    @tf.function
+    def score(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.sigmoid(tf.reshape(tf.exp(x) - 4.0, [-1])), tf.tanh(x * 1e30)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for given in ([88.0], [89.0]):
+            results = score(tf.constant(given))
+    assert [float(result[0]) for result in results] == [1.0, 1.0]
+    assert [one.op_type for one in tb_debugger_plugin.open_run(tmp_path).origins()] == ["Exp"]

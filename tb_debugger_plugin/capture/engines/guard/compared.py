@@ -1,6 +1,6 @@
 """Decides where a NaN may hide: ops that compare, cast to integers or choose show nothing of it.
 
-So does an infinity behind a division: what is divided by it is 0.
+So does an infinity behind a division: what is divided by it is 0. A sigmoid of it looks like certainty.
 
 Invariant: what a program asks for, or may miss in its data, is left out: `x != x`, arguments, elements,
 values of variables.
@@ -27,8 +27,11 @@ _HIDES_NAN: Final = frozenset(
 )
 #: Ops that divide by their second input. In float16 it is infinite by an overflow rather than on purpose.
 _DIVIDES: Final = frozenset(("Div", "DivNoNan", "RealDiv"))
+#: Ops whose result is finite where they take an infinity, and those from which one comes that nobody means.
+_SATURATES: Final = frozenset(("Atan", "Erf", "Sigmoid", "Softsign", "Tanh"))
+_OVERFLOWS: Final = frozenset(("Exp", "Expm1", "Pow"))
 #: All ops that may hide something.
-HIDES: Final = _HIDES_NAN | _DIVIDES
+HIDES: Final = _HIDES_NAN | _DIVIDES | _SATURATES
 #: What TensorFlow may compute in one with the division.
 _DIVIDED_BY_ONE_OP: Final = ("Sqrt",)
 #: Those that TensorFlow may let take what the op before them takes.
@@ -55,6 +58,12 @@ def hidden_inputs(op: TfOp) -> Iterator[tuple[TfTensor, bool]]:
         if divisor.dtype == tf.float16 and size_of(divisor) < _TOO_LARGE and not is_data:
             yield divisor, False
         return
+    if op.type in _SATURATES:
+        # Not what scales it: TensorFlow may compute that in one with the op.
+        source = _scaled(op.inputs[0])
+        if source is not None and source.op.type in _OVERFLOWS and size_of(source) < _TOO_LARGE:
+            yield source, False
+        return
     dtype, compared = op.outputs[0].dtype, {_moved(tensor).name for tensor in op.inputs}
     if dtype.is_floating or dtype.is_complex or len(compared) < len(op.inputs):
         return
@@ -80,13 +89,19 @@ def _may_hide(tensor: TfTensor) -> bool:
     """Whether a tensor may be NaN by a mistake of the program that a comparison hides."""
     if size_of(tensor) >= _TOO_LARGE or _asks_for_nan(tensor.consumers()):
         return False
+    source = _scaled(tensor)
+    return source is None or not source.op.type.startswith(_NOT_COMPUTED)
+
+
+def _scaled(tensor: TfTensor) -> TfTensor | None:
+    """Return the tensor that a tensor is, but for moves, scales and shifts; None if it is made of several."""
     source = _moved(tensor)
     while source.op.type in _SCALES:
         scaled = [taken for taken in source.op.inputs if not _is_constant(taken.op)]
         if len(scaled) != 1:
-            return True
+            return None
         source = _moved(scaled[0])
-    return not source.op.type.startswith(_NOT_COMPUTED)
+    return source
 
 
 def _is_constant(op: TfOp) -> bool:

@@ -48,7 +48,7 @@ def load():
         return numbers.map(array_of)
     if way == "kept":
         kept = tf.data.Dataset.from_tensor_slices(table).snapshot(folder)  # cause kept: came in, bad
-        return kept.map(split)
+        return kept.map(split)  # cause kept: came in, bad
     if way == "saved":
         path = os.path.join(folder, "saved")
         tf.data.Dataset.from_tensor_slices(table).save(path)  # cause saved: came in, bad
