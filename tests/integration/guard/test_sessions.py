@@ -305,3 +305,23 @@ def test_dropped_graphs_are_deleted(tmp_path: Path) -> None:
         del graph, session, variable
     gc.collect()
     assert dropped() is None
+
+
+@pytest.mark.parametrize("is_resource", [True, False], ids=["resource", "reference"])
+def test_runs_of_a_monitored_session_are_replayed(tmp_path: Path, is_resource: bool) -> None:
+    """It saves checkpoints and summaries, and reads the global step in a branch."""
+    with tb_debugger_plugin.record(tmp_path / "run", mode="GUARD"), v1.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        x = v1.placeholder(tf.float32, [1], "x")
+        weight = v1.get_variable("weight", [1], use_resource=is_resource, initializer=v1.ones_initializer())
+        loss = tf.reduce_sum(tf.math.log(x * weight, name="log"))
+        train = v1.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
+        v1.summary.scalar("loss", loss)
+        hooks = [v1.train.NanTensorHook(loss, fail_on_nan_loss=False), v1.train.StopAtStepHook(last_step=9)]
+        every = {"save_checkpoint_steps": 3, "save_summaries_steps": 2, "log_step_count_steps": None}
+        with v1.train.MonitoredTrainingSession(
+            checkpoint_dir=str(tmp_path / "checkpoints"), hooks=hooks, **every
+        ) as session:
+            for value in (1.0, 2.0, 1.0, 2.0, 1.0, 0.0, 1.0):
+                session.run(train, {x: [value]})
+    assert [one[1] for one in origins(tmp_path / "run")][:1] == ["log"]

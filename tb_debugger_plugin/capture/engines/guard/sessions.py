@@ -44,8 +44,8 @@ from tb_debugger_plugin.capture.engines.guard.session_windows import (
     is_good,
 )
 from tb_debugger_plugin.capture.engines.guard.taken import HARMLESS, LARGE_TABLE, SCOPE
-from tb_debugger_plugin.capture.graph.called import function_attributes
-from tb_debugger_plugin.capture.graph.definitions import source_name
+from tb_debugger_plugin.capture.graph.called import called_functions, function_attributes, with_callees
+from tb_debugger_plugin.capture.graph.definitions import library_of, source_name
 from tb_debugger_plugin.capture.graph.session_graph import (
     NO_WATCHES,
     RunWatches,
@@ -54,12 +54,19 @@ from tb_debugger_plugin.capture.graph.session_graph import (
 )
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_in, session_for
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.tf_types import NodeDef, TfOp, TfSession, TfTensor
+from tb_debugger_plugin.capture.tf_types import FunctionDef, NodeDef, TfOp, TfSession, TfTensor
 from tb_debugger_plugin.errors import user_message
 
 _log = logging.getLogger("tb_debugger_plugin")
 #: Branches and loops of TF1, which have no functions.
 _CONTROL: Final = frozenset(("Enter", "RefEnter", "RefSwitch", "Switch"))
+#: Ops that run functions, and have no other effect.
+_CALLS: Final = frozenset(
+    (
+        *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase", "StatelessIf"),
+        *("StatelessWhile", "While"),
+    )
+)
 _ON_GPU: Final = "GUARD guards no session: it has only been made for CPUs, and TensorFlow uses a GPU."
 _MOST_NAMES: Final = 3
 #: Runs of a session that differ and are guarded: a program whose runs all differ must not fill memory.
@@ -306,6 +313,7 @@ class _RunReader:
         self.checked: list[tuple[str, int]] = []
         self.kept: list[TfTensor] = []
         self._changes: dict[TfOp, Sequence[TfOp]] = {}  # the ops that change a variable that is checked
+        self._library: dict[str, FunctionDef] | None = None  # the functions of the graph
 
     def read(self) -> GuardedRun:
         """Return what is taken."""
@@ -342,7 +350,7 @@ class _RunReader:
 
     def _take_variable(self, variable: TfOp, users: Sequence[TfOp]) -> None:
         run = self._run
-        changes = [op for op in users if op.type not in READS]
+        changes = [op for op in users if op.type not in READS and not self._only_reads(op)]
         run.may_change |= bool(changes) or any(_passes_on(op) for op in users)
         if any(op.type in UPDATES for op in changes) or len(users) > len(changes):
             run.needs[variable.name] = variable
@@ -369,7 +377,7 @@ class _RunReader:
     def _take_effects(self, op: TfOp) -> None:
         """Keep what a replay cannot compute again."""
         run = self._run
-        if op.type in VARIABLES or op.type in HARMLESS:
+        if op.type in VARIABLES or op.type in HARMLESS or self._only_reads(op):
             return
         if any(tensor.dtype._is_ref_dtype and tensor.op.type not in VARIABLES for tensor in op.inputs):
             run.give_up("a reference to a variable that an op passes on")
@@ -390,10 +398,31 @@ class _RunReader:
         run.kept += [tensor.name for tensor in op.outputs]
         self.kept += op.outputs
 
+    def _only_reads(self, op: TfOp) -> bool:
+        """Whether an op runs functions that read variables at most, and may run twice."""
+        if op.type not in _CALLS or any(map(_is_handle, op.outputs)):
+            return False
+        if self._library is None:
+            functions = library_of(op.graph.as_graph_def()).function
+            self._library = {function.signature.name: function for function in functions}
+        bodies = [self._library.get(name) for name in with_callees(called_functions(op), self._library.get)]
+        return all(body is not None and all(map(_is_read, body.node_def)) for body in bodies)
+
+
+def _is_read(node: NodeDef) -> bool:
+    """Whether an op of a function reads variables at most; what functions it runs is another question."""
+    definition = op_def_registry.get(node.op)
+    is_call = definition is None or node.op in _CALLS
+    return is_call or node.op in READS | HARMLESS or not definition.is_stateful
+
+
+def _is_handle(tensor: TfTensor) -> bool:
+    return bool(tensor.dtype == tf.resource or tensor.dtype._is_ref_dtype)
+
 
 def _passes_on(op: TfOp) -> bool:
     """Whether an op passes a variable on to others, which may change it."""
-    return any(tensor.dtype == tf.resource or tensor.dtype._is_ref_dtype for tensor in op.outputs)
+    return any(map(_is_handle, op.outputs))
 
 
 def _in_words(names: Sequence[str]) -> str:
