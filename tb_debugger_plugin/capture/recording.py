@@ -211,7 +211,12 @@ class Recording:
         )
         if self._guarded_sessions is not None:
             self._guarded_sessions.record = self._session_runs.add
-        runs = SessionRunHooks(self._on_session_run, self._around_session_runs, self._on_closing_session)
+        runs = SessionRunHooks(
+            self._on_session_run,
+            self._around_session_runs,
+            self._on_closing_session,
+            self._on_unseen_session_run,
+        )
         self._sessions = Sessions(
             self._watch_session, self._not_recorded, runs, self._functions.of_session_run
         )
@@ -737,9 +742,13 @@ class Recording:
     def _on_closing_session(self, made: TfSession) -> None:
         if self._on and self._guarded_sessions is not None:
             try:
-                self._guarded_sessions.look_back(made)
+                self._guarded_sessions.closing(made)
             except Exception as error:  # the program must not see any error
                 self._fail(error)
+
+    def _on_unseen_session_run(self, made: TfSession) -> None:
+        if self._on and self._guarded_sessions is not None:
+            self._guarded_sessions.note_unseen(made)
 
     def _check_sink(self) -> None:
         if self._sink.failure():

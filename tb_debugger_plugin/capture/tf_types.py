@@ -178,7 +178,7 @@ class AtomicFunction(Protocol):
 
 
 class TfSession(Protocol):
-    """A TF1-style session. The recorder replaces four methods of the object."""
+    """A TF1-style session. The recorder replaces five methods of the object."""
 
     _target: bytes | None
     _config: object
@@ -187,5 +187,6 @@ class TfSession(Protocol):
     _extend_graph: Callable[[], None]
     _do_run: Callable[..., object]
     make_callable: Callable[..., object]
-    close: Callable[[], None]
+    _make_callable_from_options: Callable[..., object]
+    close: Callable[..., None]
     _closed: bool

@@ -201,10 +201,6 @@ class SessionGraph:
             self._import(definition)
             return [self._copied[node.name] for node in nodes]
 
-    def has(self, name: str) -> bool:
-        """Whether the copy has an op of a name."""
-        return name in self._copied
-
     def own(self, name: str) -> TfOp:
         """Return the op of the copy of a name."""
         return self._copied[name]

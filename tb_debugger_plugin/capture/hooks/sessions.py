@@ -61,6 +61,7 @@ class SessionRan(NamedTuple):
       error: The exception that the program gets; None when there is none.
       kept: The values of what is fetched besides.
       run: What whoever chose what runs with it knows of the run.
+      results: The values that the program gets.
     """
 
     session: TfSession
@@ -72,6 +73,7 @@ class SessionRan(NamedTuple):
     error: BaseException | None
     kept: Sequence[Array | bytes] = ()
     run: object = None
+    results: Sequence[Array | bytes] = ()
 
 
 #: Takes each run, and returns the exception that the program gets: its `error`, or another one.
@@ -107,11 +109,13 @@ class SessionRunHooks(NamedTuple):
       after: Takes each run that has ended.
       around: Returns what runs each run, which includes `after`; None for nothing.
       closing: Takes each session that the program is about to close.
+      unseen: Takes each session before and after a run that is not passed on.
     """
 
     after: OnRun
     around: Callable[[], AroundRun | None]
     closing: Callable[[TfSession], None]
+    unseen: Callable[[TfSession], None]
 
 
 class Sessions:
@@ -190,7 +194,7 @@ class Sessions:
         self._init.remove()
         self._run.remove()
         for made in self._running:  # their watch ops stay, and do not run
-            del made._do_run, made.make_callable, made.close
+            del made._do_run, made.make_callable, made.close, made._make_callable_from_options
 
     def _report_failure(self, made: TfSession, error: Exception) -> None:
         _log.debug("A session cannot be watched:", exc_info=error)
@@ -250,9 +254,12 @@ def _run(
             if other is None or other is error:
                 raise
             raise other from None
-        kept = result[len(fetches) :] if watches.kept else ()
-        runs.after(SessionRan(made, feeds, fetches, targets, begin, metadata, None, kept, watches.run))
-        return result[: len(fetches)] if watches.kept else result
+        kept: Sequence[Array | bytes] = ()
+        if watches.kept:
+            result, kept = result[: len(fetches)], result[len(fetches) :]
+        ran = SessionRan(made, feeds, fetches, targets, begin, metadata, None, kept, watches.run, result)
+        runs.after(ran)
+        return result
 
     around = runs.around()
     return run() if around is None else around(SessionCall(made, feeds, fetches, targets, run))
@@ -340,13 +347,29 @@ def _run_watches(
         feeds = [] if feed_list is None else feed_list
         return session.BaseSession.make_callable(session_ref(), fetches, feeds, accept_options)
 
+    def make_from_options(*given: object) -> Callable[..., object]:
+        call = session.BaseSession._make_callable_from_options(session_ref(), *given)
+
+        def call_unseen(*args: object, **kwargs: object) -> object:
+            for_session = session_ref()
+            if for_session is not None:
+                runs.unseen(for_session)
+            try:
+                return call(*args, **kwargs)
+            finally:
+                if for_session is not None:
+                    runs.unseen(for_session)
+
+        return call_unseen
+
     def close() -> None:
         closing = session_ref()
-        assert closing is not None, "its own method runs"
-        runs.closing(closing)
-        session.BaseSession.close(closing)
+        if closing is not None:  # else it is being deleted
+            runs.closing(closing)
+            type(closing).close(closing)
 
     made._do_run, made.make_callable, made.close = do_run, make_callable, close
+    made._make_callable_from_options = make_from_options
 
 
 #: TensorFlow's own method, kept here because later recordings replace it by a hook.

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture.engines.guard import session_windows
@@ -30,6 +31,9 @@ Program = Callable[[v1.Tensor], "list[v1.Tensor]"]
 @pytest.fixture(autouse=True, params=[3, 128], ids=["short windows", "long windows"])
 def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_windows, "_RUNS", request.param)
+    if request.param > 3:  # which are searched part by part
+        monkeypatch.setattr(session_windows, "_FEW", 2)
+        monkeypatch.setattr(session_windows, "_PARTS", 2)
     monkeypatch.setattr(session_windows, "_PART_OF_TIME", 1e9)
 
 
@@ -213,3 +217,86 @@ def test_a_run_that_cannot_run_twice_hides_no_earlier_one(tmp_path: Path) -> Non
         session.run(shown, {x: 0.0})
         session.run(printed.op)
     assert tb_debugger_plugin.open_run(str(tmp_path)).origins()[0].op_name == "log"
+
+
+def test_a_bad_run_is_on_record_beside_another_one(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"), v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [], "x")
+        total = v1.get_variable("total", initializer=0.0, use_resource=True)
+        added = total.assign_add(tf.math.log(x, name="first")).op
+        session.run(v1.global_variables_initializer())
+        session.run([tf.nn.sigmoid(x), added], {x: 0.0})
+        other = tf.math.log(x, name="other")
+        for value in (1.0, 0.0, 0.0):
+            session.run(other, {x: value})
+    ops = [one.op_name for one in tb_debugger_plugin.open_run(str(tmp_path)).origins()]
+    assert sorted(ops) == ["first", "other"]
+
+
+def test_variables_that_are_loaded_one_by_one_are_known(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"), v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [], "x")
+        parts = [v1.get_variable(f"part_{n}", [], use_resource=True) for n in range(15)]
+        added = parts[0].assign_add(x * tf.add_n([part.read_value() for part in parts[1:]], "parts"))
+        loss = tf.math.log(added, name="log")
+        for number, part in enumerate(parts):
+            session.run(part.assign(float(number)))
+        for value in (1.0, 1.0, -3.0):
+            session.run(loss, {x: value})
+    (total,) = read(tmp_path).traces_of("parts")
+    assert total.numbers("min") == [105.0]
+    assert tb_debugger_plugin.open_run(str(tmp_path)).origins()[0].op_name == "log"
+
+
+def test_runs_that_nobody_sees_end_a_window(tmp_path: Path) -> None:
+    """As those of Keras in graph mode, which calls the session below `run`."""
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"), v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [], "x")
+        total = v1.get_variable("total", initializer=1.0, use_resource=True)
+        with tf.control_dependencies([total.assign_add(1.0)]):
+            loss = tf.math.log(total.read_value() + x, name="log")
+        session.run(v1.global_variables_initializer())
+        session.run(loss, {x: 1.0})
+        options = config_pb2.CallableOptions()
+        options.target.append(total.assign(-9.0).op.name)
+        session._make_callable_from_options(options)()
+        for value in (100.0, 0.0):
+            session.run(loss, {x: value})
+    assert tb_debugger_plugin.open_run(str(tmp_path)).origins()[0].op_name == "log"
+
+
+def test_a_session_is_closed_as_without_the_recorder(tmp_path: Path) -> None:
+    closed = []
+
+    class Own(v1.Session):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"), v1.Graph().as_default():
+        Own().close()
+        interactive = v1.InteractiveSession()
+        assert v1.get_default_session() is interactive
+        interactive.close()
+        assert v1.get_default_session() is None
+    assert closed
+
+
+def test_what_is_held_of_texts_counts() -> None:
+    assert session_windows._size_of(np.array([b"x" * 1000, b""], object)) > 1000
+
+
+def test_no_variable_is_read_above_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = []
+    monkeypatch.setattr(session_windows.SessionWindow, "_begin", lambda *_: begun.append(1))
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD", max_held_bytes=3), v1.Graph().as_default():
+        x = v1.placeholder(tf.float32, [1], "x")
+        fetches = momentum(x)
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            for value in (1.0, 0.0):
+                session.run(fetches, {x: [value]})
+    assert not begun
+    assert any("max_held_bytes, which its variables exceed" in line for line in caplog.messages)

@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -31,7 +31,7 @@ from tb_debugger_plugin.capture.engines.xla.nonfinite import is_finite
 from tb_debugger_plugin.capture.graph.session_graph import SessionGraph, SessionWatches
 from tb_debugger_plugin.capture.hooks.sessions import SessionRan, run_in, session_for
 from tb_debugger_plugin.capture.options import MEASURED_DTYPES
-from tb_debugger_plugin.capture.tf_types import Array, NodeDef, TfOp, TfSession, TfTensor
+from tb_debugger_plugin.capture.tf_types import Array, CObject, NodeDef, TfOp, TfSession, TfTensor
 
 #: A window ends after so many runs, if to begin it took at most this part of the time since then; and after
 #: so many seconds, since all its runs may have to run again.
@@ -39,6 +39,8 @@ _RUNS, _PART_OF_TIME, _MOST_SECONDS = 128, 0.01, 20.0
 #: A window of fewer runs is short. After so many of them in a row, runs pass before the next one begins: as
 #: many as there were short ones, doubled with each, up to a limit.
 _FEWEST_RUNS, _MOST_SHORT, _LONGEST_PAUSE = 3, 8, 1 << 12
+#: So many runs are looked at one by one; of more, first the last of each part.
+_FEW, _PARTS = 256, 16
 #: The value of a tensor, as a session takes and gives it.
 Value: TypeAlias = "Array | bytes"
 
@@ -57,7 +59,9 @@ class GuardedRun:
       may_change: Whether it may change any variable.
       cannot_repeat: Why a run is not replayed; empty if it is.
       site: Number of the guard.
-      seen: The bad results of runs that are on record, or were counted.
+      waiting: The bad results of runs that may still be running.
+      seen: The bad results of runs that are on record, or cannot be replayed.
+      told: Those of runs that could not be replayed then.
     """
 
     window: SessionWindow
@@ -69,7 +73,9 @@ class GuardedRun:
     may_change: bool = False
     cannot_repeat: str = ""
     site: int = -1
+    waiting: list[frozenset[int]] = field(default_factory=list)
     seen: set[frozenset[int]] = field(default_factory=set)
+    told: set[frozenset[int]] = field(default_factory=set)
 
     def give_up(self, reason: str) -> None:
         """Let no run be replayed; the first reason counts."""
@@ -95,7 +101,7 @@ class FoundRun(NamedTuple):
 
     Attributes:
       kept: The run.
-      before: What its variables were before it, by name.
+      before: What the variables that it reads were before it, by name.
       bad: The variables that are bad after it and were not before; empty for a run that was not run again.
     """
 
@@ -121,6 +127,8 @@ class SessionWindow:
         self._limit = max_held_bytes
         self._lock = threading.Lock()  # guards the fields below; never waited for: runs take long
         self._changed: dict[str, TfOp] = {}  # the variables that runs have changed
+        self._changed_bytes = 0
+        self._is_closed = False
         self._reads: list[TfTensor] = []  # what reads them
         self._num_reads = 0
         self._base: dict[str, Value] = {}
@@ -179,7 +187,7 @@ class SessionWindow:
             self._is_over = True
         elif run.cannot_repeat or not run.changes.keys() <= self._base.keys():
             self._is_over = True
-            self._changed |= run.changes
+            self._note_changes(run.changes)
         elif not self._is_over:
             self._runs.append(self._copied(kept))
         if not self._must_begin():
@@ -187,9 +195,16 @@ class SessionWindow:
         self._pause -= 1
         return self._begin(kept.ran.session) if self._pause < 0 else None
 
+    def _note_changes(self, changes: Mapping[str, TfOp]) -> None:
+        new = {name: variable for name, variable in changes.items() if name not in self._changed}
+        if new:
+            self._changed |= new
+            self._changed_bytes += sum(map(size_of, new.values()))
+            self._num_short = self._pause = 0  # as where a program loads its variables one by one
+
     def _copied(self, kept: KeptRun) -> KeptRun:
         """Return a run that does not change when the program changes what it has fed."""
-        _, feeds, fetches, targets, begin, _, _, values, run = kept.ran
+        _, feeds, fetches, targets, begin, _, _, values, run, _ = kept.ran
         if feeds or values:
             feeds = {tensor: np.array(value) for tensor, value in feeds.items()}
             self._held_bytes += sum(map(_size_of, (*feeds.values(), *values)))
@@ -200,22 +215,21 @@ class SessionWindow:
 
     def _must_begin(self) -> bool:
         if self._is_over or self._held_bytes > self._limit:
-            return True
+            return not self._is_closed and self._changed_bytes <= self._limit
         seconds = time.monotonic() - self._began
         is_worth_it = len(self._runs) >= _RUNS and self._beginning <= _PART_OF_TIME * seconds
         return is_worth_it or seconds > _MOST_SECONDS
 
     def _begin(self, session: TfSession) -> FoundRun | None:
-        if sum(map(size_of, self._changed.values())) > self._limit:
-            self.drop()
-            return None
         began, num_breaks = time.monotonic(), self._num_breaks
-        now = run_in(session._session, {}, self._reads, ())
-        found = self._look(session, now)
-        # To read the variables after nearly each run takes too long.
+        # To read the variables after nearly each run takes too long; they may not even have values.
         self._num_short = self._num_short + 1 if len(self._runs) < _FEWEST_RUNS else 0
         self._pause = min(_LONGEST_PAUSE, 1 << self._num_short) if self._num_short > _MOST_SHORT else 0
-        self.drop()
+        try:
+            now = run_in(session._session, {}, self._reads, ())
+            found = self._look(session, now)
+        finally:
+            self.drop()
         if found is not None or len(now) != len(self._changed):
             self._reads = self._read(session, self._changed.values())
             now = run_in(session._session, {}, self._reads, ())
@@ -224,6 +238,8 @@ class SessionWindow:
         self._began = time.monotonic()
         self._is_over = num_breaks != self._num_breaks
         self._beginning = self._began - began
+        if self._is_closed:
+            self.drop()
         return found
 
     def look(self, session: TfSession) -> FoundRun | None:
@@ -252,8 +268,13 @@ class SessionWindow:
         return reads
 
     def drop(self) -> None:
-        """Hold nothing any more."""
+        """Hold nothing any more, until another window begins."""
         self._base, self._runs, self._held_bytes, self._is_over, self._has_found = {}, [], 0, True, False
+
+    def close(self) -> None:
+        """Hold nothing from now on."""
+        self._is_closed = True
+        self.drop()
 
     def find(self, noticed: KeptRun) -> FoundRun | None:
         """Return the first run that went bad: one that was noticed, which is not kept yet, or one before it.
@@ -265,7 +286,7 @@ class SessionWindow:
           Exception: A run fails when it runs again.
         """
         with self._alone() as is_alone:
-            if not is_alone:
+            if not is_alone or noticed.ran.begin < self._last_end:
                 return None
             run, session = noticed.run, noticed.ran.session
             if self._is_over:
@@ -278,44 +299,103 @@ class SessionWindow:
             return self._first_bad(session, noticed)
 
     def _first_bad(self, session: TfSession, noticed: KeptRun | None = None) -> FoundRun | None:
-        kept = [*self._runs, *([] if noticed is None else [noticed])]
-        needed = {name: one for other in kept for name, one in other.run.needs.items()}
+        runs = self._runs
+        if noticed is not None and not noticed.run.needs.keys() & self._base.keys():
+            runs = []  # nothing that it reads comes from them
+        needed = {} if noticed is None else dict(noticed.run.needs)
+        for kept in runs:
+            needed |= kept.run.needs
         others = {name: one for name, one in needed.items() if name not in self._base}
         values = dict(self._base)
         if others:  # no run changes them
             reads = self._read(session, others.values())
             values |= zip(others, run_in(session._session, {}, reads, ()), strict=True)
-        if self._runs:
-            found, values = self._run_again(session, values)
+        if runs:
+            with _second_session(session, values, self._base) as second:
+                found, values = second.first_bad(runs, values, self.on_record)
             if found is not None:
                 self._has_found = True
-                return found
-        return None if noticed is None else FoundRun(noticed, values, ())
+                kept = found.kept
+                return found._replace(kept=kept._replace(ran=kept.ran._replace(session=session)))
+        return None if noticed is None else _found(noticed, values)
 
-    def _run_again(
-        self, session: TfSession, values: dict[str, Value]
+
+class _SecondSession:
+    """Runs the runs of a window again.
+
+    Args:
+      graph: A copy of the program's graph.
+      made: A session that runs it.
+      names: The variables that change.
+      reads: What reads these.
+      assign: Gives variables values.
+    """
+
+    def __init__(
+        self,
+        graph: SessionGraph,
+        made: CObject,
+        names: Collection[str],
+        reads: Sequence[TfTensor],
+        assign: Callable[[Mapping[str, Value]], None],
+    ) -> None:
+        self._graph, self._made, self._names, self._reads = graph, made, names, reads
+        self._assign = assign
+        self._known: set[str] = set()  # variables that are bad because of runs on record
+
+    def first_bad(
+        self, runs: Sequence[KeptRun], before: dict[str, Value], on_record: Collection[int]
     ) -> tuple[FoundRun | None, dict[str, Value]]:
-        """Run the runs of the window in another session, up to the first that makes variables bad.
+        """Return the first run that makes variables bad, if one does, and their values after the last run.
 
-        Returns:
-          That run, if there is one, and the values of variables after the last run.
+        Args:
+          runs: The runs.
+          before: The values of all variables, which they have now.
+          on_record: The numbers of the runs that are not meant.
         """
-        graph = SessionGraph(session._graph, lambda _: SessionWatches())
-        graph.extend()
-        variables = {name: session._graph.get_operation_by_name(name) for name in values}
-        given, assignments = assignments_of(graph, variables, values)
-        reads = _add_reads(graph, [variables[name] for name in self._base], f"{SCOPE}after")
-        with session_for(graph.copy, session) as made:
-            run_in(made, given, (), assignments)
-            for kept in self._runs:
-                feeds, requested = inputs_of(graph, kept.run, given_to(kept))
-                run_in(made, feeds, (), requested)
-                after: dict[str, Value] = dict(zip(self._base, run_in(made, {}, reads, ()), strict=True))
-                if bad := _newly_bad(after, self._base):
-                    kept = kept._replace(ran=kept.ran._replace(session=session))
-                    return FoundRun(kept, values, bad), values
-                values = values | after
-        return None, values
+        part = 1 if len(runs) <= _FEW else -(-len(runs) // _PARTS)
+        for first in range(0, len(runs), part):
+            some = runs[first : first + part]
+            for kept in some:
+                feeds, requested = inputs_of(self._graph, kept.run, given_to(kept))
+                run_in(self._made, feeds, (), requested)
+            after = before | dict(zip(self._names, run_in(self._made, {}, self._reads, ()), strict=True))
+            bad = [name for name in _newly_bad(after, before) if name not in self._known]
+            if bad and part > 1:
+                self._assign(before)
+                found, after = self.first_bad(some, before, on_record)
+                if found is not None:
+                    return found, after
+            elif bad and some[0].number not in on_record:
+                return _found(some[0], before, bad), after
+            elif bad:
+                self._known.update(bad)
+            before = after
+        return None, before
+
+
+@contextlib.contextmanager
+def _second_session(
+    session: TfSession, values: Mapping[str, Value], names: Collection[str]
+) -> Iterator[_SecondSession]:
+    """Give a session in which variables have some values; `names`: those that change."""
+    graph = SessionGraph(session._graph, lambda _: SessionWatches())
+    graph.extend()
+    variables = {name: session._graph.get_operation_by_name(name) for name in values}
+    given, assignments = assignments_of(graph, variables)
+    reads = _add_reads(graph, [variables[name] for name in names], f"{SCOPE}after")
+    with session_for(graph.copy, session) as made:
+
+        def assign(values: Mapping[str, Value]) -> None:
+            run_in(made, {given[name]: value for name, value in values.items()}, (), assignments)
+
+        assign(values)
+        yield _SecondSession(graph, made, names, reads, assign)
+
+
+def _found(kept: KeptRun, values: Mapping[str, Value], bad: Sequence[str] = ()) -> FoundRun:
+    before = {name: value for name, value in values.items() if name in kept.run.needs}
+    return FoundRun(kept, before, tuple(bad))
 
 
 def _newly_bad(values: Mapping[str, Value], before: Mapping[str, Value]) -> tuple[str, ...]:
@@ -345,9 +425,9 @@ def inputs_of(
 
 
 def assignments_of(
-    graph: SessionGraph, variables: Mapping[str, TfOp], values: Mapping[str, Value]
-) -> tuple[dict[TfTensor, Value], list[TfOp]]:
-    """Add ops that assign variables; return what to feed, and the ops."""
+    graph: SessionGraph, variables: Mapping[str, TfOp]
+) -> tuple[dict[str, TfTensor], list[TfOp]]:
+    """Add ops that assign variables; return what they are fed, by the names of the variables, and the ops."""
     nodes: list[NodeDef] = []
     for name, variable in variables.items():
         dtype = dtype_of(variable).as_datatype_enum
@@ -361,8 +441,7 @@ def assignments_of(
             assign.attr["validate_shape"].b = False
         nodes += [given, assign]
     made = graph.add(nodes)
-    feeds = {op.outputs[0]: values[name] for name, op in zip(variables, made[::2], strict=True)}
-    return feeds, made[1::2]
+    return {name: op.outputs[0] for name, op in zip(variables, made[::2], strict=True)}, made[1::2]
 
 
 def _add_reads(graph: SessionGraph, variables: Collection[TfOp], name: str) -> list[TfTensor]:
@@ -378,4 +457,6 @@ def _tensor(graph: SessionGraph, source: str) -> TfTensor:
 
 
 def _size_of(value: Value) -> int:
-    return int(np.asarray(value).nbytes)
+    array = np.asarray(value)
+    texts = sum(map(len, array.flat)) if array.dtype == object else 0
+    return int(array.nbytes) + texts

@@ -69,6 +69,8 @@ _CALLS: Final = frozenset(
 )
 _ON_GPU: Final = "GUARD guards no session: it has only been made for CPUs, and TensorFlow uses a GPU."
 _MOST_NAMES: Final = 3
+#: Bad runs of one kind that may wait until they are asked for.
+_MOST_WAITING: Final = 16
 #: Runs of a session that differ and are guarded: a program whose runs all differ must not fill memory.
 _MOST_RUNS: Final = 1000
 #: The ops that runs request and feed.
@@ -120,7 +122,9 @@ class GuardedSessions:
         with self._lock:
             if not self._is_on:
                 return NO_WATCHES
-            window, known = self._graphs.setdefault(graph, (SessionWindow(graph, self._limit), {}))
+            if graph not in self._graphs:
+                self._graphs[graph] = SessionWindow(graph, self._limit), {}
+            window, known = self._graphs[graph]
             found = known.get(key)
             if found is not None:
                 return found
@@ -169,56 +173,79 @@ class GuardedSessions:
         """
         run = ran.run
         if not isinstance(run, GuardedRun):
-            if (window := self._windows.get(ran.session)) is not None:
-                window.break_off()
+            self.note_unseen(ran.session)
             return 0
         kept, rang = KeptRun(run, ran, number), 0
-        if self._module.num_bad_calls() and self._replaying.acquire(blocking=False):
+        if (run.waiting or self._module.num_bad_calls()) and self._replaying.acquire(blocking=False):
             try:
                 rang = self._take(kept, is_recorded)
             finally:
                 self._replaying.release()
         if run.window.is_new:
             run.window.is_new = False
-            self._windows[ran.session] = run.window
+            with self._lock:
+                self._windows[ran.session] = run.window
         try:
             found = run.window.add(kept)
         except Exception as error:  # the program must not see any error
             _log.debug("The last runs of a session are not known:", exc_info=error)
             return rang
-        return self._take_late(ran.session, found) or rang
+        return self._take_late(ran.session, found, is_recorded) or rang
 
     def _take(self, kept: KeptRun, is_recorded: bool) -> int:
-        run, rang = kept.run, 0
+        """Replay a run if it was bad; another run that requests the same may end before it is asked for."""
+        run, ran, rang = kept.run, kept.ran, 0
         while run.site >= 0 and (call := self._module.take_bad_call(run.site)) is not None:
             self._module.release_bad_call(call.number)
             self._num_bad += 1
-            bad = frozenset(call.bad)
-            if is_recorded and self._is_on and kept.ran.error is None and bad not in run.seen:
-                run.seen.add(bad)
-                rang = self._replay_first(kept, [run.labels[number] for number in sorted(bad)])
+            run.waiting.append(frozenset(call.bad))
+        fetched = {tensor.name for tensor in ran.fetches}
+        is_bad = ran.error is not None or not all(map(is_good, ran.results))
+        for bad in list(run.waiting):
+            if is_bad or not any(run.labels[number] in fetched for number in bad):
+                run.waiting.remove(bad)
+                can_repeat = ran.error is None or not run.kept
+                if is_recorded and self._is_on and can_repeat and bad not in run.seen:
+                    rang = self._replay_first(kept, bad)
+        del run.waiting[:-_MOST_WAITING]
         return rang
 
-    def _take_late(self, session: TfSession, found: FoundRun | None) -> int:
+    def _take_late(self, session: TfSession, found: FoundRun | None, is_recorded: bool = True) -> int:
         """Replay a run that turns out to have been bad."""
         if found is None or not self._is_on or not self._replaying.acquire(blocking=False):
             return 0
         try:
             self._num_bad += 1
-            return self._replay(session, found, found.bad)
+            return (self._replay(session, found, found.bad) or 0) if is_recorded else 0
         finally:
             self._replaying.release()
 
-    def look_back(self, of: TfSession | None = None) -> None:
-        """Look at what the last runs left in the variables of a session; None for all sessions."""
-        for session in list(self._windows) if of is None else [of]:
-            window = self._windows.get(session)
-            if window is None or session._closed:
-                continue
-            try:
-                self._take_late(session, window.look(session))
-            except Exception as error:  # the program must not see any error
-                _log.debug("The last runs of a session are not known:", exc_info=error)
+    def note_unseen(self, session: TfSession) -> None:
+        """Note that a run of which nothing is known may change the variables of a session."""
+        window = self._windows.get(session)
+        if window is not None:
+            window.break_off()
+
+    def closing(self, session: TfSession) -> None:
+        """Look at what the last runs left in the variables of a session, which the program closes."""
+        window = self._windows.get(session)
+        if window is not None and not session._closed:
+            self._look_back(session, window)
+            window.close()
+
+    def look_back(self) -> None:
+        """Look at what the last runs left in variables."""
+        with self._lock:
+            windows = list(self._windows.items())
+        for session, window in windows:
+            if not session._closed:
+                self._look_back(session, window)
+
+    def _look_back(self, session: TfSession, window: SessionWindow) -> None:
+        try:
+            self._take_late(session, window.look(session))
+        except Exception as error:  # the program must not see any error
+            _log.debug("The last runs of a session are not known:", exc_info=error)
 
     def end(self) -> None:
         """Say how many runs were bad, and forget all of them."""
@@ -229,46 +256,58 @@ class GuardedSessions:
             self._windows.clear()
         for graph, (window, _) in graphs:
             graph.forget_runs()
-            window.drop()
+            window.close()
         if self._num_bad:
             runs = "1 run" if self._num_bad == 1 else f"{self._num_bad:,} runs"
             end = f"in {runs} of sessions; {self._num_replayed} on record"
             _log.warning("GUARD saw an infinity or NaN %s.", end)
 
-    def _replay_first(self, noticed: KeptRun, bad: Sequence[str]) -> int:
+    def _replay_first(self, noticed: KeptRun, bad: frozenset[int]) -> int:
         """Replay a run that is bad, or the one before it that made it so; return the number of a ring."""
-        why_not, found = noticed.run.cannot_repeat, None
+        run, names = noticed.run, [noticed.run.labels[number] for number in sorted(bad)]
+        why_not, found = run.cannot_repeat, None
         if not why_not:
             try:
-                found = noticed.run.window.find(noticed)
-                why_not = "" if found else "its variables, whose values before it are not known"
+                found = run.window.find(noticed)
             except Exception as error:  # the program must not see any error
                 _log.debug("The last runs of a session are not known:", exc_info=error)
                 why_not = f"an error: {user_message(error)}"
-        if found is None:
-            self._say_not_replayed(bad, why_not)
-            return self.record(noticed.ran, noticed.number)
-        return self._replay(noticed.ran.session, found, found.bad or bad)
+        if found is not None:
+            run.seen.add(bad)
+            rang = self._replay(noticed.ran.session, found, found.bad or names)
+            if rang is not None:
+                return rang
+            run.seen.discard(bad)
+        elif why_not:
+            run.seen.add(bad)
+        if bad in run.told:
+            return 0
+        run.told.add(bad)
+        self._say_not_replayed(names, why_not or "its variables, whose values before it are not known")
+        return self.record(noticed.ran, noticed.number)
 
-    def _replay(self, session: TfSession, found: FoundRun, bad: Sequence[str]) -> int:
+    def _replay(self, session: TfSession, found: FoundRun, bad: Sequence[str]) -> int | None:
+        """Replay a run; return the number of a ring, or None if it is good when it runs again."""
         (run, ran, number), given = found.kept, given_to(found.kept)
         if number in run.window.on_record:
             return 0
         if self._num_replayed and not all(map(is_good, (*found.before.values(), *given.values()))):
             return 0  # it follows from what is on record
         try:
-            self._run_again(run, found.before, given, session)
+            results = self._run_again(found, given, session, [name for name in bad if ":" in name])
         except Exception as error:  # the program must not see any error
             _log.debug("A run of a session cannot be replayed:", exc_info=error)
             self._say_not_replayed(bad, f"an error: {user_message(error)}")
-        else:
-            run.window.on_record.add(number)
-            self._num_replayed += 1
-            _log.warning(
-                "A run of a session has an infinity or NaN (%s). The run was replayed and is on record. "
-                "Further runs with the same bad results are counted.",
-                _in_words(bad),
-            )
+            return self.record(ran, number)
+        if results and all(map(is_good, results)):
+            return None
+        run.window.on_record.add(number)
+        self._num_replayed += 1
+        _log.warning(
+            "A run of a session has an infinity or NaN (%s). The run was replayed and is on record. "
+            "Further runs with the same bad results are counted.",
+            _in_words(bad),
+        )
         return self.record(ran, number)
 
     def _say_not_replayed(self, bad: Sequence[str], why_not: str) -> None:
@@ -276,21 +315,23 @@ class GuardedSessions:
         self._report(f"{bad_run} It is not replayed, because of {why_not}.")
 
     def _run_again(
-        self, run: GuardedRun, values: Mapping[str, Value], given: Mapping[str, Value], session: TfSession
-    ) -> None:
-        program = session._graph
+        self, found: FoundRun, given: Mapping[str, Value], session: TfSession, wanted: Sequence[str]
+    ) -> list[Value]:
+        """Run a run again, watched; return the values of the tensors that are wanted, by name."""
+        run, program = found.kept.run, session._graph
         graph = SessionGraph(program, self._watch)
         graph.extend()
-        variables = {name: variable for name, variable in run.needs.items() if name in values}
-        to_assign, assignments = assignments_of(graph, variables, values)
+        placeholders, assignments = assignments_of(graph, {name: run.needs[name] for name in found.before})
+        values = {placeholders[name]: value for name, value in found.before.items()}
         fed = [program.get_tensor_by_name(name) for name in given]
         targets = [program.get_operation_by_name(name) for name in run.requested]
         watches = graph.watches_of_run((), targets, fed)
         feeds, requested = inputs_of(graph, run, given)
+        fetches = [graph.own_tensor(program.get_tensor_by_name(name)) for name in wanted]
         with session_for(graph.copy, session) as made:
-            run_in(made, to_assign, (), assignments)
+            run_in(made, values, (), assignments)
             run_in(made, {}, (), watches.before)
-            run_in(made, feeds, (), [*requested, *watches.during])
+            return [*run_in(made, feeds, fetches, [*requested, *watches.during])]
 
 
 class _RunReader:
@@ -335,7 +376,9 @@ class _RunReader:
                 users.setdefault(variable, []).append(op)
         for variable, by in users.items():
             self._take_variable(variable, by)
-        if not has_control:
+        if has_control:
+            run.changes.clear()  # nobody knows which
+        else:
             for op in running:
                 self._take_effects(op)
             if run.cannot_repeat or not self.checked:
