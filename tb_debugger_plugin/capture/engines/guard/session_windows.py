@@ -155,7 +155,7 @@ class SessionWindow:
         """
         if not kept.run.may_change:
             return None
-        if not self._lock.acquire(blocking=False):
+        if not self._lock.acquire(blocking=False):  # not `_alone`, which takes longer: each run passes
             self.break_off()
             return None
         try:

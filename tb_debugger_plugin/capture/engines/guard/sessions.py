@@ -145,9 +145,7 @@ class GuardedSessions:
         return watches
 
     def _guard(self, reader: _RunReader) -> RunWatches:
-        run = reader.read()
-        if sum(map(size_of, run.needs.values())) > self._limit:
-            run.give_up("max_held_bytes, which its variables exceed")
+        run = reader.read(self._limit)
         kept = [] if run.cannot_repeat else reader.kept
         if not reader.checked:
             return RunWatches(kept=kept, run=run)
@@ -357,8 +355,8 @@ class _RunReader:
         self._changes: dict[TfOp, Sequence[TfOp]] = {}  # the ops that change a variable that is checked
         self._library: dict[str, FunctionDef] | None = None  # the functions of the graph
 
-    def read(self) -> GuardedRun:
-        """Return what is taken."""
+    def read(self, max_held_bytes: int) -> GuardedRun:
+        """Return what is taken; a run that needs more than may be held is not replayed."""
         run = self._run
         for op in self._requested:
             run.requested.append(op.name)
@@ -377,6 +375,8 @@ class _RunReader:
                 users.setdefault(variable, []).append(op)
         for variable, by in users.items():
             self._take_variable(variable, by)
+        if sum(map(size_of, run.needs.values())) > max_held_bytes:
+            run.give_up("max_held_bytes, which its variables exceed")
         if has_control:
             run.changes.clear()  # nobody knows which
         else:
