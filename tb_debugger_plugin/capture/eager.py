@@ -26,7 +26,7 @@ from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.keep_values import TensorFacts
 from tb_debugger_plugin.capture.not_recorded import Missing, NotRecorded
 from tb_debugger_plugin.capture.options import Options
-from tb_debugger_plugin.capture.sinks.protocol import STOPPED, Sink
+from tb_debugger_plugin.capture.sinks.protocol import STOPPED, OpCallback, Sink
 from tb_debugger_plugin.capture.sinks.summaries import of_vector
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import EagerTensor
@@ -103,8 +103,14 @@ class EagerOps:
         self._frames = frames
         self._graphs = graphs
         self._call_sites: dict[tuple[str | bytes, int, Hashable], _CallSite] = {}
+        self._callback: OpCallback | None = None
         self._devices = _LazyDict(self._add_device)
         self._devices_lock = threading.Lock()  # guards the numbering of devices
+
+    def record_by(self, callback: OpCallback) -> None:
+        """Let an op callback record the ops whose stacks and threads are known."""
+        callback.records(self._devices, self._value)
+        self._callback = callback
 
     def on_op(
         self,
@@ -134,6 +140,8 @@ class EagerOps:
             thread = self._threads.number
         except AttributeError:
             thread = self._threads.add()
+        if self._callback is not None:
+            self._callback.add_thread(thread)
         if not site.prefix:
             return 0
         rang = self._sink.eager_op(
@@ -175,8 +183,12 @@ class EagerOps:
                 self._not_recorded.report(without_graph([name]))
         if len(self._call_sites) >= _MAX_CALL_SITES:
             self._call_sites.clear()
+            if self._callback is not None:
+                self._callback.forget_call_sites()
         site = _CallSite(prefix, _LazyDict(functools.partial(self._is_recorded, name)))
         self._call_sites[key] = site
+        if self._callback is not None:
+            self._callback.add_call_site(*key, *site)
         return site
 
     def _encode_prefix(self, name: str, num_outputs: int, stack: tuple[str, ...]) -> bytes:

@@ -30,6 +30,7 @@ from tb_debugger_plugin.capture.alarm import Alarm
 from tb_debugger_plugin.capture.bad_values import BadValues
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.engines.guard.functions import GuardedFunctions, ReplayedCall
+from tb_debugger_plugin.capture.engines.guard.ops import GuardedOps
 from tb_debugger_plugin.capture.engines.guard.sessions import GuardedSessions
 from tb_debugger_plugin.capture.engines.instrument import SCOPE
 from tb_debugger_plugin.capture.gate import Gate, TensorOfGraph
@@ -39,7 +40,7 @@ from tb_debugger_plugin.capture.graph.unwatchable import unwatchable
 from tb_debugger_plugin.capture.graph_records import GraphRecords
 from tb_debugger_plugin.capture.hooks.functions import FunctionHook
 from tb_debugger_plugin.capture.hooks.sessions import AroundRun, SessionRan, SessionRunHooks, Sessions
-from tb_debugger_plugin.capture.hooks.threads import EveryThread
+from tb_debugger_plugin.capture.hooks.threads import EveryThread, of_running_thread
 from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.naming.names import NamesOfOps
 from tb_debugger_plugin.capture.not_recorded import NotRecorded, bound_reached, left_out, other_backend
@@ -49,7 +50,7 @@ from tb_debugger_plugin.capture.own_recording import rules_of
 from tb_debugger_plugin.capture.rule_watch import RuleWatch
 from tb_debugger_plugin.capture.session_runs import SessionRuns
 from tb_debugger_plugin.capture.sinks.opening import open_sink
-from tb_debugger_plugin.capture.sinks.protocol import BOUNDED, GROWS, Sink
+from tb_debugger_plugin.capture.sinks.protocol import BOUNDED, GROWS, STOPPED, Sink
 from tb_debugger_plugin.capture.stacks.calls import RunningCall
 from tb_debugger_plugin.capture.stacks.frames import StackFrames
 from tb_debugger_plugin.capture.tf_types import FunctionAttributes, TfGraph, TfSession
@@ -173,6 +174,7 @@ class Recording:
         )
         self._tensors = WatchedTensors(self._sink, self._graphs, self._frames, self._on_new_tensors)
         self._functions: Instrumentation | GuardedFunctions
+        self._guarded_ops: GuardedOps | None = None
         self._guarded_sessions: GuardedSessions | None = None
         if options.is_guard:
             self._functions = guarded = GuardedFunctions(
@@ -206,9 +208,15 @@ class Recording:
         if options.on_alert is not None:
             self._alarm = Alarm(options.on_alert, self._bad_values.of_ring, self.close)
         self._rules: RuleWatch | None = None
-        self._threads = EveryThread(
-            on_op, self._functions.around_calls, self._alarm.translated if self._alarm else None
-        )
+        self._callback = self._sink.op_callback(on_op, self._after_record, of_running_thread())
+        if self._callback is not None:
+            if self._guarded_ops is not None:
+                self._guarded_ops.check_by(self._callback)
+            elif not options.is_guard:
+                self._eager.record_by(self._callback)
+            self._callback.is_plain = True
+        translated = self._alarm.translated if self._alarm else None
+        self._threads = EveryThread(self._callback or on_op, self._functions.around_calls, translated)
         if self._guarded_sessions is not None:
             self._guarded_sessions.record = self._session_runs.add
         runs = SessionRunHooks(
@@ -332,6 +340,8 @@ class Recording:
         # Chosen here, not asked: each eager op and each call of a function passes.
         self._sees_eager_ops, sees_graphs = self._last("sees_eager_ops"), self._last("sees_graphs")
         self._sees_session_runs = self._last("sees_session_runs")
+        if self._callback is not None and self._guarded_ops is None:
+            self._callback.is_plain = self._sees_eager_ops is None
         run = self._functions.around_calls
         self._threads.around_calls = run if sees_graphs is None else partial(sees_graphs.around_graph, run)
 
@@ -594,8 +604,7 @@ class Recording:
                 self._graphs.note_op(graph, _name_of(outputs, op_name), sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
-        if rang:
-            self._handle(rang)
+        self._after_record(rang)
         observer = self._sees_eager_ops
         if observer is not None and graph is None and outputs and op_type not in INTERNAL_OPS:
             others = observer.after_eager_op(op_type, inputs, outputs, sys._getframe(1))
@@ -622,8 +631,7 @@ class Recording:
             if graph is not None:
                 self._names.note_op(graph, _name_of(outputs, op_name))
             elif ops is not None:
-                if ops.on_change is not None:
-                    ops.note_change(op_type, inputs)
+                ops.note_change(op_type, inputs)
                 looked_at = () if op_type in ops.own_functions else looked_at
                 is_bad = bool(looked_at) and self._steps.is_recorded and ops.has_bad(looked_at)
         except Exception as error:  # the program must not see any error
@@ -659,6 +667,13 @@ class Recording:
             if isinstance(error, NumericsError):
                 raise error from None
         if rang:
+            self._handle(rang)
+
+    def _after_record(self, rang: int) -> None:
+        """Do what is to be done after an eager op was recorded; see `Sink.eager_op`. This may raise."""
+        if rang == STOPPED:
+            self._fail(RecordingError(self._sink.failure()))
+        elif rang:
             self._handle(rang)
 
     def _handle(self, rang: int) -> None:

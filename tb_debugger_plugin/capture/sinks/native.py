@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -98,6 +99,7 @@ class NativeSink:
             self._write_metadata(options, host, run_id)
             undo.pop_all()
         self.eager_op = self._recorder.eager_op
+        self.op_callback = partial(module.OpCallback, self._recorder)
         self.session_run = self._recorder.session_run
         self.about_session_run = self._recorder.about_session_run
         self.set_wanted = self._recorder.set_wanted

@@ -156,6 +156,46 @@ class FirstBad(NamedTuple):
 STOPPED, BOUNDED, GROWS = -1, -2, -3
 
 
+class OpCallback(Protocol):
+    """An op callback of TensorFlow that handles ordinary eager ops without Python.
+
+    Attributes:
+      is_plain: Whether it may; at first it leaves all ops to Python.
+      notes_changes: Whether Python takes those whose types begin with one of `changing` (see `checks`).
+    """
+
+    is_plain: bool
+    notes_changes: bool
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Handle an op; see `EveryThread`."""
+
+    def records(self, devices: dict[str, int], summarize: Callable[[EagerTensor, int], TensorValue]) -> None:
+        """Record eager ops from now on; see `Sink.eager_op`."""
+
+    def checks(self, own: set[str], changing: tuple[str, ...]) -> None:
+        """Leave those ops to Python that are bad; look at nothing of those whose types are in `own`."""
+
+    def add_thread(self, number: int) -> None:
+        """Give the running thread its number. Python takes the ops of a thread that has none."""
+
+    def add_call_site(
+        self,
+        op_type: str | bytes,
+        num_outputs: int,
+        stack_key: bytes,
+        prefix: bytes,
+        is_recorded: dict[int, int],
+    ) -> None:
+        """Record an op that runs on a stack from now on; see `Sink.eager_op`. Python takes those of others.
+
+        An empty `prefix` records nothing of it.
+        """
+
+    def forget_call_sites(self) -> None:
+        """Drop all call sites."""
+
+
 class Sink(Protocol):
     """Takes the records of one recording. Methods with a body are those of a sink that only writes."""
 
@@ -204,6 +244,16 @@ class Sink(Protocol):
         an output that the sink cannot read itself, and its rules, and returns what is recorded of it.
         `thread`: number of the running thread.
         """
+
+    def op_callback(
+        self, otherwise: Callable[..., object], handle: Callable[[int], None], of_thread: object
+    ) -> OpCallback | None:
+        """Return an op callback that leaves ops to `otherwise` if it must; None if all must be left to it.
+
+        `handle`: takes what `eager_op` returns, unless that is 0. `of_thread`: see
+        `threads.of_running_thread`.
+        """
+        return None
 
     def session_run(self, prefix: bytes, run: int, begin_time: float) -> int:
         """Record a run of a session that ends now; return the same as `eager_op`.

@@ -18,6 +18,7 @@ struct {
   int (*dtype)(Handle*);
   int (*rank)(Handle*, TF_Status*);
   int64_t (*dim)(Handle*, int, TF_Status*);
+  const char* (*device_name)(Handle*, TF_Status*);
   const char* (*device)(Handle*, TF_Status*);
   void* (*data)(Handle*, TF_Status*);
   size_t (*byte_size)(Handle*, TF_Status*);
@@ -32,8 +33,10 @@ bool IsLocalCpu(const char* device) {
   return name.substr(0, 14) == "/job:localhost" && part != name.npos && name.substr(part + 8, 4) == "CPU:";
 }
 
+bool CanRead(PyObject* tensor) { return loaded && api.is_tensor(tensor); }
+
 // Whether the tensor can be read; `dims` has room for `max_rank` numbers.
-bool Read(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
+bool ReadHandle(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
   TF_Status* status = ThreadStatus();
   const auto good = [status] { return tf.TF_GetCode(status) == 0; };
   view->dtype = api.dtype(handle);
@@ -66,19 +69,26 @@ void LoadEagerApi(const char* path) {
            library.Find("TFE_TensorHandleDataType", &api.dtype) &&
            library.Find("TFE_TensorHandleNumDims", &api.rank) &&
            library.Find("TFE_TensorHandleDim", &api.dim) &&
+           library.Find("TFE_TensorHandleDeviceName", &api.device_name) &&
            library.Find("TFE_TensorHandleBackingDeviceName", &api.device) &&
            library.Find("TFE_TensorHandleDevicePointer", &api.data) &&
            library.Find("TFE_TensorHandleDeviceMemorySize", &api.byte_size);
 }
 
-int64_t EagerTensorId(PyObject* tensor) { return loaded && api.is_tensor(tensor) ? api.id_of(tensor) : -1; }
+int64_t EagerTensorId(PyObject* tensor) { return CanRead(tensor) ? api.id_of(tensor) : -1; }
 
-EagerTensor::EagerTensor(PyObject* tensor) {
-  if (!loaded || !api.is_tensor(tensor)) return;
-  Handle* handle = api.handle_of(tensor);
-  Py_BEGIN_ALLOW_THREADS
-  ok_ = Read(handle, kMaxRank, dims_, &view_);
-  Py_END_ALLOW_THREADS
+int EagerTensorDtype(PyObject* tensor) { return CanRead(tensor) ? api.dtype(api.handle_of(tensor)) : -1; }
+
+const char* EagerTensorDevice(PyObject* tensor) {
+  if (!CanRead(tensor)) return nullptr;
+  const char* name = api.device_name(api.handle_of(tensor), ThreadStatus());
+  return tf.TF_GetCode(ThreadStatus()) == 0 ? name : nullptr;
+}
+
+EagerTensor::EagerTensor(PyObject* tensor) : handle_(CanRead(tensor) ? api.handle_of(tensor) : nullptr) {}
+
+bool EagerTensor::Read() {
+  return handle_ != nullptr && ReadHandle(static_cast<Handle*>(handle_), kMaxRank, dims_, &view_);
 }
 
 }  // namespace tbdbg

@@ -16,22 +16,26 @@ void LoadEagerApi(const char* path);
 // The number that TensorFlow has given a tensor; below 0 when Python code has to get
 // it. `tensor`: any object.
 int64_t EagerTensorId(PyObject* tensor);
+// Its DataType number; below 0 likewise.
+int EagerTensorDtype(PyObject* tensor);
+// The name of its device, valid until the next call; null likewise.
+const char* EagerTensorDevice(PyObject* tensor);
 
 // An eager tensor in the host's memory.
 class EagerTensor {
  public:
-  // Waits until the tensor is computed, without the GIL. `tensor`: any object; it must
-  // outlive this one.
+  // `tensor`: any object; it must outlive this one.
   explicit EagerTensor(PyObject* tensor);
 
-  // Whether the object is an eager tensor that can be read this way.
-  bool ok() const { return ok_; }
+  // Waits until the tensor is computed. Returns whether the object is an eager tensor that can be read this
+  // way. Only this needs no GIL.
+  bool Read();
   const TensorView& view() const { return view_; }
 
  private:
   static constexpr int kMaxRank = 16;
 
-  bool ok_ = false;
+  void* handle_ = nullptr;  // TensorFlow's; null if the object is something else
   TensorView view_;
   int64_t dims_[kMaxRank];
 };

@@ -1,6 +1,7 @@
 #include "py_eager_op.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "eager_tensor.h"
 #include "encode.h"
@@ -15,6 +16,14 @@ using namespace wire::execution;
 
 // All functions that fail have set a Python exception.
 
+struct EncodedOp {
+  std::string execution;               // the fields of an Execution
+  Bad bad = Bad::kNo;                  // how bad the worst output is
+  Bad ringing = Bad::kNo;              // the same of outputs that may ring the alarm
+  std::vector<KeptBytes> kept;         // the outputs that are kept by rules
+  std::vector<BadOutput> bad_outputs;  // where outputs are bad, if that is to be recorded
+};
+
 // Converts an object to a number; -1 if it fails or the object is null.
 int64_t ToNumber(const Owned& object) { return object == nullptr ? -1 : PyLong_AsLongLong(object.get()); }
 
@@ -24,28 +33,15 @@ int64_t IdOf(PyObject* tensor) {
   return id >= 0 ? id : ToNumber(Owned(PyObject_GetAttr(tensor, attribute)));
 }
 
-// The number of a tensor's device.
-int64_t DeviceOf(PyObject* tensor, PyObject* devices) {
-  static PyObject* attribute = PyUnicode_InternFromString("device");
-  const Owned name(PyObject_GetAttr(tensor, attribute));
-  return name == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(devices, name.get())));
-}
-
-// How an output is recorded, see EagerOp::is_recorded; -1 if it fails.
-int64_t HowRecorded(PyObject* tensor, PyObject* is_recorded) {
-  static PyObject* method = PyUnicode_InternFromString("_datatype_enum");
-  const Owned dtype(PyObject_CallMethodObjArgs(tensor, method, nullptr));
-  return dtype == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(is_recorded, dtype.get())));
-}
-
-// The parts of such a number.
+// The parts of what HowRecorded returns.
 Rings RingsOf(int64_t how) { return static_cast<Rings>(how >> 1 & kAllRing); }
 int64_t KeepOf(int64_t how) { return how >> 3; }
 
 // Appends `number_of` each tensor as a packed field. `tensors`: of PySequence_Fast.
 template <typename Number>
 bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* out) {
-  std::string packed;
+  thread_local std::string packed;
+  packed.clear();
   WireWriter writer(&packed);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(tensors); ++i) {
     const int64_t number = number_of(PySequence_Fast_GET_ITEM(tensors, i));
@@ -64,42 +60,52 @@ bool SummarizeInPython(PyObject* summarize, PyObject* tensor, int64_t keep, Enco
   return value != nullptr && ReadTensorValue(value.get(), encoded);
 }
 
-// An output, and how bad it is.
+// An output, how it is recorded, and how bad it is.
 struct Output {
+  Output(PyObject* tensor, int slot, int64_t how, Mode mode)
+      : tensor(tensor), slot(slot), how(how), eager(tensor) {
+    encoded.mode = mode;
+  }
+
+  PyObject* tensor;
+  int slot;
+  int64_t how;
+  EagerTensor eager;
+  bool for_python = false;  // whether only Python can read it
   EncodedTensor encoded;
   Bad bad = Bad::kNo;
 };
 
 // Finds how bad an output is, and where, if that is to be recorded. `view`: the output; null if Python read
 // it.
-void Judge(std::string_view prefix, int slot, const TensorView* view, Recorder* recorder, Output* output) {
+void Judge(std::string_view prefix, const TensorView* view, Recorder* recorder, Output* output) {
   EncodedTensor& encoded = output->encoded;
   output->bad = HowBad(encoded.proto, encoded.mode);
-  if (!recorder->WantsElement(prefix, slot, output->bad)) {
+  if (!recorder->WantsElement(prefix, output->slot, output->bad)) {
     encoded.element = {};
   } else if (view != nullptr) {
     encoded.element = FindBadElement(*view);
   }
 }
 
-// Encodes an output. The proto is empty if the output is not recorded. `how`: see EagerOp::is_recorded.
-bool EncodeOutput(const EagerOp& op, PyObject* tensor, int slot, int64_t how, Recorder* recorder,
-                  Output* output) {
-  output->encoded.mode = recorder->mode();
-  if (how < 0) return false;
-  if (how == 0) return true;
-  const int64_t keep = KeepOf(how);
-  const std::string_view prefix = BytesOf(op.prefix);
-  const EagerTensor eager(tensor);
-  if (!eager.ok()) {
-    if (!SummarizeInPython(op.summarize, tensor, keep, &output->encoded)) return false;
-    Judge(prefix, slot, nullptr, recorder, output);
-    return true;
+// Encodes an output without the GIL, unless only Python can read it. The proto is empty if it is not
+// recorded.
+void EncodeOutput(std::string_view prefix, Recorder* recorder, Output* output) {
+  if (output->how == 0) return;
+  output->for_python = !output->eager.Read();
+  if (output->for_python) return;
+  const TensorView& view = output->eager.view();
+  recorder->Encode(view, -1, static_cast<uint64_t>(KeepOf(output->how)), &output->encoded);
+  Judge(prefix, &view, recorder, output);
+}
+
+// Encodes the outputs that only Python can read.
+bool EncodeInPython(const EagerOp& op, Recorder* recorder, std::vector<Output>* outputs) {
+  for (Output& each : *outputs) {
+    if (!each.for_python) continue;
+    if (!SummarizeInPython(op.summarize, each.tensor, KeepOf(each.how), &each.encoded)) return false;
+    Judge(BytesOf(op.prefix), nullptr, recorder, &each);
   }
-  Py_BEGIN_ALLOW_THREADS
-  recorder->Encode(eager.view(), -1, static_cast<uint64_t>(keep), &output->encoded);
-  Judge(prefix, slot, &eager.view(), recorder, output);
-  Py_END_ALLOW_THREADS
   return true;
 }
 
@@ -125,34 +131,102 @@ void AppendProtos(std::vector<Output>* outputs, Recorder* recorder, EncodedOp* e
   if (mode != recorder->mode()) writer.VarintField(kTensorDebugMode, static_cast<uint64_t>(mode));
 }
 
-}  // namespace
-
-bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded) {
-  const Owned inputs(PySequence_Fast(op.inputs, "inputs must be a sequence"));
-  if (inputs == nullptr) return false;
-  const Owned outputs(PySequence_Fast(op.outputs, "outputs must be a sequence"));
-  if (outputs == nullptr) return false;
-  const auto device_of = [&](PyObject* tensor) { return DeviceOf(tensor, op.devices); };
-  std::string* execution = &encoded->execution;
+// Begins the Execution of an op with what is known of its tensors.
+bool BeginExecution(const EagerOp& op, PyObject* inputs, PyObject* outputs, std::string* execution) {
+  const auto device_of = [&](PyObject* tensor) { return op.devices->Of(tensor); };
+  constexpr size_t kMoreForAFewTensors = 256;
+  execution->reserve(BytesOf(op.prefix).size() + kMoreForAFewTensors);
   *execution = BytesOf(op.prefix);
-  if (!AppendNumbers(kInputTensorIds, inputs.get(), IdOf, execution) ||
-      !AppendNumbers(kOutputTensorIds, outputs.get(), IdOf, execution) ||
-      !AppendNumbers(kOutputTensorDeviceIds, outputs.get(), device_of, execution)) {
+  if (!AppendNumbers(kInputTensorIds, inputs, IdOf, execution) ||
+      !AppendNumbers(kOutputTensorIds, outputs, IdOf, execution) ||
+      !AppendNumbers(kOutputTensorDeviceIds, outputs, device_of, execution)) {
     return false;
   }
   if (op.thread > 0) WireWriter(execution).VarintField(kThreadId, static_cast<uint64_t>(op.thread));
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(outputs.get());
-  std::vector<Output> tensors(static_cast<size_t>(count));
+  return true;
+}
+
+bool AddOutputs(const EagerOp& op, PyObject* tensors, Mode mode, std::vector<Output>* outputs) {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(tensors);
+  outputs->reserve(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* output = PySequence_Fast_GET_ITEM(outputs.get(), i);
-    const int64_t how = HowRecorded(output, op.is_recorded);
-    Output& tensor = tensors[static_cast<size_t>(i)];
-    if (!EncodeOutput(op, output, static_cast<int>(i), how, recorder, &tensor)) return false;
-    if (RingsOf(how) & (i == 0 ? kFirstRings : kOthersRing)) {
-      encoded->ringing = std::max(encoded->ringing, tensor.bad);
+    PyObject* tensor = PySequence_Fast_GET_ITEM(tensors, i);
+    const int64_t how = op.is_recorded->Of(tensor);
+    if (how < 0) return false;
+    outputs->emplace_back(tensor, static_cast<int>(i), how, mode);
+  }
+  return true;
+}
+
+// Writes an op whose outputs are encoded. Returns the number of a ring, or 0.
+int64_t Write(std::string_view prefix, std::vector<Output>* outputs, Recorder* recorder, EncodedOp* encoded) {
+  for (const Output& each : *outputs) {
+    if (RingsOf(each.how) & (each.slot == 0 ? kFirstRings : kOthersRing)) {
+      encoded->ringing = std::max(encoded->ringing, each.bad);
     }
   }
-  AppendProtos(&tensors, recorder, encoded);
+  AppendProtos(outputs, recorder, encoded);
+  return recorder->Execution(encoded->execution, prefix, encoded->bad, encoded->kept, encoded->ringing,
+                             encoded->bad_outputs);
+}
+
+}  // namespace
+
+int64_t DeviceNumbers::Of(PyObject* tensor) {
+  static PyObject* attribute = PyUnicode_InternFromString("device");
+  const char* known = EagerTensorDevice(tensor);
+  if (known != nullptr && last_name_ == known) return last_;
+  const Owned name(PyObject_GetAttr(tensor, attribute));
+  if (name == nullptr) return -1;
+  const int64_t number = ToNumber(Owned(PyObject_GetItem(numbers_, name.get())));
+  if (known != nullptr && number >= 0) {
+    const char* text = PyUnicode_AsUTF8(name.get());
+    if (text == nullptr) return -1;
+    last_name_ = text;
+    last_ = number;
+  }
+  return number;
+}
+
+int64_t HowRecorded::Of(PyObject* tensor) {
+  static PyObject* method = PyUnicode_InternFromString("_datatype_enum");
+  const int known = EagerTensorDtype(tensor);
+  if (known >= 0 && known == last_dtype_) return last_;
+  const Owned dtype(PyObject_CallMethodObjArgs(tensor, method, nullptr));
+  const int64_t how = dtype == nullptr ? -1 : ToNumber(Owned(PyObject_GetItem(by_dtype_, dtype.get())));
+  if (known >= 0 && how >= 0) {
+    last_dtype_ = known;
+    last_ = how;
+  }
+  return how;
+}
+
+bool RecordEagerOp(const EagerOp& op, Recorder* recorder, int64_t* rang) {
+  const Owned inputs(PySequence_Fast(op.inputs, "inputs must be a sequence"));
+  if (inputs == nullptr) return false;
+  const Owned tensors(PySequence_Fast(op.outputs, "outputs must be a sequence"));
+  if (tensors == nullptr) return false;
+  EncodedOp encoded;
+  std::vector<Output> outputs;
+  if (!BeginExecution(op, inputs.get(), tensors.get(), &encoded.execution) ||
+      !AddOutputs(op, tensors.get(), recorder->mode(), &outputs)) {
+    return false;
+  }
+  const std::string_view prefix = BytesOf(op.prefix);
+  bool are_encoded = true;
+  // Once for all of it: the GIL costs as much as a small tensor.
+  Py_BEGIN_ALLOW_THREADS
+  for (Output& each : outputs) {
+    EncodeOutput(prefix, recorder, &each);
+    are_encoded &= !each.for_python;
+  }
+  if (are_encoded) *rang = Write(prefix, &outputs, recorder, &encoded);
+  Py_END_ALLOW_THREADS
+  if (are_encoded) return true;
+  if (!EncodeInPython(op, recorder, &outputs)) return false;
+  Py_BEGIN_ALLOW_THREADS
+  *rang = Write(prefix, &outputs, recorder, &encoded);
+  Py_END_ALLOW_THREADS
   return true;
 }
 

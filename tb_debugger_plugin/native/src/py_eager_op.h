@@ -5,38 +5,55 @@
 #include <Python.h>
 
 #include <string>
-#include <vector>
 
-#include "bad_tensors.h"
 #include "recorder.h"
 
 namespace tbdbg {
+
+// The numbers of devices. Needs the GIL.
+class DeviceNumbers {
+ public:
+  // `numbers`: a dict, borrowed: numbers by name, which may have to make them.
+  explicit DeviceNumbers(PyObject* numbers) : numbers_(numbers) {}
+  // The number of a tensor's device; -1 with a Python exception set.
+  int64_t Of(PyObject* tensor);
+
+ private:
+  PyObject* const numbers_;
+  std::string last_name_;
+  int64_t last_ = -1;
+};
+
+// How the outputs of an op are recorded. 0: not at all. Otherwise bit 0 is set, the next two are Rings
+// (alarm.h), and the other bits are the rules by which they may be kept whole. Needs the GIL.
+class HowRecorded {
+ public:
+  // `by_dtype`: a dict, borrowed: that by dtype, which may have to make it.
+  explicit HowRecorded(PyObject* by_dtype) : by_dtype_(by_dtype) {}
+  // That of an output; -1 with a Python exception set.
+  int64_t Of(PyObject* tensor);
+
+ private:
+  PyObject* const by_dtype_;
+  int last_dtype_ = -1;
+  int64_t last_ = -1;
+};
 
 // An eager op, as `EagerOps` (capture/eager.py) describes it. All borrowed.
 struct EagerOp {
   PyObject* prefix;   // bytes: the encoded fields of its Execution that are not encoded here
   PyObject* inputs;   // a sequence of eager tensors
   PyObject* outputs;  // a sequence of eager tensors
-  PyObject* devices;  // a dict: numbers of devices by name, which may have to make them
-  // A dict: how outputs are recorded, by dtype. 0: not at all. Otherwise bit 0 is set, the
-  // next two are Rings (alarm.h), and the other bits are the rules by which they may be kept whole.
-  PyObject* is_recorded;
+  DeviceNumbers* devices;
+  HowRecorded* is_recorded;
   // Takes an output that only Python can read, and its rules; returns a TensorValue
   // (native/structs.py).
   PyObject* summarize;
   int thread = 0;  // number of the running thread, 0 = not known
 };
 
-struct EncodedOp {
-  std::string execution;               // the fields of an Execution
-  Bad bad = Bad::kNo;                  // how bad the worst output is
-  Bad ringing = Bad::kNo;              // the same of outputs that may ring the alarm
-  std::vector<KeptBytes> kept;         // the outputs that are kept by rules
-  std::vector<BadOutput> bad_outputs;  // where outputs are bad, if that is to be recorded
-};
-
-// Encodes an op for this recorder. Waits until the outputs are computed, without the
-// GIL. False with a Python exception set.
-bool EncodeEagerOp(const EagerOp& op, Recorder* recorder, EncodedOp* encoded);
+// Records an op. Waits until the outputs are computed, without the GIL. `rang`: the number of a ring of the
+// alarm, or 0. False with a Python exception set.
+bool RecordEagerOp(const EagerOp& op, Recorder* recorder, int64_t* rang);
 
 }  // namespace tbdbg

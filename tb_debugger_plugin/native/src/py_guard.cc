@@ -70,20 +70,22 @@ PyObject* PyRecordEarlierCalls(PyObject*, PyObject* args) {
 
 PyObject* PyNumBadCalls(PyObject*, PyObject*) { return PyLong_FromLongLong(NumBadCalls()); }
 
-PyObject* PyHasBad(PyObject*, PyObject* tensors) {
-  const Owned sequence(PySequence_Fast(tensors, "tensors must be a sequence"));
-  if (sequence == nullptr) return nullptr;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
-    const EagerTensor tensor(PySequence_Fast_GET_ITEM(sequence.get(), i));
-    if (!tensor.ok()) continue;
-    const TensorView& view = tensor.view();
+bool HasBad(PyObject* tensors) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(tensors); ++i) {
+    EagerTensor tensor(PySequence_Fast_GET_ITEM(tensors, i));
     bool is_bad;
     Py_BEGIN_ALLOW_THREADS
-    is_bad = HasInfOrNan(view.data, view.num_elements, view.dtype);
+    const TensorView& view = tensor.view();
+    is_bad = tensor.Read() && HasInfOrNan(view.data, view.num_elements, view.dtype);
     Py_END_ALLOW_THREADS
-    if (is_bad) Py_RETURN_TRUE;
+    if (is_bad) return true;
   }
-  Py_RETURN_FALSE;
+  return false;
+}
+
+PyObject* PyHasBad(PyObject*, PyObject* tensors) {
+  const Owned sequence(PySequence_Fast(tensors, "tensors must be a sequence"));
+  return sequence == nullptr ? nullptr : PyBool_FromLong(HasBad(sequence.get()));
 }
 
 PyObject* PyTakeBadCall(PyObject*, PyObject* site) {

@@ -24,8 +24,11 @@ PyObject* PyRecordEarlierCalls(PyObject* module, PyObject* args);
 // num_bad_calls(): how many bad calls, of functions that are in no pipeline, wait to be taken.
 PyObject* PyNumBadCalls(PyObject* module, PyObject*);
 
-// has_bad(tensors): whether one of some eager tensors has an infinity or NaN. Those that are not floating, or
-// not in the memory of this host, have none.
+// Whether one of some eager tensors has an infinity or NaN. Those that are not floating, or not in the memory
+// of this host, have none. `tensors`: a list or tuple.
+bool HasBad(PyObject* tensors);
+
+// has_bad(tensors): the same for any sequence.
 PyObject* PyHasBad(PyObject* module, PyObject* tensors);
 
 // take_bad_call(site): the first of them of a site, as a BadCall (native/structs.py); None if none waits.

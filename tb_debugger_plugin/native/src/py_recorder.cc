@@ -53,17 +53,6 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return self.release();
 }
 
-// -1 if recording has stopped, -2 the first time after the byte limit was reached, -3 once when it is clear
-// how fast the files grow, else the number of a ring that Python has to handle, or 0. `rang`: number of the
-// ring of what was just recorded.
-PyObject* AfterRecord(Recorder* recorder, int64_t rang) {
-  if (!recorder->on()) return PyLong_FromLong(-1);
-  if (rang == 0 && recorder->TakeBounded()) return PyLong_FromLong(-2);
-  if (rang == 0 && recorder->TakeGrowth()) return PyLong_FromLong(-3);
-  Alarm& alarm = recorder->alarm();
-  return PyLong_FromLongLong(alarm.fails_graphs() ? rang : alarm.TakePending());
-}
-
 PyObject* Arm(PyObject* self, PyObject* args) {
   int infinities, nans, spares_masks, fails_graphs;
   if (!PyArg_ParseTuple(args, "pppp", &infinities, &nans, &spares_masks, &fails_graphs)) return nullptr;
@@ -73,19 +62,18 @@ PyObject* Arm(PyObject* self, PyObject* args) {
 
 PyObject* WriteEagerOp(PyObject* self, PyObject* args) {
   EagerOp op;
-  if (!PyArg_ParseTuple(args, "SOOO!O!O|i", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &op.devices,
-                        &PyDict_Type, &op.is_recorded, &op.summarize, &op.thread)) {
+  PyObject *devices, *is_recorded;
+  if (!PyArg_ParseTuple(args, "SOOO!O!O|i", &op.prefix, &op.inputs, &op.outputs, &PyDict_Type, &devices,
+                        &PyDict_Type, &is_recorded, &op.summarize, &op.thread)) {
     return nullptr;
   }
-  EncodedOp encoded;
-  if (!EncodeEagerOp(op, Self(self), &encoded)) return nullptr;
-  const std::string_view prefix = BytesOf(op.prefix);
+  DeviceNumbers numbers(devices);
+  HowRecorded how(is_recorded);
+  op.devices = &numbers;
+  op.is_recorded = &how;
   int64_t rang = 0;
-  Py_BEGIN_ALLOW_THREADS
-  rang = Self(self)->Execution(encoded.execution, prefix, encoded.bad, encoded.kept, encoded.ringing,
-                               encoded.bad_outputs);
-  Py_END_ALLOW_THREADS
-  return AfterRecord(Self(self), rang);
+  if (!RecordEagerOp(op, Self(self), &rang)) return nullptr;
+  return PyLong_FromLongLong(AfterRecord(Self(self), rang));
 }
 
 PyObject* ChooseKeep(PyObject* self, PyObject* args) {
@@ -110,7 +98,7 @@ PyObject* WriteSessionRun(PyObject* self, PyObject* args) {
   Py_BEGIN_ALLOW_THREADS
   Self(self)->SessionRun(BytesOf(prefix), run, begin_time);
   Py_END_ALLOW_THREADS
-  return AfterRecord(Self(self), 0);
+  return PyLong_FromLongLong(AfterRecord(Self(self), 0));
 }
 
 PyObject* WriteAboutSessionRun(PyObject* self, PyObject* event) {
@@ -255,7 +243,23 @@ bool ReadElement(PyObject* value, BadElement* element) {
          Read(value, "shape", &element->dims);
 }
 
+PyTypeObject* recorder_type = nullptr;
+
 }  // namespace
+
+Recorder* RecorderOf(PyObject* object) {
+  if (PyObject_TypeCheck(object, recorder_type)) return Self(object);
+  PyErr_SetString(PyExc_TypeError, "the object must be a Recorder");
+  return nullptr;
+}
+
+int64_t AfterRecord(Recorder* recorder, int64_t rang) {
+  if (!recorder->on()) return -1;
+  if (rang == 0 && recorder->TakeBounded()) return -2;
+  if (rang == 0 && recorder->TakeGrowth()) return -3;
+  Alarm& alarm = recorder->alarm();
+  return alarm.fails_graphs() ? rang : alarm.TakePending();
+}
 
 bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
   return Read(value, "tensor_proto", &tensor->proto) && Read(value, "mode", &tensor->mode) &&
@@ -264,9 +268,10 @@ bool ReadTensorValue(PyObject* value, EncodedTensor* tensor) {
 }
 
 bool AddRecorderType(PyObject* module) {
-  const Owned recorder(PyType_FromSpec(&recorder_spec));
-  return recorder != nullptr && bad_record_struct.Load("BadRecord", {"is_execution", "prefix", "is_nan"}) &&
-         PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(recorder.get())) == 0;
+  recorder_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&recorder_spec));  // lives for ever
+  return recorder_type != nullptr &&
+         bad_record_struct.Load("BadRecord", {"is_execution", "prefix", "is_nan"}) &&
+         PyModule_AddType(module, recorder_type) == 0;
 }
 
 }  // namespace tbdbg

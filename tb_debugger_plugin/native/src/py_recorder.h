@@ -16,6 +16,14 @@ namespace tbdbg {
 // if the files cannot be written.
 bool AddRecorderType(PyObject* module);
 
+// The C++ Recorder of a Recorder; null with a Python exception set if it is something else. Never deleted.
+Recorder* RecorderOf(PyObject* object);
+
+// What has to be done after something was recorded: -1 if recording has stopped, -2 the first time after the
+// byte limit was reached, -3 once when it is clear how fast the files grow, else the number of a ring that
+// Python has to handle, or 0. `rang`: number of the ring of what was just recorded.
+int64_t AfterRecord(Recorder* recorder, int64_t rang);
+
 // Reads a TensorValue (native/structs.py). False with a Python exception set.
 bool ReadTensorValue(PyObject* value, EncodedTensor* tensor);
 

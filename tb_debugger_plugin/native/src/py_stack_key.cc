@@ -1,9 +1,5 @@
 #include "py_stack_key.h"
 
-#include <frameobject.h>  // Python.h has frames only from 3.11 on.
-
-#include <string>
-
 #include "py_values.h"
 
 namespace tbdbg {
@@ -31,6 +27,16 @@ void AppendFrame(PyFrameObject* frame, std::string* key) {
 
 }  // namespace
 
+void AppendStackKey(PyFrameObject* innermost, std::string* key) {
+  auto* frame = reinterpret_cast<PyFrameObject*>(Py_NewRef(innermost));
+  while (frame != nullptr) {
+    AppendFrame(frame, key);
+    PyFrameObject* outer = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = outer;
+  }
+}
+
 PyObject* PyStackKey(PyObject*, PyObject* innermost) {
   if (!PyFrame_Check(innermost)) {
     PyErr_SetString(PyExc_TypeError, "the argument must be a frame");
@@ -38,13 +44,7 @@ PyObject* PyStackKey(PyObject*, PyObject* innermost) {
   }
   thread_local std::string key;
   key.clear();
-  auto* frame = reinterpret_cast<PyFrameObject*>(Py_NewRef(innermost));
-  while (frame != nullptr) {
-    AppendFrame(frame, &key);
-    PyFrameObject* outer = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = outer;
-  }
+  AppendStackKey(reinterpret_cast<PyFrameObject*>(innermost), &key);
   return ToBytes(key);
 }
 

@@ -4,8 +4,14 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <frameobject.h>  // Python.h has frames only from 3.11 on.
+
+#include <string>
 
 namespace tbdbg {
+
+// Appends the bytes that stack_key returns.
+void AppendStackKey(PyFrameObject* innermost, std::string* key);
 
 // stack_key(frame): bytes that are equal for equal stacks that end in this frame: the
 // code objects of the frames and the instructions that they run. The bytes identify the

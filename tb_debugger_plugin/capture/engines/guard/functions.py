@@ -509,7 +509,7 @@ class GuardedFunctions(Observer):
             if not site.num_bad and not runtime.has_function(site.name):
                 del self._sites[name]
                 if self.ops is not None:
-                    self.ops.own_functions.discard(site.copy)
+                    self.ops.own_functions.discard(site.copy.decode())
                 if site.window is not None:
                     self._windows.remove(site.window)
                 remove([site.copy.decode()] if site.copy else [])
@@ -540,12 +540,12 @@ class GuardedFunctions(Observer):
             self._report(NotRecordedReason.NOT_INSTRUMENTED, message, (name,))
         site.guarded, site.copy = guarded, guarded.name.encode()
         if self.ops is not None:
-            self.ops.own_functions.add(site.copy)
+            self.ops.own_functions.add(guarded.name)
         changed = guarded.taken.changed
         site.changed = tuple([index for index, name in enumerate(arguments) if name in changed])
         if guarded.in_window and self.ops is not None:
             site.window = self._windows.add(guarded, inputs)
-            self.ops.on_change = self._windows.note_change
+            self.ops.watch_changes(self._windows.note_change)
 
     def _can_run_plainly(self, site: _Site, guarded: Guarded | None, error: Exception) -> bool:
         """Whether a call failed because of the guard, before anything of it ran."""

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
 from tb_debugger_plugin.capture.graph.user_names import line_name
-from tb_debugger_plugin.capture.sinks.protocol import Sink
+from tb_debugger_plugin.capture.sinks.protocol import OpCallback, Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames, is_library
 from tb_debugger_plugin.capture.tf_types import EagerTensor
 
@@ -65,7 +65,6 @@ class GuardedOps:
       has_bad: Returns whether one of some tensors is bad.
       num_following: How many threads run what follows a bad op.
       own_functions: Names of guarded copies, whose results their guards check.
-      on_change: Called with the handle of a variable that Python changes; None if nobody relies on any.
       look_back: Called with the frame of an op that is bad, before it is recorded: functions may have left
         what it takes in variables.
     """
@@ -87,14 +86,26 @@ class GuardedOps:
         self._before_first = before_first
         self._thread = threading.local()
         self.num_following = 0
-        self.own_functions: set[str | bytes] = set()
-        self.on_change: Callable[[EagerTensor], None] | None = None
+        self.own_functions: set[str] = set()
+        self._callback: OpCallback | None = None
+        self._on_change: Callable[[EagerTensor], None] | None = None
         self.look_back: Callable[[FrameType], None] = lambda _: None
         self._looked_back: set[str | bytes] = set()
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
         self._noted: deque[Callable[[], int]] = deque(maxlen=_MOST_NOTED)
+
+    def check_by(self, callback: OpCallback) -> None:
+        """Let an op callback look at ops that follow no bad one, and handle those that are good."""
+        callback.checks(self.own_functions, _CHANGES_VARIABLES)
+        self._callback = callback
+
+    def watch_changes(self, on_change: Callable[[EagerTensor], None]) -> None:
+        """Call a function with the handle of each variable that Python changes from now on."""
+        self._on_change = on_change
+        if self._callback is not None:
+            self._callback.notes_changes = True
 
     @contextmanager
     def ignored(self) -> Iterator[None]:
@@ -113,12 +124,12 @@ class GuardedOps:
           op_type: The op's type, or a function's name.
           inputs: Its inputs.
         """
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type
-        if self.on_change is None or getattr(self._thread, "is_ignored", False):
+        if self._on_change is None or getattr(self._thread, "is_ignored", False):
             return
+        name = op_type.decode() if isinstance(op_type, bytes) else op_type
         for handle in inputs if name.startswith(_CHANGES_VARIABLES) else ():
             if handle.dtype == tf.resource:
-                self.on_change(handle)
+                self._on_change(handle)
 
     def before_bad(self, op_type: str | bytes, frame: FrameType) -> None:
         """Look back before an op is recorded that is bad, once for each type. This may raise what users want.
@@ -189,16 +200,20 @@ class GuardedOps:
 
     def _begin_to_follow(self) -> None:
         self._thread.num_left = _MOST_FOLLOWING
+        self._count_following(1)
+
+    def _count_following(self, change: int) -> None:
         with self._lock:
-            self.num_following += 1
+            self.num_following += change
+            if self._callback is not None:
+                self._callback.is_plain = not self.num_following
 
     def _follows(self) -> bool:
         left = getattr(self._thread, "num_left", 0)
         if left:
             self._thread.num_left = left - 1
             if left == 1:
-                with self._lock:
-                    self.num_following -= 1
+                self._count_following(-1)
         return left > 0
 
     def _is_news(
