@@ -8,7 +8,7 @@ that it cannot write. Both write the same files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import NamedTuple, Protocol
@@ -183,7 +183,7 @@ class OpCallback(Protocol):
         self,
         op_type: str | bytes,
         num_outputs: int,
-        stack_key: bytes,
+        stack_key: Hashable,
         prefix: bytes,
         is_recorded: dict[int, int],
     ) -> None:
