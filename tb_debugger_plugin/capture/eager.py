@@ -10,11 +10,12 @@ recording.
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from types import FrameType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -43,6 +44,9 @@ INTERNAL_OPS = frozenset(("DestroyResourceOp", "DebugNumericSummaryV2", "DebugId
 #: Limit of the cache by op and stack: a program that never calls twice from the same stack must not fill
 #: memory.
 _MAX_CALL_SITES = 50_000
+
+#: The class of eager tensors, which has a name only in TensorFlow's own modules.
+_EAGER_TENSOR: Any = ops.EagerTensor
 
 _Key = TypeVar("_Key")
 
@@ -112,6 +116,42 @@ class EagerOps:
         callback.records(self._devices, self._value)
         self._callback = callback
 
+    def note_by(self, callback: OpCallback, own: set[str], changing: tuple[str, ...]) -> None:
+        """Let an op callback check ops and note the last good ones; see `OpCallback.checks`."""
+        callback.checks(own, changing, self._devices)
+        self._callback = callback
+
+    def note(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+        frame: FrameType,
+    ) -> None:
+        """Note an op that was good: it goes on record if one of the next is bad.
+
+        Args:
+          op_type: The op's type, or a function's name. Calls of functions are not noted.
+          inputs: Its inputs.
+          outputs: Its outputs.
+          frame: The innermost frame that belongs to its stack.
+        """
+        if self._callback is None or op_def_registry.get(_text(op_type)) is None:
+            return
+        key = op_type, len(outputs), self._frames.key(frame)
+        if key not in self._call_sites:
+            self._add_call_site(key, frame)
+        self._callback.add_thread(self._threads.current())
+        self._callback.note(op_type, key[2], inputs, outputs)
+
+    def record_noted(self) -> None:
+        """Record the last good ops. Of their outputs, those are summarised that the program still has."""
+        if self._callback is not None:
+            tensors: dict[int, EagerTensor] = {
+                one._id: one for one in gc.get_objects() if type(one) is _EAGER_TENSOR
+            }
+            self._callback.record_noted(tensors)
+
     def on_op(
         self,
         op_type: str | bytes,
@@ -175,7 +215,7 @@ class EagerOps:
     def _add_call_site(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _CallSite:
         self._at_new_call_site()
         op_type, num_outputs, _ = key
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        name = _text(op_type)
         prefix = b""
         if name not in INTERNAL_OPS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
@@ -265,3 +305,7 @@ class EagerOps:
                 self._sink.write("graphs", event)
                 self._devices[name] = len(self._devices) + 1
             return self._devices[name]
+
+
+def _text(op_type: str | bytes) -> str:
+    return op_type.decode() if isinstance(op_type, bytes) else op_type

@@ -216,7 +216,9 @@ class Recording:
                 self._eager.record_by(self._callback)
             self._callback.is_plain = True
         translated = self._alarm.translated if self._alarm else None
-        self._threads = EveryThread(self._callback or on_op, self._functions.around_calls, translated)
+        self._threads = EveryThread(
+            self._callback or on_op, self._functions.around_calls, translated, self._sink.native
+        )
         if self._guarded_sessions is not None:
             self._guarded_sessions.record = self._session_runs.add
         runs = SessionRunHooks(
@@ -632,15 +634,18 @@ class Recording:
                 self._names.note_op(graph, _name_of(outputs, op_name))
             elif ops is not None:
                 ops.note_change(op_type, inputs)
-                looked_at = () if op_type in ops.own_functions else looked_at
-                is_bad = bool(looked_at) and self._steps.is_recorded and ops.has_bad(looked_at)
+                is_looked_at = op_type not in ops.own_functions and self._steps.is_recorded
+                looked_at = looked_at if is_looked_at else ()
+                is_bad = bool(looked_at) and ops.has_bad(looked_at)
+                if is_looked_at and not is_bad:
+                    ops.note_good(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
         if is_bad and ops is not None:
             ops.before_bad(op_type, sys._getframe(1))  # a function may have left it in a variable
         try:
             if graph is None and ops is not None:
-                if is_bad or (looked_at and self._steps.is_recorded and ops.num_following):
+                if is_bad or (looked_at and ops.num_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)

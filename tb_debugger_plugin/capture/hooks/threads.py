@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, TypeAlias
 
 from tensorflow.python.eager import context, execute, record
@@ -41,6 +41,7 @@ class EveryThread:
       around_calls: Runs each function: takes TensorFlow's own Python function and its arguments.
       translated: Takes the exception of an op or function that failed, and returns the one that the program
         gets, often the same.
+      module: The native library.
 
     Attributes:
       around_calls: Runs each function.
@@ -51,6 +52,7 @@ class EveryThread:
         callback: Callable[..., object],
         around_calls: Callable[..., object],
         translated: Callable[[Exception], BaseException] | None = None,
+        module: ModuleType | None = None,
     ) -> None:
         self.around_calls = around_calls
         self._translated = translated or (lambda error: error)
@@ -62,9 +64,11 @@ class EveryThread:
         self._changes: dict[int, list[tuple[object, object]]] = {}
         self._add_callback()
         self._thread.has_callback = True
-        # Every eager op passes here, so the original has a name of its own.
         self._run_op = FAST_PATH.get()
-        self._fast = Hook(FAST_PATH, self._fast_path)
+        #: Runs eager ops without Python of ours; None without the native library.
+        failed = translated and self._raise_other
+        self._runner: Any = module and module.OpRunner(self._run_op, self._begin, failed)
+        self._fast = Hook(FAST_PATH, self._runner or self._fast_path)
         self._slow = Hook(EXECUTE, self._slow_path)
         self._fast.install()
         self._slow.install()
@@ -94,6 +98,8 @@ class EveryThread:
         if call not in self._before_op:
             self._before_op += (call,)
         self._thread = threading.local()  # so each thread begins again, and no op pays for the question
+        if self._runner is not None:
+            self._runner.forget_threads()
 
     def callback_result(self, outputs: object) -> object:
         """Return the value that the callback returns: the outputs for the next callback and the program.
@@ -116,18 +122,23 @@ class EveryThread:
         """
         record.record_operation("Identity", list(others), list(outputs), lambda *gradients: gradients)
         self._changes[threading.get_ident()] = list(zip(outputs, others, strict=True))
+        if self._runner is not None:
+            self._runner.changed = self._changed
 
     def _changed(self, result: object) -> object:
         changes = self._changes.pop(threading.get_ident(), None)
         return result if changes is None else _with_changes(result, changes)
 
-    def _begin(self, op_type: str | bytes) -> None:
-        """Do what comes before the first op of a thread."""
+    def _begin(self, op_type: str | bytes, frame: FrameType) -> bool:
+        """Do what comes before the first op of a thread; return whether that is done."""
         thread = self._thread  # another one if a function is added meanwhile: then the thread begins again
+        if hasattr(thread, "has_callback"):
+            return True  # it has called a function
         self._add_callback()
-        frame = sys._getframe(2)
-        if all([call(op_type, frame) for call in self._before_op]):
+        is_done = all([call(op_type, frame) for call in self._before_op])
+        if is_done:
             thread.has_callback = True
+        return is_done
 
     def _add_callback(self) -> None:
         callbacks = context.context().op_callbacks
@@ -139,7 +150,7 @@ class EveryThread:
         try:
             self._thread.has_callback  # noqa: B018 - missing until the thread has the callback
         except AttributeError:
-            self._begin(args[1])
+            self._begin(args[1], sys._getframe(1))
         try:
             result = self._run_op(*args)
         except Exception as error:
@@ -149,7 +160,7 @@ class EveryThread:
 
     def _slow_path(self, *args: Any, **kwargs: Any) -> object:
         if not hasattr(self._thread, "has_callback"):
-            self._begin(args[0] if args else kwargs["op_name"])
+            self._begin(args[0] if args else kwargs["op_name"], sys._getframe(1))
         try:
             result = self.around_calls(execute.execute_with_callbacks, *args, **kwargs)
         except Exception as error:

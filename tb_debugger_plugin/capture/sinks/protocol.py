@@ -173,8 +173,23 @@ class OpCallback(Protocol):
     def records(self, devices: dict[str, int], summarize: Callable[[EagerTensor, int], TensorValue]) -> None:
         """Record eager ops from now on; see `Sink.eager_op`."""
 
-    def checks(self, own: set[str], changing: tuple[str, ...]) -> None:
-        """Leave those ops to Python that are bad; look at nothing of those whose types are in `own`."""
+    def checks(self, own: set[str], changing: tuple[str, ...], devices: dict[str, int]) -> None:
+        """Leave those ops to Python that are bad, and note the last good ones, as `note` does.
+
+        `own`: types of which nothing is looked at. `devices`: device numbers by name.
+        """
+
+    def note(
+        self,
+        op_type: str | bytes,
+        stack_key: Hashable,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor],
+    ) -> None:
+        """Note a good op whose call site is known, without holding its tensors."""
+
+    def record_noted(self, tensors: dict[int, EagerTensor]) -> None:
+        """Record the noted ops, with the summaries of their outputs that are among `tensors`, by number."""
 
     def add_thread(self, number: int) -> None:
         """Give the running thread its number. Python takes the ops of a thread that has none."""

@@ -5,6 +5,7 @@
 #include "py_gate.h"
 #include "py_guard.h"
 #include "py_op_callback.h"
+#include "py_op_runner.h"
 #include "py_recorder.h"
 #include "py_stack_key.h"
 #include "py_tensorflow.h"
@@ -63,7 +64,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
   if (module == nullptr || !tbdbg::AddRecorderType(module.get()) || !tbdbg::AddGateTypes(module.get()) ||
-      !tbdbg::AddOpCallbackType(module.get()) || !tbdbg::LoadBadCall())
+      !tbdbg::AddOpCallbackType(module.get()) || !tbdbg::AddOpRunnerType(module.get()) || !tbdbg::LoadBadCall())
     return nullptr;
   return module.release();
 }

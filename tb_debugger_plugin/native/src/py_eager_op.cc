@@ -37,9 +37,9 @@ int64_t IdOf(PyObject* tensor) {
 Rings RingsOf(int64_t how) { return static_cast<Rings>(how >> 1 & kAllRing); }
 int64_t KeepOf(int64_t how) { return how >> 3; }
 
-// Appends `number_of` each tensor as a packed field. `tensors`: of PySequence_Fast.
-template <typename Number>
-bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* out) {
+// Appends `number_of` each tensor as a packed field. `tensors`: a list or tuple.
+template <typename NumberOf>
+bool AppendNumbers(int field, PyObject* tensors, NumberOf number_of, std::string* out) {
   thread_local std::string packed;
   packed.clear();
   WireWriter writer(&packed);
@@ -50,6 +50,17 @@ bool AppendNumbers(int field, PyObject* tensors, Number number_of, std::string* 
   }
   if (!packed.empty()) WireWriter(out).BytesField(field, packed);
   return true;
+}
+
+void AppendPacked(int field, const int64_t* numbers, size_t count, std::string* out) {
+  std::string packed;
+  WireWriter writer(&packed);
+  for (size_t i = 0; i < count; ++i) writer.Varint(static_cast<uint64_t>(numbers[i]));
+  if (count > 0) WireWriter(out).BytesField(field, packed);
+}
+
+void AppendThread(int thread, std::string* execution) {
+  if (thread > 0) WireWriter(execution).VarintField(kThreadId, static_cast<uint64_t>(thread));
 }
 
 // Encodes a tensor that only Python can read.
@@ -131,27 +142,24 @@ void AppendProtos(std::vector<Output>* outputs, Recorder* recorder, EncodedOp* e
   if (mode != recorder->mode()) writer.VarintField(kTensorDebugMode, static_cast<uint64_t>(mode));
 }
 
-// Begins the Execution of an op with what is known of its tensors.
-bool BeginExecution(const EagerOp& op, PyObject* inputs, PyObject* outputs, std::string* execution) {
-  const auto device_of = [&](PyObject* tensor) { return op.devices->Of(tensor); };
-  constexpr size_t kMoreForAFewTensors = 256;
-  execution->reserve(BytesOf(op.prefix).size() + kMoreForAFewTensors);
-  *execution = BytesOf(op.prefix);
-  if (!AppendNumbers(kInputTensorIds, inputs, IdOf, execution) ||
-      !AppendNumbers(kOutputTensorIds, outputs, IdOf, execution) ||
-      !AppendNumbers(kOutputTensorDeviceIds, outputs, device_of, execution)) {
-    return false;
-  }
-  if (op.thread > 0) WireWriter(execution).VarintField(kThreadId, static_cast<uint64_t>(op.thread));
-  return true;
+// A list of the tensors with some numbers; None for each that does not exist. `tensors`: a dict by number.
+PyObject* Existing(const int64_t* ids, size_t count, PyObject* tensors) {
+  return MakeList(count, [=](size_t i) -> PyObject* {
+    const Owned id(PyLong_FromLongLong(ids[i]));
+    if (id == nullptr) return nullptr;
+    PyObject* tensor = PyDict_GetItemWithError(tensors, id.get());
+    if (tensor == nullptr && PyErr_Occurred()) return nullptr;
+    return Py_NewRef(tensor == nullptr ? Py_None : tensor);
+  });
 }
 
+// None stands for an output that does not exist any more.
 bool AddOutputs(const EagerOp& op, PyObject* tensors, Mode mode, std::vector<Output>* outputs) {
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(tensors);
   outputs->reserve(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* tensor = PySequence_Fast_GET_ITEM(tensors, i);
-    const int64_t how = op.is_recorded->Of(tensor);
+    const int64_t how = tensor == Py_None ? 0 : op.is_recorded->Of(tensor);
     if (how < 0) return false;
     outputs->emplace_back(tensor, static_cast<int>(i), how, mode);
   }
@@ -201,18 +209,62 @@ int64_t HowRecorded::Of(PyObject* tensor) {
   return how;
 }
 
+bool NoteEagerOp(PyObject* inputs, PyObject* outputs, NotedOp* noted) {
+  noted->ids.clear();
+  for (PyObject* tensors : {inputs, outputs}) {
+    noted->num_inputs = noted->ids.size();
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(tensors); ++i) {
+      noted->ids.push_back(IdOf(PySequence_Fast_GET_ITEM(tensors, i)));
+      if (noted->ids.back() < 0) return false;
+    }
+  }
+  return true;
+}
+
+bool RecordNotedOp(const NotedOp& noted, const EagerOp& op, PyObject* tensors, Recorder* recorder) {
+  const size_t num_outputs = noted.ids.size() - noted.num_inputs;
+  const int64_t* ids = noted.ids.data();
+  const Owned found(Existing(ids + noted.num_inputs, num_outputs, tensors));
+  if (found == nullptr) return false;
+  EncodedOp encoded;
+  std::vector<Output> outputs;
+  const std::string_view prefix = BytesOf(op.prefix);
+  encoded.execution = prefix;
+  AppendPacked(kInputTensorIds, ids, noted.num_inputs, &encoded.execution);
+  AppendPacked(kOutputTensorIds, ids + noted.num_inputs, num_outputs, &encoded.execution);
+  const auto device_of = [&](PyObject* tensor) { return op.devices->Of(tensor); };
+  const bool exist = PySequence_Contains(found.get(), Py_None) == 0;
+  if (exist && !AppendNumbers(kOutputTensorDeviceIds, found.get(), device_of, &encoded.execution))
+    return false;
+  if (!AddOutputs(op, found.get(), recorder->mode(), &outputs)) return false;
+  AppendThread(noted.thread, &encoded.execution);
+  Py_BEGIN_ALLOW_THREADS
+  for (Output& each : outputs) EncodeOutput(prefix, recorder, &each);
+  AppendProtos(&outputs, recorder, &encoded);
+  recorder->ExecutionEarlier(encoded.execution, noted.stamp);
+  Py_END_ALLOW_THREADS
+  return true;
+}
+
 bool RecordEagerOp(const EagerOp& op, Recorder* recorder, int64_t* rang) {
   const Owned inputs(PySequence_Fast(op.inputs, "inputs must be a sequence"));
   if (inputs == nullptr) return false;
   const Owned tensors(PySequence_Fast(op.outputs, "outputs must be a sequence"));
   if (tensors == nullptr) return false;
+  const auto device_of = [&](PyObject* tensor) { return op.devices->Of(tensor); };
+  const std::string_view prefix = BytesOf(op.prefix);
+  constexpr size_t kMoreForAFewTensors = 256;
   EncodedOp encoded;
   std::vector<Output> outputs;
-  if (!BeginExecution(op, inputs.get(), tensors.get(), &encoded.execution) ||
+  encoded.execution.reserve(prefix.size() + kMoreForAFewTensors);
+  encoded.execution = prefix;
+  if (!AppendNumbers(kInputTensorIds, inputs.get(), IdOf, &encoded.execution) ||
+      !AppendNumbers(kOutputTensorIds, tensors.get(), IdOf, &encoded.execution) ||
+      !AppendNumbers(kOutputTensorDeviceIds, tensors.get(), device_of, &encoded.execution) ||
       !AddOutputs(op, tensors.get(), recorder->mode(), &outputs)) {
     return false;
   }
-  const std::string_view prefix = BytesOf(op.prefix);
+  AppendThread(op.thread, &encoded.execution);
   bool are_encoded = true;
   // Once for all of it: the GIL costs as much as a small tensor.
   Py_BEGIN_ALLOW_THREADS

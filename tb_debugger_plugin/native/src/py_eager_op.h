@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <string>
+#include <vector>
 
 #include "recorder.h"
 
@@ -55,5 +56,20 @@ struct EagerOp {
 // Records an op. Waits until the outputs are computed, without the GIL. `rang`: the number of a ring of the
 // alarm, or 0. False with a Python exception set.
 bool RecordEagerOp(const EagerOp& op, Recorder* recorder, int64_t* rang);
+
+// An op that was good, which may go on record later: when what follows it is bad. Holds no tensor.
+struct NotedOp {
+  std::vector<int64_t> ids;  // numbers of its inputs, then of its outputs
+  size_t num_inputs = 0;
+  int thread = 0;
+  Stamp stamp;
+};
+
+// Notes an op. `inputs`, `outputs`: lists or tuples of eager tensors. False with a Python exception set.
+bool NoteEagerOp(PyObject* inputs, PyObject* outputs, NotedOp* noted);
+
+// Records a noted op, with the summaries of those outputs that still exist. `op`: what is known of it; it has
+// no tensors. `tensors`: a dict of tensors by number. False with a Python exception set.
+bool RecordNotedOp(const NotedOp& noted, const EagerOp& op, PyObject* tensors, Recorder* recorder);
 
 }  // namespace tbdbg

@@ -2,12 +2,14 @@
 
 #include <structmember.h>  // T_BOOL; Python.h has a name for it only from 3.12 on.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "py_eager_op.h"
 #include "py_guard.h"
@@ -28,14 +30,21 @@ struct CallSite {
   HowRecorded is_recorded;
 };
 
+// How many of the last good ops are noted.
+constexpr size_t kMostNoted = 128;
+
 enum class Work { kNothing, kRecord, kCheck };
+
+struct NotedAtSite {
+  std::shared_ptr<CallSite> site;
+  NotedOp op;
+};
 
 // What an OpCallback has; all guarded by the GIL.
 struct State {
   Owned otherwise, handle, of_thread;
   Recorder* recorder = nullptr;  // never deleted
   Work work = Work::kNothing;
-  // To record:
   Owned device_numbers, summarize;
   std::unique_ptr<DeviceNumbers> devices;
   // Shared, because another thread may drop them while this one records without the GIL.
@@ -43,6 +52,8 @@ struct State {
   int64_t id = 0;  // of no other OpCallback
   // To check:
   Owned own, changing;
+  std::vector<NotedAtSite> noted;  // a ring
+  size_t num_noted = 0;            // so many that the next one replaces noted[num_noted % kMostNoted]
 };
 
 struct OpCallback {
@@ -135,24 +146,36 @@ Outcome Failed() {
   return Outcome::kForPython;
 }
 
-Outcome Record(State* state, std::string_view op_type, PyObject* inputs, PyObject* outputs) {
+// The call site of an op that has just run; null if it or the thread is new.
+std::shared_ptr<CallSite> FindSite(const State& state, std::string_view op_type, PyObject* outputs) {
   PyFrameObject* frame = PyEval_GetFrame();
-  if (this_thread.callback != state->id || frame == nullptr) return Outcome::kForPython;
+  if (this_thread.callback != state.id || frame == nullptr) return nullptr;
   thread_local std::string key;
   BeginKey(op_type, PySequence_Fast_GET_SIZE(outputs), &key);
   AppendStackKey(frame, &key);
-  const auto found = state->sites.find(key);
-  if (found == state->sites.end()) return Outcome::kForPython;
-  const std::shared_ptr<CallSite> site = found->second;
-  if (PyBytes_GET_SIZE(site->prefix.get()) == 0) return Outcome::kDone;
+  const auto found = state.sites.find(key);
+  return found == state.sites.end() ? nullptr : found->second;
+}
+
+EagerOp MakeOp(const State& state, CallSite* site, PyObject* inputs, PyObject* outputs) {
   EagerOp op;
   op.prefix = site->prefix.get();
   op.inputs = inputs;
   op.outputs = outputs;
-  op.devices = state->devices.get();
+  op.devices = state.devices.get();
   op.is_recorded = &site->is_recorded;
-  op.summarize = state->summarize.get();
+  op.summarize = state.summarize.get();
   op.thread = this_thread.number;
+  return op;
+}
+
+bool IsRecorded(const CallSite& site) { return PyBytes_GET_SIZE(site.prefix.get()) > 0; }
+
+Outcome Record(State* state, std::string_view op_type, PyObject* inputs, PyObject* outputs) {
+  const std::shared_ptr<CallSite> site = FindSite(*state, op_type, outputs);
+  if (site == nullptr) return Outcome::kForPython;
+  if (!IsRecorded(*site)) return Outcome::kDone;
+  const EagerOp op = MakeOp(*state, site.get(), inputs, outputs);
   int64_t rang = 0;
   Recorder* recorder = state->recorder;
   if (!RecordEagerOp(op, recorder, &rang)) return Failed();
@@ -177,6 +200,20 @@ bool BeginsWithOne(std::string_view op_type, PyObject* beginnings) {
   return false;
 }
 
+// False with a Python exception set.
+bool NoteOp(State* state, std::shared_ptr<CallSite> site, PyObject* inputs, PyObject* outputs) {
+  if (!IsRecorded(*site)) return true;
+  thread_local NotedOp noted;  // Python may run until it is whole
+  if (!NoteEagerOp(inputs, outputs, &noted)) return false;
+  noted.thread = this_thread.number;
+  noted.stamp = state->recorder->Now();
+  if (state->noted.size() < kMostNoted) state->noted.resize(kMostNoted);
+  NotedAtSite& place = state->noted[state->num_noted++ % kMostNoted];
+  place.site = std::move(site);
+  std::swap(place.op, noted);  // its memory is used again
+  return true;
+}
+
 Outcome Check(State* state, bool notes_changes, PyObject* op_type, std::string_view text, PyObject* inputs,
               PyObject* outputs) {
   if (notes_changes && BeginsWithOne(text, state->changing.get())) return Outcome::kForPython;
@@ -184,7 +221,10 @@ Outcome Check(State* state, bool notes_changes, PyObject* op_type, std::string_v
   if (is_own < 0) return Failed();
   if (is_own > 0 || !state->recorder->wanted()) return Outcome::kDone;
   PyObject* looked_at = text == "AssignVariableOp" ? inputs : outputs;
-  return HasBad(looked_at) ? Outcome::kForPython : Outcome::kDone;
+  if (HasBad(looked_at)) return Outcome::kForPython;
+  std::shared_ptr<CallSite> site = FindSite(*state, text, outputs);
+  if (site == nullptr) return Outcome::kForPython;
+  return NoteOp(state, std::move(site), inputs, outputs) ? Outcome::kDone : Failed();
 }
 
 Outcome HandleOp(PyObject* self, PyObject* op_type, PyObject* inputs, PyObject* outputs) {
@@ -243,11 +283,16 @@ PyObject* Records(PyObject* self, PyObject* args) {
 }
 
 PyObject* Checks(PyObject* self, PyObject* args) {
-  PyObject *own, *changing;
-  if (!PyArg_ParseTuple(args, "O!O!", &PySet_Type, &own, &PyTuple_Type, &changing)) return nullptr;
+  PyObject *own, *changing, *devices;
+  if (!PyArg_ParseTuple(args, "O!O!O!", &PySet_Type, &own, &PyTuple_Type, &changing, &PyDict_Type,
+                        &devices)) {
+    return nullptr;
+  }
   State* state = Of(self);
   state->own = NewRef(own);
   state->changing = NewRef(changing);
+  state->device_numbers = NewRef(devices);
+  state->devices = std::make_unique<DeviceNumbers>(devices);
   state->work = Work::kCheck;
   Py_RETURN_NONE;
 }
@@ -276,13 +321,51 @@ PyObject* AddCallSite(PyObject* self, PyObject* args) {
 }
 
 PyObject* ForgetCallSites(PyObject* self, PyObject*) {
+  Of(self)->num_noted = 0;
+  const auto noted = std::exchange(Of(self)->noted, {});
   const auto dropped = std::exchange(Of(self)->sites, {});
+  Py_RETURN_NONE;
+}
+
+PyObject* Note(PyObject* self, PyObject* args) {
+  PyObject *op_type, *stack_key, *inputs, *outputs;
+  if (!PyArg_ParseTuple(args, "OSOO", &op_type, &stack_key, &inputs, &outputs)) return nullptr;
+  const Owned given(PySequence_Tuple(inputs)), made(PySequence_Tuple(outputs));
+  std::string_view text;
+  if (given == nullptr || made == nullptr || !TextOf(op_type, &text)) return nullptr;
+  std::string key;
+  BeginKey(text, PyTuple_GET_SIZE(made.get()), &key);
+  key.append(BytesOf(stack_key));
+  State* state = Of(self);
+  const auto found = state->sites.find(key);
+  if (found == state->sites.end()) Py_RETURN_NONE;
+  if (!NoteOp(state, found->second, given.get(), made.get())) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* RecordNoted(PyObject* self, PyObject* tensors) {
+  if (!PyDict_Check(tensors)) {
+    PyErr_SetString(PyExc_TypeError, "the tensors must be a dict");
+    return nullptr;
+  }
+  State* state = Of(self);
+  const std::vector<NotedAtSite> noted = std::exchange(state->noted, {});
+  const size_t end = std::exchange(state->num_noted, 0);
+  const double last_time = state->recorder->last_time();
+  for (size_t i = end - std::min(end, kMostNoted); i < end; ++i) {
+    const NotedAtSite& each = noted[i % kMostNoted];
+    if (each.op.stamp.wall_time < last_time) continue;  // times rise
+    const EagerOp op = MakeOp(*state, each.site.get(), nullptr, nullptr);
+    if (!RecordNotedOp(each.op, op, tensors, state->recorder)) return nullptr;
+  }
   Py_RETURN_NONE;
 }
 
 PyMethodDef methods[] = {
     {"records", Records, METH_VARARGS, "records(devices, summarize): record each op."},
-    {"checks", Checks, METH_VARARGS, "checks(own, changing): look for bad values only."},
+    {"checks", Checks, METH_VARARGS, "checks(own, changing, devices): look for bad values only."},
+    {"note", Note, METH_VARARGS, "note(op_type, stack_key, inputs, outputs): note a good op."},
+    {"record_noted", RecordNoted, METH_O, "record_noted(tensors): record the ops that are noted."},
     {"add_thread", AddThread, METH_O, "add_thread(number): give the running thread its number."},
     {"add_call_site", AddCallSite, METH_VARARGS,
      "add_call_site(op_type, num_outputs, stack_key, prefix, is_recorded): record an op on a stack from now on."},

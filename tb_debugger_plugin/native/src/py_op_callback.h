@@ -20,9 +20,12 @@ namespace tbdbg {
 //   op, when either is new, by add_thread(number) and
 //   add_call_site(op_type, num_outputs, stack_key, prefix, is_recorded). An empty prefix records nothing.
 //   forget_call_sites() drops all.
-// - checks(own, changing): leaves an op to Python if one of its outputs is bad, or of an assignment an input,
-//   or if its type begins with one of the strings in the tuple `changing` while notes_changes is true. `own`:
-//   a set of types of which nothing is looked at.
+// - checks(own, changing, devices): leaves an op to Python if one of its outputs is bad, or of an assignment
+//   an input, or if its type begins with one of the strings in the tuple `changing` while notes_changes is
+//   true. `own`: a set of types of which nothing is looked at. The last good ops are noted; those whose
+//   thread or call site is new are left to Python, which notes them by note(op_type, stack_key, inputs,
+//   outputs). record_noted(tensors) records the noted ops that are later than the last record, see
+//   RecordNotedOp.
 bool AddOpCallbackType(PyObject* module);
 
 }  // namespace tbdbg

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,8 @@ def test_the_op_that_makes_a_bad_value_is_recorded_with_what_follows(
             result = _loss(tf.constant([1.0, 0.0 if step in (2, 3) else 1.0]))
             tb_debugger_plugin.step()
     assert float(result) == 0.0
-    # Its product and its sum, and two ops of the next step.
-    assert _op_types(tmp_path) == ["Log", "Mul", "Sum", "Log", "Mul"]
+    # The steps before it, then its product and its sum, and two ops of the next step.
+    assert _op_types(tmp_path) == [*["Log", "Mul", "Sum"] * 2, "Log", "Mul", "Sum", "Log", "Mul"]
     said = str(open_run(tmp_path).why())
     assert "Log (run eagerly) produced 1 −∞ out of 2 values. Its first bad element is [1] of [2]." in said
     assert "This was in step 2." in said
@@ -65,7 +66,70 @@ def test_what_only_follows_in_other_threads_is_counted(
         thread.join()
         _ = missing * 2.0
         _ = missing * 3.0
-    assert _op_types(tmp_path) == ["Log", "Mul"]
+    assert _op_types(tmp_path) == ["Fill", "Log", "Mul"]
+
+
+def test_what_went_into_a_bad_op_is_on_record_with_the_values_that_still_exist(tmp_path: Path) -> None:
+    """The oracle is a recording of every op."""
+
+    def program(folder: Path, mode: str) -> None:
+        with tb_debugger_plugin.record(folder, mode=mode):
+            for step in range(3):
+                gone = tf.constant([4.0, 2.0]) * 2.0
+                ratio = (gone - 4.0 * tf.cast(step == 2, tf.float32)) / 4.0
+                del gone
+                tf.math.log(ratio)
+                tb_debugger_plugin.step()
+
+    program(tmp_path / "all", "FULL_NUMERICS")
+    program(tmp_path / "guard", "GUARD")
+    recorded = [read(tmp_path / "all"), read(tmp_path / "guard")]
+    everything, guarded = [one.executions for one in recorded]
+    assert [one.op_type for one in guarded] == [one.op_type for one in everything]
+    steps = [[event.step for event in one.events["execution"] if event.execution.op_type] for one in recorded]
+    assert steps[0] == steps[1] and steps[1][-1] == 2
+    ids = {one.output_tensor_ids[0]: index for index, one in enumerate(guarded)}
+    makers = [[ids.get(number) for number in one.input_tensor_ids] for one in guarded]
+    ids = {one.output_tensor_ids[0]: index for index, one in enumerate(everything)}
+    assert makers == [[ids.get(number) for number in one.input_tensor_ids] for one in everything]
+    values = [one.tensor_protos[0].float_val or one.tensor_protos[0].double_val for one in guarded[-2:]]
+    assert values == [
+        one.tensor_protos[0].float_val or one.tensor_protos[0].double_val for one in everything[-2:]
+    ]
+    gone = [one for one in guarded if one.op_type == "Mul"][-2]
+    assert not gone.tensor_protos[0].dtype, "nobody has it any more"
+    said = str(open_run(tmp_path / "guard").why())
+    assert "Its input RealDiv:0 held 1 zero" in said
+    lines = [one.code_location.stack_frame_ids for one in guarded]
+    assert len({tuple(one) for one in lines[-4:]}) == 4, "each line has its own stack"
+
+
+def test_only_the_last_ops_of_all_threads_are_noted(tmp_path: Path) -> None:
+    one = tf.constant(1.0)
+
+    def negate() -> None:
+        for _ in range(100):
+            tf.negative(one)
+
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(100):
+            tf.identity(one)
+        thread = threading.Thread(target=negate)
+        thread.start()
+        thread.join()
+        tf.math.log(one - 1.0)
+    assert _op_types(tmp_path) == [*["Identity"] * 27, *["Neg"] * 100, "Sub", "Log"]
+    threads = [execution.thread_id for execution in read(tmp_path).executions]
+    assert threads[0] == threads[-1] != threads[30]
+
+
+def test_no_tensor_is_held_because_its_op_is_noted(tmp_path: Path) -> None:
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(2):  # the second time, no Python notes it
+            made = tf.zeros([3]) + 1.0
+            exists = weakref.ref(made)
+            del made
+            assert exists() is None
 
 
 def test_what_is_made_harmless_at_once_is_expected(tmp_path: Path) -> None:
@@ -93,7 +157,7 @@ def test_what_brings_a_value_in_is_recorded_only_if_it_is_the_first(tmp_path: Pa
         _ = tf.math.log(tf.zeros([2]))
         _ = missing + 1.0
     assert _op_types(tmp_path / "first") == ["AddV2", "Mul"]
-    assert _op_types(tmp_path / "later") == ["Log", "AddV2"]
+    assert _op_types(tmp_path / "later") == ["Fill", "Log", "AddV2"]
 
 
 def test_the_result_of_a_function_that_is_not_guarded_is_looked_at(

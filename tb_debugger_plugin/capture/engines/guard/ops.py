@@ -30,6 +30,8 @@ from tb_debugger_plugin.capture.tf_types import EagerTensor
 _log = logging.getLogger("tb_debugger_plugin")
 #: Most stacks whose ops are recorded.
 _MOST_SITES = 1000
+#: How many bad ops are recorded with those before them. To find their tensors takes a tenth of a second.
+_MOST_LOOKED_BEHIND = 16
 #: How many ops are recorded after one that is bad.
 _MOST_FOLLOWING = 200
 #: How the names of our ops begin, and those of ops that only hand out what is harmless until an op takes it.
@@ -91,6 +93,7 @@ class GuardedOps:
         self._on_change: Callable[[EagerTensor], None] | None = None
         self.look_back: Callable[[FrameType], None] = lambda _: None
         self._looked_back: set[str | bytes] = set()
+        self._num_looked_behind = 0
         self._lock = threading.Lock()  # guards the fields around it
         self._seen: set[tuple[str, Hashable]] = set()
         self._num_bad = 0
@@ -98,7 +101,7 @@ class GuardedOps:
 
     def check_by(self, callback: OpCallback) -> None:
         """Let an op callback look at ops that follow no bad one, and handle those that are good."""
-        callback.checks(self.own_functions, _CHANGES_VARIABLES)
+        self._eager.note_by(callback, self.own_functions, _CHANGES_VARIABLES)
         self._callback = callback
 
     def watch_changes(self, on_change: Callable[[EagerTensor], None]) -> None:
@@ -130,6 +133,28 @@ class GuardedOps:
         for handle in inputs if name.startswith(_CHANGES_VARIABLES) else ():
             if handle.dtype == tf.resource:
                 self._on_change(handle)
+
+    def note_good(
+        self,
+        op_type: str | bytes,
+        inputs: Sequence[EagerTensor],
+        outputs: Sequence[EagerTensor] | None,
+        frame: FrameType,
+    ) -> None:
+        """Note an op that is good: it goes on record with the next bad one, if that comes soon.
+
+        Args:
+          op_type: The op's type, or a function's name.
+          inputs: Its inputs.
+          outputs: Its outputs.
+          frame: The innermost frame that belongs to its stack.
+        """
+        if self.num_following or getattr(self._thread, "is_ignored", False):
+            return
+        try:
+            self._eager.note(op_type, inputs, outputs or (), frame)
+        except Exception as error:  # it is missing before a bad one
+            _log.debug("An op cannot be noted:", exc_info=error)
 
     def before_bad(self, op_type: str | bytes, frame: FrameType) -> None:
         """Look back before an op is recorded that is bad, once for each type. This may raise what users want.
@@ -178,6 +203,9 @@ class GuardedOps:
             if not self._is_news(name, inputs, outputs, frame):
                 return 0
             rang = self._before_first()
+            if self._num_looked_behind < _MOST_LOOKED_BEHIND:
+                self._num_looked_behind += 1
+                self._eager.record_noted()
             _log.warning(
                 "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
                 *(title, _line_of(frame)),
