@@ -64,7 +64,8 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__native() {
   tbdbg::Owned module(PyModule_Create(&tbdbg::definition));
   if (module == nullptr || !tbdbg::AddRecorderType(module.get()) || !tbdbg::AddGateTypes(module.get()) ||
-      !tbdbg::AddOpCallbackType(module.get()) || !tbdbg::AddOpRunnerType(module.get()) || !tbdbg::LoadBadCall())
+      !tbdbg::AddOpCallbackType(module.get()) || !tbdbg::AddOpRunnerType(module.get()) ||
+      !tbdbg::LoadBadCall())
     return nullptr;
   return module.release();
 }
