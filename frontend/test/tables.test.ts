@@ -1,5 +1,6 @@
 /** `store/tables` and the wishes of `store/lists`: what the lists ask the server for. */
 import { describe, expect, test } from "vitest";
+import type { RunName } from "../src/base/ids";
 import { shown } from "../src/base/loaded";
 import { readFilter, readOrder, writeFilter } from "../src/model/filters";
 import type { Link } from "../src/model/link";
@@ -32,6 +33,35 @@ async function open(link: Link = {}) {
   const of = (route: string) => log.filter(([name]) => name === route).map(([, query]) => query);
   return { ...opened, of, last: (route: string) => Object.fromEntries(of(route).at(-1) ?? []) };
 }
+
+describe("the list that is shown at first", () => {
+  const EAGER = { num_graph_executions: 0, num_bad_graph_executions: 0 };
+  async function listOf(status: Readonly<Record<string, unknown>>, link: Link = {}) {
+    const fixture = makeFixture({ ...ILL, status });
+    const { store } = await openStore(async (url) => response(fixture(...asked(url))), link);
+    return store.shownList.value;
+  }
+
+  test("is that of executions if nothing ran in a graph", async () => {
+    expect(await listOf(EAGER)).toBe("executions");
+    expect(await listOf({})).toBe("graph_executions");
+    expect(await listOf({ ...EAGER, num_executions: 0 })).toBe("graph_executions");
+  });
+
+  test("is that of graph executions while these may still come, or are filtered", async () => {
+    expect(await listOf({ ...EAGER, finished: false })).toBe("graph_executions");
+    expect(await listOf(EAGER, { filter: readFilter("op=Log") })).toBe("graph_executions");
+  });
+
+  test("is chosen again with another run", async () => {
+    let status: Readonly<Record<string, unknown>> = EAGER;
+    const opened = await openStore(async (url) => response(makeFixture({ ...ILL, status })(...asked(url))));
+    expect(opened.store.shownList.value).toBe("executions");
+    status = {};
+    await opened.settled(opened.store.selectRun("digits/second" as RunName));
+    expect(opened.store.shownList.value).toBe("graph_executions");
+  });
+});
 
 describe("the wish for a list", () => {
   test("becomes the parameters of its rows and of the position of the row in focus", async () => {

@@ -123,6 +123,7 @@ export function createRunLists(deps: Deps<ListedFacts>) {
     follow(): () => void {
       return together([
         followRun(deps, signals),
+        followEmptyList(deps),
         followWish(deps, signals, "graph_executions"),
         followWish(deps, signals, "executions"),
         followThings(deps, signals),
@@ -160,6 +161,28 @@ function followRun({ api, facts, activity }: Deps<ListedFacts>, { lists }: Signa
     return () => {
       if (fresh !== undefined) stopLists(fresh);
     };
+  });
+}
+
+/** Shows the executions of a run in which nothing ran in a graph: its list of graph executions is empty. */
+function followEmptyList({ facts }: Deps<ListedFacts>): () => void {
+  const { shownList, wishes } = facts;
+  let known: string | undefined;
+  let isOurChoice = false;
+  return effect(() => {
+    const [run, status] = [facts.run.value, facts.status.value];
+    if (run === undefined || status === undefined || run === known) return;
+    known = run;
+    const { finished, num_graph_executions, num_executions } = status;
+    const isEmpty = finished === true && num_graph_executions === 0 && num_executions > 0;
+    const isAsked = wishes.graph_executions.peek().filter.length > 0;
+    if (isEmpty && !isAsked && shownList.peek() === "graph_executions") {
+      isOurChoice = true;
+      shownList.value = "executions";
+    } else if (!isEmpty && isOurChoice) {
+      isOurChoice = false;
+      if (shownList.peek() === "executions") shownList.value = "graph_executions";
+    }
   });
 }
 
