@@ -522,6 +522,7 @@ class Recording:
             ends = self._on
             if ends:
                 self._on = False
+                self._end_callback()
                 self._call = None
                 if self._sink.gate is not None:
                     self._sink.gate.close()
@@ -538,11 +539,16 @@ class Recording:
     def abandon(self) -> None:
         """End the recording without touching its files: for a forked child, whose parent goes on."""
         self._on = False
+        self._end_callback()
         if self._rules is not None:
             self._rules.abandon()
             self._rules = None
         self._unhook()
         self._sink.abandon()
+
+    def _end_callback(self) -> None:
+        if self._callback is not None:
+            self._callback.end()
 
     def _close_sink(self) -> None:
         if self._steps.never_marked:
@@ -645,7 +651,7 @@ class Recording:
             ops.before_bad(op_type, sys._getframe(1))  # a function may have left it in a variable
         try:
             if graph is None and ops is not None:
-                if is_bad or (looked_at and ops.num_following):
+                if is_bad or (looked_at and ops.is_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)
@@ -678,7 +684,7 @@ class Recording:
         """Do what is to be done after an eager op was recorded; see `Sink.eager_op`. This may raise."""
         if rang == STOPPED:
             self._fail(RecordingError(self._sink.failure()))
-        elif rang:
+        elif rang and self._on:
             self._handle(rang)
 
     def _handle(self, rang: int) -> None:

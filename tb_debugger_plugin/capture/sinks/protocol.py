@@ -208,7 +208,13 @@ class OpCallback(Protocol):
         """
 
     def forget_call_sites(self) -> None:
-        """Drop all call sites."""
+        """Drop all call sites, and the ops that are noted."""
+
+    def follow(self, wanted: bool) -> None:
+        """Leave all ops of the running thread to Python from now on, or no longer."""
+
+    def end(self) -> None:
+        """Leave all ops to Python for good."""
 
 
 class Sink(Protocol):

@@ -72,6 +72,8 @@ struct ThreadNumber {
   int number = 0;
 };
 thread_local ThreadNumber this_thread;
+// The OpCallback that leaves all ops of this thread to Python; 0 if none does.
+thread_local int64_t following = 0;
 
 Owned NewRef(PyObject* object) { return Owned(Py_NewRef(object)); }
 
@@ -216,6 +218,7 @@ bool NoteOp(State* state, std::shared_ptr<CallSite> site, PyObject* inputs, PyOb
 
 Outcome Check(State* state, bool notes_changes, PyObject* op_type, std::string_view text, PyObject* inputs,
               PyObject* outputs) {
+  if (following == state->id) return Outcome::kForPython;
   if (notes_changes && BeginsWithOne(text, state->changing.get())) return Outcome::kForPython;
   const int is_own = PySet_Contains(state->own.get(), op_type);
   if (is_own < 0) return Failed();
@@ -316,7 +319,7 @@ PyObject* AddCallSite(PyObject* self, PyObject* args) {
   std::string key;
   BeginKey(text, num_outputs, &key);
   key.append(BytesOf(stack_key));
-  Of(self)->sites.insert_or_assign(std::move(key), std::make_shared<CallSite>(prefix, is_recorded));
+  Of(self)->sites.try_emplace(std::move(key), std::make_shared<CallSite>(prefix, is_recorded));
   Py_RETURN_NONE;
 }
 
@@ -351,7 +354,7 @@ PyObject* RecordNoted(PyObject* self, PyObject* tensors) {
   State* state = Of(self);
   const std::vector<NotedAtSite> noted = std::exchange(state->noted, {});
   const size_t end = std::exchange(state->num_noted, 0);
-  const double last_time = state->recorder->last_time();
+  const double last_time = state->recorder->last_execution_time();
   for (size_t i = end - std::min(end, kMostNoted); i < end; ++i) {
     const NotedAtSite& each = noted[i % kMostNoted];
     if (each.op.stamp.wall_time < last_time) continue;  // times rise
@@ -359,6 +362,18 @@ PyObject* RecordNoted(PyObject* self, PyObject* tensors) {
     if (!RecordNotedOp(each.op, op, tensors, state->recorder)) return nullptr;
   }
   Py_RETURN_NONE;
+}
+
+PyObject* Follow(PyObject* self, PyObject* wanted) {
+  const int truth = PyObject_IsTrue(wanted);
+  if (truth < 0) return nullptr;
+  following = truth != 0 ? Of(self)->id : 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* End(PyObject* self, PyObject* nothing) {
+  Of(self)->work = Work::kNothing;
+  return ForgetCallSites(self, nothing);
 }
 
 PyMethodDef methods[] = {
@@ -369,7 +384,9 @@ PyMethodDef methods[] = {
     {"add_thread", AddThread, METH_O, "add_thread(number): give the running thread its number."},
     {"add_call_site", AddCallSite, METH_VARARGS,
      "add_call_site(op_type, num_outputs, stack_key, prefix, is_recorded): record an op on a stack from now on."},
-    {"forget_call_sites", ForgetCallSites, METH_NOARGS, "Drop all call sites."},
+    {"forget_call_sites", ForgetCallSites, METH_NOARGS, "Drop all call sites, and the ops that are noted."},
+    {"follow", Follow, METH_O, "follow(wanted): leave all ops of this thread to Python, or no longer."},
+    {"end", End, METH_NOARGS, "Leave all ops to Python for good."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {

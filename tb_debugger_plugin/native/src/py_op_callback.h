@@ -24,8 +24,9 @@ namespace tbdbg {
 //   an input, or if its type begins with one of the strings in the tuple `changing` while notes_changes is
 //   true. `own`: a set of types of which nothing is looked at. The last good ops are noted; those whose
 //   thread or call site is new are left to Python, which notes them by note(op_type, stack_key, inputs,
-//   outputs). record_noted(tensors) records the noted ops that are later than the last record, see
-//   RecordNotedOp.
+//   outputs). record_noted(tensors) records the noted ops that are later than the last execution on record,
+//   see RecordNotedOp. follow(wanted) leaves all ops of the running thread to Python, or no longer.
+// end() leaves all ops to Python for good.
 bool AddOpCallbackType(PyObject* module);
 
 }  // namespace tbdbg

@@ -38,8 +38,9 @@ bool Begin(OpRunner* self, PyObject* op_type) {
   return truth >= 0;
 }
 
-// Replaces the exception of an op that has failed by what `failed` raises.
+// Replaces the exception of an op that has failed by what `failed` raises. What ends the program stays.
 void Replace(OpRunner* self) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return;
   PyObject *type, *error, *traceback;
   PyErr_Fetch(&type, &error, &traceback);
   PyErr_NormalizeException(&type, &error, &traceback);

@@ -106,6 +106,8 @@ class Recorder {
   void ExecutionEarlier(const std::string& execution, const Stamp& stamp);
   // The latest time on record; 0 if nothing is.
   double last_time() const { return std::max(executions_.last_time(), traces_.last_time()); }
+  // That of executions.
+  double last_execution_time() const { return executions_.last_time(); }
   // Records a run of a session that ends now. The first one makes the file. `prefix`: the
   // encoded fields of a SessionRun but its number and its beginning.
   void SessionRun(std::string_view prefix, int64_t run, double begin_time);

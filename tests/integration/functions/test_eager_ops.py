@@ -16,6 +16,7 @@ from tensorflow.python.eager import context, execute
 
 import tb_debugger_plugin
 from tb_debugger_plugin.capture import eager
+from tb_debugger_plugin.capture.instrumentation import Instrumentation
 from tb_debugger_plugin.capture.sinks.native import NativeSink
 from tests.support.recorded import read
 
@@ -158,6 +159,37 @@ def test_another_tools_callbacks_get_the_outputs(
             assert float(tf.negative(one)) == -1.0
     assert seen == [("Neg", [-1.0])] * 6
     assert len(read(tmp_path).executions) == 3
+
+
+def test_nothing_rings_once_the_recording_has_begun_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restore, ends, goes_on = Instrumentation.restore, threading.Event(), threading.Event()
+
+    def waiting(self: Instrumentation) -> None:
+        ends.set()
+        assert goes_on.wait(60)
+        restore(self)
+
+    monkeypatch.setattr(Instrumentation, "restore", waiting)
+    numbers: list[float] = []
+    recording = tb_debugger_plugin.enable_dump_debug_info(
+        str(tmp_path), "FULL_HEALTH", on_alert=lambda bad: numbers.append(1.0)
+    )
+    value = tf.constant(1.0)
+    for _ in range(2):
+        tf.sqrt(value)
+        if ends.is_set():
+            break
+        thread = threading.Thread(target=tb_debugger_plugin.disable_dump_debug_info)
+        thread.start()
+        assert ends.wait(60)
+        value = tf.constant(-1.0)
+    goes_on.set()
+    thread.join()
+    assert not numbers
+    assert [each.op_type for each in read(tmp_path).executions] == ["Sqrt"]
+    assert not recording.on
 
 
 @pytest.mark.parametrize("mode", ["FULL_HEALTH", "GUARD"])

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import tb_debugger_plugin
 from tb_debugger_plugin import open_run
+from tb_debugger_plugin.capture import eager
 from tb_debugger_plugin.capture.engines.guard import copies, ops
 from tests.support.recorded import read
 
@@ -121,6 +122,42 @@ def test_only_the_last_ops_of_all_threads_are_noted(tmp_path: Path) -> None:
     assert _op_types(tmp_path) == [*["Identity"] * 27, *["Neg"] * 100, "Sub", "Log"]
     threads = [execution.thread_id for execution in read(tmp_path).executions]
     assert threads[0] == threads[-1] != threads[30]
+
+
+def test_a_thread_that_ends_after_a_bad_op_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    one = tf.constant(1.0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        thread = threading.Thread(target=lambda: tf.math.log(one - 1.0))
+        thread.start()
+        thread.join()
+        for _ in range(3):
+            tf.negative(one)
+        tf.sqrt(-one)
+    assert _op_types(tmp_path) == ["Sub", "Log", *["Neg"] * 4, "Sqrt"]
+
+
+def test_what_brings_a_value_in_drops_nothing_that_went_into_the_bad_op(tmp_path: Path) -> None:
+    missing, one = tf.data.Dataset.from_tensors([np.nan, 1.0]), tf.constant(1.0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        elements = iter(missing)
+        twice = one * 2.0
+        _ = next(elements) + twice
+    assert [name for name in _op_types(tmp_path) if name in ("Mul", "IteratorGetNext", "AddV2")] == [
+        *("Mul", "IteratorGetNext", "AddV2")
+    ]
+
+
+def test_only_so_many_stacks_of_good_ops_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eager, "_MOST_NOTED_SITES", 2)
+    one = tf.constant(1.0)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for _ in range(2):
+            for run in (tf.negative, tf.identity, tf.square, tf.exp):
+                run(one)
+        tf.sqrt(-one)
+    assert _op_types(tmp_path) == ["Neg", "Identity"] * 2 + ["Sqrt"]
 
 
 def test_no_tensor_is_held_because_its_op_is_noted(tmp_path: Path) -> None:

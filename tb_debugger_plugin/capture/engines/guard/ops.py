@@ -65,7 +65,6 @@ class GuardedOps:
 
     Attributes:
       has_bad: Returns whether one of some tensors is bad.
-      num_following: How many threads run what follows a bad op.
       own_functions: Names of guarded copies, whose results their guards check.
       look_back: Called with the frame of an op that is bad, before it is recorded: functions may have left
         what it takes in variables.
@@ -87,7 +86,6 @@ class GuardedOps:
         self._title = title
         self._before_first = before_first
         self._thread = threading.local()
-        self.num_following = 0
         self.own_functions: set[str] = set()
         self._callback: OpCallback | None = None
         self._on_change: Callable[[EagerTensor], None] | None = None
@@ -149,7 +147,7 @@ class GuardedOps:
           outputs: Its outputs.
           frame: The innermost frame that belongs to its stack.
         """
-        if self.num_following or getattr(self._thread, "is_ignored", False):
+        if self.is_following or getattr(self._thread, "is_ignored", False):
             return
         try:
             self._eager.note(op_type, inputs, outputs or (), frame)
@@ -202,10 +200,8 @@ class GuardedOps:
                 return 0
             if not self._is_news(name, inputs, outputs, frame):
                 return 0
+            self._record_noted_good()  # first: they were before what brings values in, which is written now
             rang = self._before_first()
-            if self._num_looked_behind < _MOST_LOOKED_BEHIND:
-                self._num_looked_behind += 1
-                self._eager.record_noted()
             _log.warning(
                 "%s%s has an infinity or NaN, and is on record. Further ones there are counted.",
                 *(title, _line_of(frame)),
@@ -226,22 +222,30 @@ class GuardedOps:
             first = first or (rang if rang > 0 else 0)
         return first
 
+    def _record_noted_good(self) -> None:
+        if self._num_looked_behind < _MOST_LOOKED_BEHIND:
+            self._num_looked_behind += 1
+            try:
+                self._eager.record_noted()
+            except Exception as error:  # the bad op is recorded without them
+                _log.debug("Ops before a bad one cannot be recorded:", exc_info=error)
+
     def _begin_to_follow(self) -> None:
         self._thread.num_left = _MOST_FOLLOWING
-        self._count_following(1)
+        if self._callback is not None:
+            self._callback.follow(True)
 
-    def _count_following(self, change: int) -> None:
-        with self._lock:
-            self.num_following += change
-            if self._callback is not None:
-                self._callback.is_plain = not self.num_following
+    @property
+    def is_following(self) -> bool:
+        """Whether this thread runs what follows a bad op."""
+        return getattr(self._thread, "num_left", 0) > 0
 
     def _follows(self) -> bool:
         left = getattr(self._thread, "num_left", 0)
         if left:
             self._thread.num_left = left - 1
-            if left == 1:
-                self._count_following(-1)
+            if left == 1 and self._callback is not None:
+                self._callback.follow(False)
         return left > 0
 
     def _is_news(
