@@ -633,7 +633,7 @@ class Recording:
         if not self._on:
             self._threads.leave_this_thread()
             return outputs
-        ops, rang, is_bad = self._guarded_ops, 0, False
+        ops, rang, is_bad, is_looked_at = self._guarded_ops, 0, False, False
         looked_at = inputs if op_type == "AssignVariableOp" else outputs
         try:
             if graph is not None:
@@ -651,7 +651,7 @@ class Recording:
             ops.before_bad(op_type, sys._getframe(1))  # a function may have left it in a variable
         try:
             if graph is None and ops is not None:
-                if is_bad or (looked_at and ops.is_following):
+                if is_bad or (is_looked_at and ops.is_following):
                     rang = ops.on_op(op_type, inputs, outputs, sys._getframe(1))
         except Exception as error:  # the program must not see any error
             self._fail(error)

@@ -105,6 +105,20 @@ def test_what_went_into_a_bad_op_is_on_record_with_the_values_that_still_exist(t
     assert len({tuple(one) for one in lines[-4:]}) == 4, "each line has its own stack"
 
 
+def test_what_follows_is_on_record_with_its_assignments(tmp_path: Path) -> None:
+    """Without them, an assignment before the bad op would have made the variable's NaN."""
+    weight, added = tf.Variable([1.0, 2.0]), tf.constant(0.5)
+    with tb_debugger_plugin.record(tmp_path, mode="GUARD"):
+        for step in range(3):
+            loss = tf.math.log(weight - weight if step == 1 else weight + 1.0)
+            weight.assign_add(loss * added)
+            weight.read_value()
+    types = [name for name in _op_types(tmp_path) if name not in ("ReadVariableOp", "Identity")]
+    rest = ["Log", "Mul", "AssignAddVariableOp"]
+    assert types == ["AddV2", *rest, "Sub", *rest, "AddV2", *rest]
+    assert "Log (run eagerly) produced 2 −∞ out of 2 values" in str(open_run(tmp_path).why())
+
+
 def test_only_the_last_ops_of_all_threads_are_noted(tmp_path: Path) -> None:
     one = tf.constant(1.0)
 
