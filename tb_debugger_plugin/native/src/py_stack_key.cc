@@ -18,11 +18,12 @@ int64_t InstructionOf(PyFrameObject* frame) {
 }
 
 void AppendFrame(PyFrameObject* frame, std::string* key) {
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  const int64_t instruction = InstructionOf(frame);
-  key->append(reinterpret_cast<const char*>(&code), sizeof(code));
-  key->append(reinterpret_cast<const char*>(&instruction), sizeof(instruction));
-  Py_DECREF(code);
+  struct {
+    PyCodeObject* code;
+    int64_t instruction;
+  } const at = {PyFrame_GetCode(frame), InstructionOf(frame)};
+  Py_DECREF(at.code);
+  key->append(reinterpret_cast<const char*>(&at), sizeof(at));
 }
 
 }  // namespace
