@@ -1,7 +1,8 @@
 """Records eager ops, and calls of functions from Python, as they finish.
 
 Takes the type, the inputs and the outputs of each op from the op callback of `recording`, and writes one
-Execution record.
+Execution record. Tells the native op callback, where there is one, each stack and thread that is new: it then
+records the ops there without Python. In GUARD it notes good ops, which go on record before a bad one.
 
 Invariant: a tensor that cannot be summarised has an empty summary in the record and does not end the
 recording.
@@ -139,7 +140,7 @@ class EagerOps:
           outputs: Its outputs.
           frame: The innermost frame that belongs to its stack.
         """
-        if self._callback is None or op_def_registry.get(_text(op_type)) is None:
+        if self._callback is None or op_def_registry.get(text_of(op_type)) is None:
             return
         key = op_type, len(outputs), self._frames.key(frame)
         if key not in self._call_sites:
@@ -220,7 +221,7 @@ class EagerOps:
     def _add_call_site(self, key: tuple[str | bytes, int, Hashable], frame: FrameType) -> _CallSite:
         self._at_new_call_site()
         op_type, num_outputs, _ = key
-        name = _text(op_type)
+        name = text_of(op_type)
         prefix = b""
         if name not in INTERNAL_OPS:
             prefix = self._encode_prefix(name, num_outputs, self._frames.current(frame))
@@ -313,5 +314,6 @@ class EagerOps:
             return self._devices[name]
 
 
-def _text(op_type: str | bytes) -> str:
+def text_of(op_type: str | bytes) -> str:
+    """Return the type of an op, or the name of a function, which TensorFlow also gives as bytes."""
     return op_type.decode() if isinstance(op_type, bytes) else op_type

@@ -68,8 +68,8 @@ struct NotedOp {
 // Notes an op. `inputs`, `outputs`: lists or tuples of eager tensors. False with a Python exception set.
 bool NoteEagerOp(PyObject* inputs, PyObject* outputs, NotedOp* noted);
 
-// Records a noted op, with the summaries of those outputs that still exist. `op`: what is known of it; it has
-// no tensors. `tensors`: a dict of tensors by number. False with a Python exception set.
+// Records a noted op, with the summaries of those outputs that still exist and need no Python. `op`: what is
+// known of it; it has no tensors. `tensors`: a dict of tensors by number. False with a Python exception set.
 bool RecordNotedOp(const NotedOp& noted, const EagerOp& op, PyObject* tensors, Recorder* recorder);
 
 }  // namespace tbdbg

@@ -2,8 +2,9 @@
 
 An op that makes a bad value of good inputs is recorded as FULL_NUMERICS records it, once for each stack that
 runs it. An op that had bad inputs is recorded if nothing bad is on record yet: it shows that the value came
-in. So are the ops that the thread runs next, which say what becomes of the value. All others are counted. The
-results of functions that are not guarded are looked at in the same way. Of the ops that bring values in
+in. Before it, the last good ops go on record, with the numbers of those outputs that the program still has,
+and after it the ops that the thread runs next, which say what becomes of the value. All others are counted.
+The results of functions that are not guarded are looked at in the same way. Of the ops that bring values in
 (elements of data sets, checkpoints, assignments), the last bad ones are noted, and go on record when
 something else is bad.
 
@@ -21,7 +22,7 @@ from types import FrameType, ModuleType
 
 import tensorflow as tf
 
-from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps
+from tb_debugger_plugin.capture.eager import INTERNAL_OPS, EagerOps, text_of
 from tb_debugger_plugin.capture.graph.user_names import line_name
 from tb_debugger_plugin.capture.sinks.protocol import OpCallback, Sink
 from tb_debugger_plugin.capture.stacks.frames import StackFrames, is_library
@@ -127,7 +128,7 @@ class GuardedOps:
         """
         if self._on_change is None or getattr(self._thread, "is_ignored", False):
             return
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        name = text_of(op_type)
         for handle in inputs if name.startswith(_CHANGES_VARIABLES) else ():
             if handle.dtype == tf.resource:
                 self._on_change(handle)
@@ -185,7 +186,7 @@ class GuardedOps:
         """
         if getattr(self._thread, "is_ignored", False):
             return 0
-        name = op_type.decode() if isinstance(op_type, bytes) else op_type
+        name = text_of(op_type)
         title = "" if name in INTERNAL_OPS or name.startswith(_OURS) else self._title(name)
         if not title:
             return 0
