@@ -35,28 +35,39 @@ bool IsLocalCpu(const char* device) {
 
 bool CanRead(PyObject* tensor) { return loaded && api.is_tensor(tensor); }
 
-// Whether the tensor can be read; `dims` has room for `max_rank` numbers.
-bool ReadHandle(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
+bool IsGood(TF_Status* status) { return tf.TF_GetCode(status) == 0; }
+
+// Whether the elements can be read. The memory layout is known only for dtypes that are measured.
+bool ReadElementsOf(Handle* handle, TensorView* view) {
   TF_Status* status = ThreadStatus();
-  const auto good = [status] { return tf.TF_GetCode(status) == 0; };
   view->dtype = api.dtype(handle);
-  view->rank = api.rank(handle, status);
-  // The memory layout is known only for dtypes that are measured.
   const int64_t element = MeasuredBytes(view->dtype);
-  if (!good() || view->rank > max_rank || element == 0) return false;
-  view->num_elements = 1;
+  if (element == 0) return false;
+  const char* device = api.device(handle, status);
+  if (!IsGood(status) || !IsLocalCpu(device)) return false;
+  view->data = api.data(handle, status);
+  if (!IsGood(status)) return false;
+  view->byte_size = api.byte_size(handle, status);
+  view->num_elements = static_cast<int64_t>(view->byte_size) / element;
+  return IsGood(status);
+}
+
+// Whether the shape can be read, and is that of the elements; `dims` has room for `max_rank` numbers.
+bool ReadShape(Handle* handle, int max_rank, int64_t* dims, TensorView* view) {
+  TF_Status* status = ThreadStatus();
+  view->rank = api.rank(handle, status);
+  if (!IsGood(status) || view->rank > max_rank) return false;
   view->dims = dims;
+  int64_t num_elements = 1;
   for (int i = 0; i < view->rank; ++i) {
     dims[i] = api.dim(handle, i, status);
-    if (!good()) return false;
-    view->num_elements *= dims[i];
+    if (!IsGood(status)) return false;
+    num_elements *= dims[i];
   }
-  const char* device = api.device(handle, status);
-  if (!good() || !IsLocalCpu(device)) return false;
-  view->data = api.data(handle, status);
-  if (!good()) return false;
-  view->byte_size = static_cast<size_t>(view->num_elements * element);
-  return api.byte_size(handle, status) >= view->byte_size && good();
+  const bool are_all_there = num_elements <= view->num_elements;
+  view->num_elements = num_elements;
+  view->byte_size = static_cast<size_t>(num_elements * MeasuredBytes(view->dtype));
+  return are_all_there;
 }
 
 }  // namespace
@@ -87,8 +98,12 @@ const char* EagerTensorDevice(PyObject* tensor) {
 
 EagerTensor::EagerTensor(PyObject* tensor) : handle_(CanRead(tensor) ? api.handle_of(tensor) : nullptr) {}
 
+bool EagerTensor::ReadElements() {
+  return handle_ != nullptr && ReadElementsOf(static_cast<Handle*>(handle_), &view_);
+}
+
 bool EagerTensor::Read() {
-  return handle_ != nullptr && ReadHandle(static_cast<Handle*>(handle_), kMaxRank, dims_, &view_);
+  return ReadElements() && ReadShape(static_cast<Handle*>(handle_), kMaxRank, dims_, &view_);
 }
 
 }  // namespace tbdbg

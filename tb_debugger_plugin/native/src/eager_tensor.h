@@ -30,6 +30,8 @@ class EagerTensor {
   // Waits until the tensor is computed. Returns whether the object is an eager tensor that can be read this
   // way. Only this needs no GIL.
   bool Read();
+  // The same, but the view has no shape, which costs less.
+  bool ReadElements();
   const TensorView& view() const { return view_; }
 
  private:

@@ -76,7 +76,7 @@ bool HasBad(PyObject* tensors) {
     bool is_bad;
     Py_BEGIN_ALLOW_THREADS
     const TensorView& view = tensor.view();
-    is_bad = tensor.Read() && HasInfOrNan(view.data, view.num_elements, view.dtype);
+    is_bad = tensor.ReadElements() && HasInfOrNan(view.data, view.num_elements, view.dtype);
     Py_END_ALLOW_THREADS
     if (is_bad) return true;
   }

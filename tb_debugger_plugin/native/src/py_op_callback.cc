@@ -150,11 +150,10 @@ Outcome Failed() {
 
 // The call site of an op that has just run; null if it or the thread is new.
 std::shared_ptr<CallSite> FindSite(const State& state, std::string_view op_type, PyObject* outputs) {
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (this_thread.callback != state.id || frame == nullptr) return nullptr;
+  if (this_thread.callback != state.id) return nullptr;
   thread_local std::string key;
   BeginKey(op_type, PySequence_Fast_GET_SIZE(outputs), &key);
-  AppendStackKey(frame, &key);
+  AppendStackKey(&key);
   const auto found = state.sites.find(key);
   return found == state.sites.end() ? nullptr : found->second;
 }

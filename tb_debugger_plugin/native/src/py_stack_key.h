@@ -10,12 +10,12 @@
 
 namespace tbdbg {
 
-// Appends the bytes that stack_key returns.
-void AppendStackKey(PyFrameObject* innermost, std::string* key);
+// Appends the bytes that stack_key returns for the innermost running frame.
+void AppendStackKey(std::string* key);
 
-// stack_key(frame): bytes that are equal for equal stacks that end in this frame: the
-// code objects of the frames and the instructions that they run. The bytes identify the
-// stack only while the code objects live.
+// stack_key(frame): 16 bytes that are equal for equal stacks that end in this frame: a
+// digest of the addresses of their code and of the instructions that they run. They
+// identify the stack only while the code objects live.
 PyObject* PyStackKey(PyObject* module, PyObject* frame);
 
 }  // namespace tbdbg
