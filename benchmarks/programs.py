@@ -109,13 +109,19 @@ def wide_xla() -> Step:
     return _compiled(wide)
 
 
-def session() -> Step:
-    """The step of a session of TF1: 64-128-128-10, batch 32, Adam. The session is made in the first step."""
+def session(batch: int = 32, made: list[tf.compat.v1.Session] | None = None) -> Step:
+    """The step of a session of TF1: 64-128-128-10, Adam. The session is made in the first step.
+
+    Args:
+      batch: The number of examples of each step.
+      made: Gets the session.
+    """
+    sessions = [] if made is None else made
     v1 = tf.compat.v1
     random = np.random.default_rng(0)
     with v1.Graph().as_default() as graph:
-        x = tf.constant(random.normal(size=[32, 64]), tf.float32)
-        y = tf.constant(random.integers(0, 10, 32))
+        x = tf.constant(random.normal(size=[batch, 64]), tf.float32)
+        y = tf.constant(random.integers(0, 10, batch))
         sizes = [64, 128, 128, 10]
         for number, (rows, columns) in enumerate(itertools.pairwise(sizes)):
             weight = v1.get_variable(f"weight_{number}", [rows, columns], use_resource=True)
@@ -125,13 +131,12 @@ def session() -> Step:
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, x))
         train = v1.train.AdamOptimizer().minimize(loss)
         initializer = v1.global_variables_initializer()
-    made: list[tf.compat.v1.Session] = []
 
     def step() -> np.ndarray:
-        if not made:
-            made.append(v1.Session(graph=graph))
-            made[0].run(initializer)
-        return made[0].run([loss, train])[0]
+        if not sessions:
+            sessions.append(v1.Session(graph=graph))
+            sessions[0].run(initializer)
+        return sessions[0].run([loss, train])[0]
 
     return step
 
