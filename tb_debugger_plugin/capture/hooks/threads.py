@@ -62,6 +62,8 @@ class EveryThread:
         self._before_op: tuple[BeforeOp, ...] = ()
         #: The outputs of the op that has just run, and others for the program, by thread.
         self._changes: dict[int, list[tuple[object, object]]] = {}
+        # Guards _changes, and `changed` of the runner. A finalizer may run an op meanwhile.
+        self._changing = threading.RLock()
         self._add_callback()
         self._thread.has_callback = True
         self._run_op = FAST_PATH.get()
@@ -121,12 +123,16 @@ class EveryThread:
           others: As many others.
         """
         record.record_operation("Identity", list(others), list(outputs), lambda *gradients: gradients)
-        self._changes[threading.get_ident()] = list(zip(outputs, others, strict=True))
-        if self._runner is not None:
-            self._runner.changed = self._changed
+        with self._changing:
+            self._changes[threading.get_ident()] = list(zip(outputs, others, strict=True))
+            if self._runner is not None:
+                self._runner.changed = self._changed
 
     def _changed(self, result: object) -> object:
-        changes = self._changes.pop(threading.get_ident(), None)
+        with self._changing:
+            changes = self._changes.pop(threading.get_ident(), None)
+            if self._runner is not None and not self._changes:
+                self._runner.changed = None  # no op asks until there are others
         return result if changes is None else _with_changes(result, changes)
 
     def _begin(self, op_type: str | bytes, frame: FrameType) -> bool:

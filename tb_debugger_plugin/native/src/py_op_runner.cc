@@ -65,7 +65,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     if (self->failed != Py_None) Replace(self);
     return nullptr;
   }
-  if (self->changed == Py_None) return result;
+  if (self->changed == Py_None || self->changed == nullptr) return result;  // null: it was deleted
   const Owned before(result), changed(Py_NewRef(self->changed));
   return PyObject_CallFunctionObjArgs(changed.get(), before.get(), nullptr);
 }

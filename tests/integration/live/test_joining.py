@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
 
 import tb_debugger_plugin
 from tb_debugger_plugin.errors import RecordingError, UsageError
@@ -34,6 +35,7 @@ _BEGIN = """
 import os, sys
 import numpy as np
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
 import tb_debugger_plugin
 from tb_debugger_plugin import tfdbg
 root = sys.argv[1]
@@ -346,6 +348,8 @@ def test_eager_ops_come_only_while_they_are_wanted_and_may_get_other_outputs(tmp
             y = tf.exp(x) * 2.0
         assert float(y) == 14.0 and float(tape.gradient(y, x)) == pytest.approx(2 * 2.718281828**2, rel=1e-5)
         assert [part.numpy().tolist() for part in tf.split(tf.ones([4]), 2)] == [[5.0, 5.0], [5.0, 5.0]]
+        run_op = pywrap_tfe.TFE_Py_FastPathExecute  # the recording's own while it is on
+        assert hasattr(run_op, "changed") and run_op.changed is None, "no op asks any more"
         breakpoints.see_eager_ops(False)
         count = len(controller.seen)
         assert ("op", "Exp") in controller.seen
