@@ -6,7 +6,7 @@
 
 // From 3.11 to 3.13 the frames that the interpreter runs are read as they lie in memory. Python's public API
 // makes an object for each frame first, which takes several times as long.
-#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000 && __has_include(<internal/pycore_frame.h>)
 #define TBDBG_READS_FRAMES 1
 #define Py_BUILD_CORE 1
 #include <internal/pycore_frame.h>
